@@ -1,0 +1,64 @@
+// One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
+// Below the transport nobody knows HTTP; above the handler nobody changes the result.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from './define.ts'
+import type { Route } from './define-plugin.ts'
+import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId, Revision } from './protocol.ts'
+import type { View } from './view.ts'
+
+/** What a transport knows of an HTTP request when it opens a session. */
+export interface RequestFacts {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly user: User | undefined
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly ip: string
+  /** The session's id, where there is one. */
+  readonly sessionId?: string
+  /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
+  readonly signal: () => AbortSignal
+}
+
+/** A session, or the span of one request where there are none: what its caller sees. */
+export interface OpenSession extends RequestFacts {
+  readonly view: View
+  /** Runs `body` inside the config's `runSession`. */
+  run(body: () => Promise<void>): Promise<void>
+}
+
+/** What a client says of itself, with `initialize` or with each request. */
+export interface ClientFacts {
+  readonly info: Implementation | undefined
+  readonly capabilities: ClientCapabilities
+}
+
+/** What a transport gives to make a Call. */
+export interface CallRequest {
+  /** Undefined for a notification. */
+  readonly id: RequestId | undefined
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly revision: Revision
+  readonly session: OpenSession
+  readonly client: ClientFacts
+  /** The least severe level that the client wants to see; undefined: none. */
+  readonly logLevel: LogLevel | undefined
+  /** Up: a notification to the client that belongs to this call. */
+  readonly notify: (method: string, params: Record<string, unknown>) => void
+  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
+  readonly signal: () => AbortSignal
+  /** How questions reach the client; undefined where they cannot. */
+  readonly asks?: 'input_required'
+}
+
+export interface Call extends Omit<CallRequest, 'signal'> {
+  /** True for revisions whose requests carry their own metadata. */
+  readonly modern: boolean
+  readonly meta: Readonly<Meta>
+  readonly progressToken: ProgressToken | undefined
+  readonly user: User | undefined
+  readonly view: View
+  readonly signal: AbortSignal
+}
+
+export type Next = () => Promise<object>

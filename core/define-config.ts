@@ -1,0 +1,138 @@
+// The config's type: what an operator writes. config/host-schema.ts holds the same shape as JSON Schema.
+// This is the one file of the kernel that knows the built-in plugins' options, and only their types.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { BuiltInOptions } from '../plugins/index.ts'
+import type { Definition, User } from './define.ts'
+import type { AuthorizeRule, ConfiguredPlugin } from './define-plugin.ts'
+import type { Implementation, ServerCapabilities } from './protocol.ts'
+
+/** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
+export type Duration = string | number
+/** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
+export type Size = string | number
+
+export interface ServerSettings extends Implementation {
+  /** For the model: how to use this server. */
+  instructions?: string
+}
+
+export interface HttpSettings {
+  /** Default `127.0.0.1`. */
+  host?: string
+  /** Default 3000; 0 takes a free one. */
+  port?: number
+  /** How clients reach this host; metadata, challenges and the guard use it. */
+  publicUrl?: string
+  /** Largest request body. Default `4mb`; more answers 413. */
+  maxBodySize?: Size
+  /** How long an idle connection is kept. Default `5s`. */
+  keepAliveTimeout?: Duration
+  /** How long receiving one request may take. Default `60s`; it never ends a call or a stream. */
+  requestTimeout?: Duration
+  /** Host names that may be asked for, beside `publicUrl`'s and, on a loopback bind, loopback names. */
+  allowedHosts?: string[]
+  /** Origins whose pages may call, beside `publicUrl`'s and, on a loopback bind, loopback origins. */
+  allowedOrigins?: string[]
+  /** Believe `X-Forwarded-*`. Only behind a proxy that sets them. Default false. */
+  trustProxy?: boolean
+}
+
+/** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
+export interface ResolvedHttp {
+  readonly host: string
+  readonly port: number
+  readonly publicUrl: string | undefined
+  readonly maxBodySize: number
+  readonly keepAliveTimeout: number
+  readonly requestTimeout: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  readonly trustProxy: boolean
+}
+
+/** A module path or glob relative to the config, definitions, or a list of these. */
+export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
+
+export interface RouteSettings {
+  /** Toolsets served here; `':name'` takes the toolset that the path's parameter names. */
+  toolsets: string | string[]
+  /** Toolsets served when the path's optional parameter is absent. */
+  default?: string[]
+  /** POST only, every request on its own. Default: the config's `stateless`. */
+  stateless?: boolean
+  /** Who may use the route: any user, who meets a policy, or who has a scope or role. */
+  authorize?: AuthorizeRule
+  /** The name of a CORS policy. */
+  cors?: string
+  /** Switches a plugin off, or changes its options, for this route alone. */
+  plugins?: PluginsSettings
+}
+
+type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
+
+/** Built-in plugins by name; your own as configured values, or by package or file name with plain options. */
+export interface PluginsSettings extends BuiltInPlugins {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}
+
+/** What `configureSession` and `runSession` learn of the request. */
+export interface SessionRequest {
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly user: User | undefined
+  readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
+  /** The caller's address; behind a trusted proxy, the one it forwarded. */
+  readonly ip: string
+}
+
+/** What `configureSession` may change, for this session (or, without sessions, this request) alone. */
+export interface SessionOptions {
+  /** Undefined where requests are served one by one. */
+  readonly id: string | undefined
+  /** Name and version as clients see them; assign to change. */
+  server: ServerSettings
+  /** Merged over what the host derives from the definitions. */
+  capabilities: ServerCapabilities
+  /** Names of the toolsets in view. */
+  readonly toolsets: readonly string[]
+  /** Adds a configured toolset. Throws when there is none of that name. */
+  addToolset(name: string): void
+  removeToolset(name: string): void
+  /** Adds definitions of this session's own. Give the same objects each time: the view is cached by them. */
+  add(...definitions: Definition[]): void
+}
+
+export type ConfigureSession = (
+  request: SessionRequest,
+  session: SessionOptions,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>
+
+export type RunSession = (
+  request: SessionRequest,
+  session: { readonly id: string | undefined },
+  run: () => Promise<void>,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>
+
+export interface Config {
+  server: ServerSettings
+  http?: HttpSettings
+  /** Every route serves request by request, without sessions. Default false. */
+  stateless?: boolean
+  /** The first signs, all verify; undefined entries are skipped. Default: one made at start, for this process. */
+  secrets?: ReadonlyArray<string | undefined>
+  tools?: {
+    /** For `ctx.fetch`. Default `30s`. */
+    fetchTimeout?: Duration
+    /** For a whole call; a tool's own `timeout` wins. Default `'off'`. */
+    callTimeout?: Duration | 'off'
+  }
+  toolsets: Record<string, ToolsetSource>
+  routes: Record<string, RouteSettings>
+  plugins?: PluginsSettings
+  configureSession?: ConfigureSession
+  runSession?: RunSession
+}
+
+/** Returns its argument: it is there for the types, which complete and check the config in an editor. */
+export const defineConfig = (config: Config): Config => config

@@ -1,0 +1,166 @@
+// The contract between a plugin and the host: everything that a plugin may do, in one interface.
+// A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/pipeline.ts).
+import type { Middleware, ParameterizedContext } from 'koa'
+import type { Call, CallRequest, Next, OpenSession, RequestFacts } from './call.ts'
+import type { Definition, RuntimeHost, User } from './define.ts'
+import type { ResolvedHttp } from './define-config.ts'
+import type { Logger } from './log.ts'
+import type { JsonSchema, Revision } from './protocol.ts'
+import type { Slots } from './slots.ts'
+
+/** What the pipeline keeps in `ctx.state`; each field has one writer. */
+export interface RequestState {
+  /** Written by the host's match. */
+  route?: Route
+  params: Readonly<Record<string, string>>
+  /** Written by the plugin that identifies. */
+  user?: User
+}
+
+export type HostContext = ParameterizedContext<RequestState>
+export type HostMiddleware = Middleware<RequestState>
+
+/** A configured path and what is served there. */
+export interface Route {
+  /** As configured, such as `/t/:category?`. */
+  readonly path: string
+  readonly stateless: boolean
+  /** As configured; an auth plugin enforces it. */
+  readonly authorize: AuthorizeRule | undefined
+  /** The name of a CORS policy. */
+  readonly cors: string | undefined
+  /** Every toolset that the route can serve. */
+  readonly toolsets: readonly string[]
+  /** The URL of this route for these parameters, from `http.publicUrl` or the address it listens on. */
+  url(params?: Readonly<Record<string, string>>): string
+}
+
+export type AuthorizeRule = true | string | { scope?: string | string[]; role?: string | string[] }
+
+type Handler = (ctx: HostContext) => void | Promise<void>
+
+/** An address served by a plugin; other verbs answer 405 with `Allow`. */
+export interface Endpoint {
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Handler>>>
+  /** Served to anyone: outside Host and Origin guard, CORS, authentication and `authorize`. */
+  readonly public?: boolean
+}
+
+/** What `host` offers in `setup`. */
+export interface PluginHost {
+  /** The plugin's key in the config. */
+  readonly name: string
+  readonly log: Logger
+  readonly server: { readonly name: string; readonly version: string }
+  readonly http: ResolvedHttp
+  /** The routes that this instance of the plugin acts on. */
+  readonly routes: readonly Route[]
+  readonly runtime: RuntimeHost
+
+  /** Refuses a request before it is matched to a user: after the host's own Host and Origin guard. */
+  guard(middleware: HostMiddleware): void
+  /** Acts at the route's edge, before authentication: CORS, limits per address. */
+  edge(middleware: HostMiddleware): void
+  /** Finds out who calls: writes `ctx.state.user` or leaves it. */
+  identify(middleware: HostMiddleware): void
+  /** Decides whether this caller may use this route: `authorize`, limits per user. */
+  admit(middleware: HostMiddleware): void
+  /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
+  around(wrap: (call: Call, next: Next) => Promise<object>): void
+
+  /** Serves a fixed path, such as `/health`. */
+  endpoint(path: string, endpoint: Endpoint): void
+  /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
+  routeEndpoint(suffix: '' | `/${string}`, define: (route: Route) => Endpoint | undefined): void
+  /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
+  revisions(list: (route: Route) => readonly Revision[]): void
+  /** Answers a JSON-RPC method. Throws when the host or another plugin already does. */
+  method(name: string, answer: (call: Call) => object | Promise<object>): void
+  /** Contributes definitions to each of the plugin's routes. */
+  contribute(definitions: readonly Definition[]): void
+  /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
+  variesByCaller(): void
+
+  /** Replaces a service. Throws when another plugin did. */
+  fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
+  /** The service in a slot: what a plugin filled in, else the default. Call it from a starting task on. */
+  slot<Name extends keyof Slots>(slot: Name): Slots[Name]
+
+  /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
+  starting(task: () => void | Promise<void>): void
+  /** Runs while the host closes, last set up first. */
+  closing(task: () => void | Promise<void>): void
+  /** A named condition for readiness: false, or a throw, makes the host not ready. */
+  ready(name: string, check: () => boolean | Promise<boolean>): void
+  /** Whether the host is ready, and each named condition. */
+  readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, boolean>> }>
+
+  /** For transports: what a request's caller sees, after `configureSession`. */
+  openSession(request: RequestFacts): Promise<OpenSession>
+  /** For transports: a Call for one JSON-RPC message. */
+  createCall(request: CallRequest): Call
+  /** For transports: runs a Call through every `around` to its answer. */
+  answer(call: Call): Promise<object>
+  /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */
+  keys(use: string): readonly Buffer[]
+}
+
+type Primitive<T> = T extends string
+  ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string }
+  : T extends number
+    ? { type: 'integer' | 'number'; minimum?: number; maximum?: number; default?: T }
+    : T extends boolean
+      ? { type: 'boolean'; default?: boolean }
+      : never
+
+/** The schema of one option: primitives are held to their type, everything else is a JSON Schema. */
+type OptionSchema<T> = (
+  | (string extends T ? (number extends T ? JsonSchema : Primitive<string>) : never)
+  | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
+) & { description?: string }
+
+/** The JSON Schema of a plugin's options: one entry an option, none missing and none more. */
+export interface OptionsSchema<Options> {
+  type: 'object'
+  description?: string
+  additionalProperties: false
+  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> }
+  required?: readonly (keyof Options & string)[]
+}
+
+export interface Plugin<Options extends object> {
+  /** Its schema; defaults given there are filled in before `setup`. */
+  options: OptionsSchema<Options>
+  /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
+  needs?: readonly string[]
+  /** Capabilities that this plugin provides to others. */
+  provides?: readonly string[]
+  setup(host: PluginHost, options: Options): void | Promise<void>
+}
+
+const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
+
+/** A plugin with its options: a value of the config's `plugins`. */
+export interface ConfiguredPlugin {
+  readonly [CONFIGURED]: true
+  readonly plugin: Plugin<object>
+  readonly options: object
+}
+
+export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
+  typeof value === 'object' && value !== null && CONFIGURED in value
+
+/** Calling a plugin configures it; the plugin's own description is readable beside that. */
+export type PluginFactory<Options extends object> = ((options?: Options) => ConfiguredPlugin) & {
+  readonly plugin: Plugin<Options>
+}
+
+/** Makes a plugin of its options' schema and its set-up. */
+export function definePlugin<Options extends object>(plugin: Plugin<Options>): PluginFactory<Options> {
+  const configure = (options?: Options): ConfiguredPlugin => ({
+    [CONFIGURED]: true,
+    plugin: plugin as unknown as Plugin<object>,
+    options: options ?? {},
+  })
+  return Object.assign(configure, { plugin })
+}

@@ -1,0 +1,103 @@
+// Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
+// Thrown anywhere; written in one place (core/pipeline.ts for HTTP, the transport for JSON-RPC).
+
+interface ErrorKind {
+  /** HTTP status where the response has not begun and the host itself decided. */
+  readonly status: number
+  /** JSON-RPC error code. */
+  readonly code: number
+  readonly message: string
+}
+
+const kind = (status: number, code: number, message: string): ErrorKind => ({ status, code, message })
+
+/** The table. Codes: JSON-RPC 2.0, and 2026-07-28 basic "Error Codes" for -32020 to -32022. */
+export const ERROR_KINDS = {
+  parseError: kind(400, -32700, 'Parse error'),
+  invalidRequest: kind(400, -32600, 'Invalid request'),
+  invalidMeta: kind(400, -32602, 'Invalid request metadata'),
+  headerMismatch: kind(400, -32020, 'Header mismatch'),
+  missingCapability: kind(400, -32021, 'Missing required client capability'),
+  unsupportedVersion: kind(400, -32022, 'Unsupported protocol version'),
+  methodNotFound: kind(404, -32601, 'Method not found'),
+  invalidParams: kind(200, -32602, 'Invalid params'),
+  resourceNotFound: kind(200, -32602, 'Resource not found'),
+  internal: kind(500, -32603, 'Internal error'),
+  callTimeout: kind(200, -32603, 'The call took too long'),
+  stateTooLarge: kind(200, -32603, 'The recorded answers do not fit into requestState'),
+  unauthorized: kind(401, -32600, 'Authentication required'),
+  forbidden: kind(403, -32600, 'Forbidden'),
+  hostNotAllowed: kind(403, -32600, 'Host not allowed'),
+  originNotAllowed: kind(403, -32600, 'Origin not allowed'),
+  notFound: kind(404, -32600, 'Not found'),
+  methodNotAllowed: kind(405, -32600, 'Method not allowed'),
+  notAcceptable: kind(406, -32600, 'Not acceptable'),
+  payloadTooLarge: kind(413, -32600, 'Payload too large'),
+  unsupportedMediaType: kind(415, -32600, 'Unsupported media type'),
+  tooManyRequests: kind(429, -32600, 'Too many requests'),
+  unavailable: kind(503, -32603, 'Service unavailable'),
+} as const satisfies Record<string, ErrorKind>
+
+export type HostErrorKind = keyof typeof ERROR_KINDS
+
+export interface HostErrorOptions {
+  /** One sentence for the client; appended to the kind's text. Never a secret, never another user's data. */
+  detail?: string
+  /** `error.data` for the client. */
+  data?: unknown
+  /** Response headers that belong to this refusal, such as `Allow` or `WWW-Authenticate`. */
+  headers?: Record<string, string>
+  /** For the log only. */
+  cause?: unknown
+}
+
+const BRAND = Symbol.for('mcp-host.HostError')
+
+/**
+ * A refusal or failure that the client is told about. Anything else that is thrown is a bug: it answers 500,
+ * is logged, and its text never leaves the host.
+ */
+export class HostError extends Error {
+  readonly kind: HostErrorKind
+  readonly detail: string | undefined
+  readonly data: unknown
+  readonly headers: Record<string, string> | undefined
+
+  constructor(kind: HostErrorKind, { detail, data, headers, cause }: HostErrorOptions = {}) {
+    super(detail === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${detail}`, { cause })
+    this.name = 'HostError'
+    this.kind = kind
+    this.detail = detail
+    this.data = data
+    this.headers = headers
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+
+  get status(): number {
+    return ERROR_KINDS[this.kind].status
+  }
+
+  get code(): number {
+    return ERROR_KINDS[this.kind].code
+  }
+
+  /** True for a HostError of any copy of this module: a config may load its own. */
+  static is(value: unknown): value is HostError {
+    return value instanceof Error && BRAND in value
+  }
+}
+
+/** A mistake in the config or at start-up: shown to the operator whole, without a stack. */
+export class StartError extends Error {
+  /** What the process exits with: 2 for a config that must change, 1 for everything else. */
+  readonly exitCode: 1 | 2
+
+  constructor(message: string, { cause, exitCode = 1 }: { cause?: unknown; exitCode?: 1 | 2 } = {}) {
+    super(message, { cause })
+    this.name = 'StartError'
+    this.exitCode = exitCode
+  }
+}
+
+/** The text of anything thrown, for a log line or a start-up message. */
+export const errorText = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))

@@ -1,0 +1,78 @@
+// From a schema, as written in a definition, to the type of the value that passed it. Types only.
+
+/**
+ * What we use of the Standard Schema interface (standardschema.dev): validation, and its JSON Schema companion.
+ * zod >= 4.2, arktype >= 2.1.28 and valibot's `toStandardJsonSchema` give both.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+      readonly output: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+    }
+  }
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: ReadonlyArray<{
+        readonly message: string
+        readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+      }>
+    }
+
+type Simplify<T> = { [K in keyof T]: T[K] }
+
+interface TypeByName {
+  string: string
+  number: number
+  integer: number
+  boolean: boolean
+  null: null
+}
+
+type FromProperties<P, R> = Simplify<
+  { -readonly [K in keyof P as K extends R ? K : never]: FromJsonSchema<P[K]> } & {
+    -readonly [K in keyof P as K extends R ? never : K]?: FromJsonSchema<P[K]>
+  }
+>
+
+type FromObject<S> = S extends { properties: infer P }
+  ? FromProperties<P, S extends { required: readonly (infer R)[] } ? R : never>
+  : S extends { additionalProperties: infer A extends object }
+    ? Record<string, FromJsonSchema<A>>
+    : Record<string, unknown>
+
+type FromTypeName<N, S> = N extends keyof TypeByName
+  ? TypeByName[N]
+  : N extends 'object'
+    ? FromObject<S>
+    : N extends 'array'
+      ? Array<S extends { items: infer I } ? FromJsonSchema<I> : unknown>
+      : unknown
+
+/**
+ * The type that a JSON Schema literal describes: `type`, `properties`, `required`, `items`, `enum`, `const`,
+ * `anyOf` and `oneOf`. Whatever else narrows a value at run time stays `unknown` or its wider type here.
+ */
+export type FromJsonSchema<S> = S extends { const: infer C }
+  ? C
+  : S extends { enum: readonly (infer E)[] }
+    ? E
+    : S extends { anyOf: readonly (infer A)[] }
+      ? FromJsonSchema<A>
+      : S extends { oneOf: readonly (infer A)[] }
+        ? FromJsonSchema<A>
+        : S extends { type: infer N }
+          ? N extends readonly (infer M)[]
+            ? FromTypeName<M, S>
+            : FromTypeName<N, S>
+          : unknown
+
+/** The validated value of either kind of schema. */
+export type ValueOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : FromJsonSchema<S>

@@ -1,0 +1,226 @@
+// The protocol's own nouns: revisions, methods, `_meta` keys and the wire types that are public here.
+// They are written out, not re-exported, so that our declarations compile in a project that has no MCP SDK;
+// test/core/protocol.types.ts holds them against the official package's types.
+
+/** The revision whose requests carry their own version and capabilities, with no handshake. */
+export const MODERN_REVISION = '2026-07-28'
+
+/** Revisions that open with `initialize`, newest first. */
+export const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+
+/** What a request without a version header is taken for (2025-06-18, transports, "Protocol Version Header"). */
+export const ASSUMED_REVISION = '2025-03-26'
+
+export type Revision = typeof MODERN_REVISION | (typeof HANDSHAKE_REVISIONS)[number]
+
+export const isHandshakeRevision = (version: unknown): version is (typeof HANDSHAKE_REVISIONS)[number] =>
+  (HANDSHAKE_REVISIONS as readonly unknown[]).includes(version)
+
+/** Keys of `_meta` that the protocol reserves (2026-07-28, basic, "_meta"). */
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+} as const
+
+/** Severities of RFC 5424, least severe first. */
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type RequestId = string | number
+export type ProgressToken = string | number
+export type Meta = Record<string, unknown>
+export type JsonObject = Record<string, unknown>
+/** A JSON Schema; draft 2020-12 unless its `$schema` says draft-07. */
+export type JsonSchema = JsonObject
+
+export interface Icon {
+  src: string
+  mimeType?: string
+  sizes?: string[]
+  theme?: 'light' | 'dark'
+}
+
+/** Who a server or client says it is (2026-07-28, schema, `Implementation`). */
+export interface Implementation {
+  name: string
+  version: string
+  title?: string
+  description?: string
+  websiteUrl?: string
+  icons?: Icon[]
+}
+
+export interface ClientCapabilities {
+  experimental?: Record<string, JsonObject>
+  roots?: JsonObject
+  sampling?: { context?: JsonObject; tools?: JsonObject }
+  elicitation?: { form?: JsonObject; url?: JsonObject }
+  extensions?: Record<string, JsonObject>
+}
+
+export interface ServerCapabilities {
+  experimental?: Record<string, JsonObject>
+  logging?: JsonObject
+  completions?: JsonObject
+  prompts?: { listChanged?: boolean }
+  resources?: { subscribe?: boolean; listChanged?: boolean }
+  tools?: { listChanged?: boolean }
+  extensions?: Record<string, JsonObject>
+}
+
+export type Role = 'user' | 'assistant'
+
+/** Hints about a resource or a content block (server/resources, "Annotations"). */
+export interface Annotations {
+  audience?: Role[]
+  /** 0 to 1; 1 is effectively required. */
+  priority?: number
+  /** ISO 8601. */
+  lastModified?: string
+}
+
+/** Hints about a tool's behaviour (server/tools, schema `ToolAnnotations`). */
+export interface ToolAnnotations {
+  title?: string
+  readOnlyHint?: boolean
+  destructiveHint?: boolean
+  idempotentHint?: boolean
+  openWorldHint?: boolean
+}
+
+interface Annotated {
+  annotations?: Annotations
+  _meta?: Meta
+}
+
+export interface TextContent extends Annotated {
+  type: 'text'
+  text: string
+}
+export interface ImageContent extends Annotated {
+  type: 'image'
+  /** Base64. */
+  data: string
+  mimeType: string
+}
+export interface AudioContent extends Annotated {
+  type: 'audio'
+  /** Base64. */
+  data: string
+  mimeType: string
+}
+export interface TextResourceContents {
+  uri: string
+  mimeType?: string
+  text: string
+  _meta?: Meta
+}
+export interface BlobResourceContents {
+  uri: string
+  mimeType?: string
+  /** Base64. */
+  blob: string
+  _meta?: Meta
+}
+export type ResourceContents = TextResourceContents | BlobResourceContents
+export interface ResourceLink extends Annotated {
+  type: 'resource_link'
+  uri: string
+  name: string
+  title?: string
+  description?: string
+  mimeType?: string
+  size?: number
+  icons?: Icon[]
+}
+export interface EmbeddedResource extends Annotated {
+  type: 'resource'
+  resource: ResourceContents
+}
+export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+
+/** The kinds of content block, each with the first revision that knows it. */
+export const CONTENT_SINCE: Readonly<Record<ContentBlock['type'], Revision>> = {
+  text: '2024-11-05',
+  image: '2024-11-05',
+  resource: '2024-11-05',
+  audio: '2025-03-26',
+  resource_link: '2025-06-18',
+}
+
+export interface CallToolResult {
+  content: ContentBlock[]
+  structuredContent?: unknown
+  isError?: boolean
+  _meta?: Meta
+}
+export interface ReadResourceResult {
+  contents: ResourceContents[]
+  _meta?: Meta
+}
+export interface PromptMessage {
+  role: Role
+  content: ContentBlock
+}
+export interface GetPromptResult {
+  description?: string
+  messages: PromptMessage[]
+  _meta?: Meta
+}
+
+/** A question to the user, as a form or as a page to visit (client/elicitation). */
+export type ElicitParams =
+  | { mode?: 'form'; message: string; requestedSchema: JsonSchema & { type: 'object' } }
+  | { mode: 'url'; message: string; url: string }
+
+export interface ElicitResult {
+  action: 'accept' | 'decline' | 'cancel'
+  /** Present when a form was accepted; conforms to its `requestedSchema`. */
+  content?: Record<string, string | number | boolean | string[]>
+  _meta?: Meta
+}
+
+export interface SamplingMessage {
+  role: Role
+  content: JsonObject | JsonObject[]
+}
+/** A request to the client's language model (client/sampling). */
+export interface SampleParams {
+  messages: SamplingMessage[]
+  maxTokens: number
+  systemPrompt?: string
+  temperature?: number
+  stopSequences?: string[]
+  modelPreferences?: JsonObject
+  includeContext?: 'none' | 'thisServer' | 'allServers'
+  tools?: JsonObject[]
+  toolChoice?: JsonObject
+  metadata?: JsonObject
+}
+export interface SampleResult {
+  role: Role
+  content: JsonObject | JsonObject[]
+  model: string
+  stopReason?: string
+  _meta?: Meta
+}
+export interface Root {
+  uri: string
+  name?: string
+  _meta?: Meta
+}
+export interface RootsResult {
+  roots: Root[]
+  _meta?: Meta
+}
+
+/** What `completion/complete` answers; at most 100 values travel. */
+export interface Completion {
+  values: string[]
+  total?: number
+  hasMore?: boolean
+}

@@ -1,0 +1,13 @@
+// Mocha's spec reporter, followed by one plain line of totals that any tool can read.
+const { reporters, Runner } = require('mocha')
+
+module.exports = class TotalsReporter extends reporters.Spec {
+  constructor(runner, options) {
+    super(runner, options)
+    runner.once(Runner.constants.EVENT_RUN_BEGIN, () => console.log(`\n  node ${process.version}`))
+    runner.once(Runner.constants.EVENT_RUN_END, () => {
+      const { passes, failures, pending } = this.stats
+      process.on('exit', () => console.log(`${passes} passed, ${failures} failed${pending ? `, ${pending} skipped` : ''}`))
+    })
+  }
+}
