@@ -3,7 +3,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from './define.ts'
 import type { Route } from './define-plugin.ts'
-import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId, Revision } from './protocol.ts'
+import {
+  type ClientCapabilities,
+  type Implementation,
+  type LogLevel,
+  type Meta,
+  MODERN_REVISION,
+  type ProgressToken,
+  type RequestId,
+  type Revision,
+} from './protocol.ts'
 import type { View } from './view.ts'
 
 /** What a transport knows of an HTTP request when it opens a session. */
@@ -62,3 +71,26 @@ export interface Call extends Omit<CallRequest, 'signal'> {
 }
 
 export type Next = () => Promise<object>
+
+/** A Call from what its transport knows. */
+export function createCall(request: CallRequest): Call {
+  const { params, session } = request
+  const meta = isObject(params['_meta']) ? params['_meta'] : NO_META
+  const token = meta['progressToken']
+  const call = {
+    ...request,
+    modern: request.revision === MODERN_REVISION,
+    meta,
+    progressToken: typeof token === 'string' || typeof token === 'number' ? token : undefined,
+    user: session.user,
+    view: session.view,
+  }
+  // The signal is made only for those who look at it: most calls end before anyone does.
+  Object.defineProperty(call, 'signal', { get: request.signal, enumerable: false })
+  return Object.freeze(call) as unknown as Call
+}
+
+const NO_META: Meta = Object.freeze({})
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -31,6 +31,8 @@ export interface Route {
   readonly cors: string | undefined
   /** Every toolset that the route can serve. */
   readonly toolsets: readonly string[]
+  /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
+  readonly revisions: readonly Revision[]
   /** The URL of this route for these parameters, from `http.publicUrl` or the address it listens on. */
   url(params?: Readonly<Record<string, string>>): string
 }
@@ -101,6 +103,11 @@ export interface PluginHost {
   createCall(request: CallRequest): Call
   /** For transports: runs a Call through every `around` to its answer. */
   answer(call: Call): Promise<object>
+  /**
+   * For transports: counts a request in flight until the returned function is called. `cancel` is called when the
+   * host closes and its grace period is over.
+   */
+  inFlight(cancel: (reason: Error) => void): () => void
   /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */
   keys(use: string): readonly Buffer[]
 }

@@ -62,6 +62,7 @@ export class HostError extends Error {
   readonly detail: string | undefined
   readonly data: unknown
   readonly headers: Record<string, string> | undefined
+  #status: number | undefined
 
   constructor(kind: HostErrorKind, { detail, data, headers, cause }: HostErrorOptions = {}) {
     super(detail === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${detail}`, { cause })
@@ -73,12 +74,26 @@ export class HostError extends Error {
     Object.defineProperty(this, BRAND, { value: true })
   }
 
+  /** HTTP status where the response has not begun. */
   get status(): number {
-    return ERROR_KINDS[this.kind].status
+    return this.#status ?? ERROR_KINDS[this.kind].status
   }
 
   get code(): number {
     return ERROR_KINDS[this.kind].code
+  }
+
+  /** The same error as the answer of a well-formed request: HTTP 200. */
+  within200(): HostError {
+    const { detail, data, headers, cause } = this
+    const error = new HostError(this.kind, {
+      ...(detail !== undefined && { detail }),
+      ...(headers !== undefined && { headers }),
+      data,
+      cause,
+    })
+    error.#status = 200
+    return error
   }
 
   /** True for a HostError of any copy of this module: a config may load its own. */

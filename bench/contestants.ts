@@ -1,0 +1,58 @@
+// The servers that rows choose from. Each is a process of its own, run by plain node in NODE_ENV=production.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BenchRequest } from './requests.ts'
+import type { Contestant } from './row.ts'
+
+const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** `'1 tool'`, `'1,000 tools'`. */
+export const countTools = (tools: number) => `${tools.toLocaleString('en')} tool${tools === 1 ? '' : 's'}`
+
+/** A server of bench/servers. */
+export const peer = (name: string, file: string, args: readonly unknown[], request: BenchRequest): Contestant => ({
+  name,
+  command: () => [fileAt(`servers/${file}`), ...args.map(String)],
+  request: () => request,
+})
+
+const configText = (tools: number) => `
+import { defineTool } from ${JSON.stringify(new URL('../dist/core/index.js', import.meta.url).href)}
+import { INPUT_SCHEMA, SERVER_INFO, toolTexts } from ${JSON.stringify(new URL('servers/tools.mjs', import.meta.url).href)}
+
+const echoes = toolTexts(${tools}).map(text =>
+  defineTool({ ...text, input: INPUT_SCHEMA, handler: ({ message }) => message }),
+)
+
+export default {
+  server: SERVER_INFO,
+  http: { port: 0 },
+  toolsets: { echoes },
+  routes: { '/mcp': { toolsets: ['echoes'] } },
+  plugins: { 'transport-streamable': {} },
+}
+`
+
+/** Our compiled package, started as an operator starts it. */
+export const ours = (tools: number, request: BenchRequest): Contestant => ({
+  name: `ours, ${countTools(tools)}`,
+  ours: true,
+  command(scratch) {
+    const config = join(scratch, `mcp-${tools}.config.mjs`)
+    writeFileSync(config, configText(tools))
+    return [fileAt('../dist/cli/main.js'), 'start', '--config', config]
+  },
+  request: () => request,
+})
+
+export const sdkServer = (tools: number, request: BenchRequest): Contestant =>
+  peer(`SDK server 2.4.0, ${countTools(tools)}`, 'sdk-server.mjs', [tools], request)
+
+/** tmcp behind the adapter from node:http that its README names. */
+export const tmcp = (tools: number, request: BenchRequest): Contestant =>
+  peer(`tmcp 1.20, ${countTools(tools)}`, 'tmcp.mjs', [tools], request)
+
+/** tmcp behind the fastest adapter found, which takes a third off its cost: the harder comparison. */
+export const tmcpOnHono = (tools: number, request: BenchRequest): Contestant =>
+  peer(`tmcp 1.20 on Hono, ${countTools(tools)}`, 'tmcp.mjs', [tools, 'hono'], request)

@@ -1,0 +1,73 @@
+// The requests that are repeated, as a client of 2026-07-28 sends them, and how their answers are checked.
+// The same bytes go to every server of a row.
+import { ok } from 'node:assert/strict'
+
+export interface BenchRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Throws when a result is not the right one. */
+  check(result: Readonly<Record<string, unknown>>): void
+}
+
+const REVISION = '2026-07-28'
+const MESSAGE = 'The quick brown fox jumps over the lazy dog.'
+
+/** A request of the revision whose requests carry their own metadata (2026-07-28, streamable HTTP, "Request Metadata"). */
+function modernRequest(method: string, params: { name?: string; arguments?: object }) {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': REVISION,
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  return {
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': REVISION,
+      'Mcp-Method': method,
+      ...(params.name !== undefined && { 'Mcp-Name': params.name }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+  }
+}
+
+/** `tools/call` of `echo`. */
+export const callEcho: BenchRequest = {
+  ...modernRequest('tools/call', { name: 'echo', arguments: { message: MESSAGE } }),
+  check({ content, isError }) {
+    const [block] = content as [{ text?: unknown }?]
+    ok(block?.text === MESSAGE && isError !== true, 'echo did not return its message')
+  },
+}
+
+/** `tools/list`, all tools on one page. */
+export const listTools = (count: number): BenchRequest => ({
+  ...modernRequest('tools/list', {}),
+  check({ tools }) {
+    ok(Array.isArray(tools) && tools.length === count, `the list does not hold ${count} tools`)
+  },
+})
+
+/** The JSON-RPC message in a response: its whole body, or the last event of a stream. */
+function messageIn(text: string, type: string): { result?: Record<string, unknown>; error?: unknown } {
+  if (!type.startsWith('text/event-stream')) return JSON.parse(text)
+  const last = text.split('\n').findLast(line => line.startsWith('data:'))
+  return JSON.parse(last?.slice('data:'.length) ?? 'null') ?? {}
+}
+
+/** Sends the request once and throws unless it is answered as it must be. */
+export async function checkSample(url: string, request: BenchRequest, signal: AbortSignal): Promise<void> {
+  const { headers, body } = request
+  const response = await fetch(url, { method: 'POST', headers, body, signal })
+  const text = await response.text()
+  try {
+    ok(response.ok, `status ${response.status}`)
+    const { result, error } = messageIn(text, response.headers.get('content-type') ?? '')
+    ok(error === undefined && result !== undefined, 'the answer is an error')
+    request.check(result)
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : cause}; the answer was: ${text.slice(0, 400)}`, {
+      cause,
+    })
+  }
+}

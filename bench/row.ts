@@ -1,0 +1,40 @@
+// What a row of the benchmark is: servers that answer the same request, and the targets between them.
+// A new row is a new file in rows/ that exports `row`; run.ts finds it there.
+import type { BenchRequest } from './requests.ts'
+
+/** One server in a row. */
+export interface Contestant {
+  readonly name: string
+  /** True where it runs our compiled package, which is then built first. */
+  readonly ours?: true
+  /** What node runs: a script and its arguments. Files that must be written for it go into `scratch`. */
+  command(scratch: string): readonly string[]
+  /** The request to repeat, asked for once when the server listens: here a row opens a session or gets a token. */
+  request(url: string): BenchRequest | Promise<BenchRequest>
+}
+
+/** What one request cost a contestant in the round in hand, microseconds. */
+export type CostOf = (contestant: string) => number
+
+export interface Target {
+  readonly text: string
+  /** Contestants without whom it cannot be judged. */
+  readonly needs: readonly string[]
+  /** Computed in each round, so that a machine that changes its speed between rounds does no harm; the median counts. */
+  value(cost: CostOf): number
+  holds(value: number): boolean
+}
+
+export interface Row {
+  readonly name: string
+  readonly contestants: readonly Contestant[]
+  readonly targets: readonly Target[]
+}
+
+/** The cost of `one` divided by the cost of `other`, held to a limit. */
+export const ratio = (one: string, other: string, relation: '<=' | '>=', limit: number): Target => ({
+  text: `${one} / ${other} ${relation} ${limit}`,
+  needs: [one, other],
+  value: cost => cost(one) / cost(other),
+  holds: value => (relation === '<=' ? value <= limit : value >= limit),
+})

@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+// The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
+import { parseArgs } from 'node:util'
+import { StartError } from '../core/index.ts'
+import { check } from './check.ts'
+import { schema } from './schema.ts'
+import { start } from './start.ts'
+import { version } from './version.ts'
+
+const USAGE = `Usage: mcp-host <verb> [options]
+
+  start    serve the config until SIGTERM or SIGINT
+  check    load and check the config; serve nothing
+  schema   print the config's JSON Schema, for editors
+
+Options
+  -c, --config <file>  default: mcp.config.{ts,js,json,yaml,...} here or above
+      --write <file>   schema: write it there instead
+      --verbose        debug lines in the log, stacks of errors
+  -v, --version
+  -h, --help`
+
+export interface VerbOptions {
+  readonly config: string | undefined
+  readonly write: string | undefined
+  readonly verbose: boolean
+}
+
+const VERBS: Readonly<Record<string, (options: VerbOptions) => Promise<void>>> = { start, check, schema }
+
+function parse(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      allowPositionals: true,
+      options: {
+        config: { type: 'string', short: 'c' },
+        write: { type: 'string' },
+        verbose: { type: 'boolean', default: false },
+        version: { type: 'boolean', short: 'v', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+  } catch (cause) {
+    throw new StartError(`${(cause as Error).message}\n\n${USAGE}`, { cause, exitCode: 2 })
+  }
+}
+
+async function run(argv: string[]): Promise<void> {
+  const { values, positionals } = parse(argv)
+  const [name, ...rest] = positionals
+  if (values.version) return void console.log(version)
+  if (values.help || name === undefined) return void console.log(USAGE)
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+  if (!verb || rest.length > 0) {
+    throw new StartError(`${verb ? `unexpected "${rest[0]}"` : `there is no verb "${name}"`}\n\n${USAGE}`, {
+      exitCode: 2,
+    })
+  }
+  await verb({ config: values.config, write: values.write, verbose: values.verbose })
+}
+
+function report(error: unknown, verbose: boolean): void {
+  const known = error instanceof StartError
+  const text = error instanceof Error ? error.message : String(error)
+  console.error(`mcp-host: ${text}`)
+  if (verbose) console.error(error)
+  else if (!known) console.error('This is unexpected; run it again with --verbose for the stack.')
+  process.exitCode = known ? error.exitCode : 1
+}
+
+run(process.argv.slice(2)).catch(error => report(error, process.argv.includes('--verbose')))

@@ -1,0 +1,90 @@
+// Words for schemas and values: the "expected" and the "found" of a problem.
+// For explain-problems.ts. A value that may be a secret is never put into words.
+import type { JsonSchema } from '../protocol.ts'
+import { HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
+import type { Path } from './position.ts'
+import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
+
+const LONGEST = 60
+const SECRET_KEY = /secret|pass|token|credential|private|api.?key|signing.?key/i
+
+const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
+  [DURATION_PATTERN, DURATION_WORDS],
+  [SIZE_PATTERN, SIZE_WORDS],
+  [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
+  [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
+  [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
+])
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+}
+
+const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
+
+const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
+
+/** `a, b or c`. */
+export const orList = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+
+/** What a schema accepts, in a few words. */
+export function describeSchema(schema: JsonSchema): string {
+  if (schema['callable'] === true) return 'a function, which only a .ts or .js config can hold'
+  if ('const' in schema) return quote(schema['const'])
+  if (Array.isArray(schema['enum'])) return orList(schema['enum'].map(quote))
+  const branches = schema['anyOf'] ?? schema['oneOf']
+  if (Array.isArray(branches)) {
+    const words = branches.filter(isObject).map(describeSchema)
+    return orList([...new Set(words)])
+  }
+  const known = PATTERN_WORDS.get(schema['pattern'])
+  return known ?? describeType(schema)
+}
+
+function describeType(schema: JsonSchema): string {
+  const types = [schema['type'] ?? []].flat().map(String)
+  const isFilled = typeof schema['minLength'] === 'number' && schema['minLength'] > 0
+  const words = types.map(type => (type === 'string' && isFilled ? 'a non-empty string' : (TYPE_WORDS[type] ?? type)))
+  return `${orList(words) || 'another value'}${describeLimits(schema)}${describeExample(schema)}`
+}
+
+function describeLimits(schema: JsonSchema): string {
+  const { minimum, maximum, exclusiveMinimum, maxLength, minItems, minProperties, properties, pattern, format } = schema
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`
+  if (minimum !== undefined) return ` of at least ${minimum}`
+  if (exclusiveMinimum !== undefined) return ` greater than ${exclusiveMinimum}`
+  if (maximum !== undefined) return ` of at most ${maximum}`
+  if (pattern !== undefined) return ` that matches ${pattern}`
+  if (format !== undefined) return ` in the form of a ${format}`
+  if (typeof minItems === 'number' && minItems > 0) return ` of at least ${minItems}`
+  if (minProperties !== undefined && isObject(properties)) {
+    return ` with at least ${minProperties} of ${orList(Object.keys(properties))}`
+  }
+  return maxLength === undefined ? '' : ` of at most ${maxLength} characters`
+}
+
+function describeExample(schema: JsonSchema): string {
+  const example = Array.isArray(schema['examples']) ? schema['examples'][0] : undefined
+  return example === undefined ? '' : ` such as ${quote(example)}`
+}
+
+/** A value in a few words: scalars as written but shortened, the rest by kind; nothing of what may be secret. */
+export function describeValue(value: unknown, path: Path): string {
+  if (value === undefined) return 'nothing'
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
+  if (typeof value === 'function') return 'a function'
+  if (path.some(key => SECRET_KEY.test(String(key)))) return `a ${typeof value} (not shown)`
+  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/\/\/[^/@\s]*@/, '//…@')))
+  return String(value)
+}
+
+const shorten = (value: string): string => (value.length > LONGEST ? `${value.slice(0, LONGEST - 1)}…` : value)

@@ -1,0 +1,212 @@
+// The config as JSON Schema (draft 2020-12): the same shape as `Config` in define-config.ts, for run time and editors.
+// check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
+// plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
+import type { JsonSchema } from '../protocol.ts'
+import { DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
+
+/** An absolute http(s) URL without user, query or fragment. */
+export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
+export const ROUTE_PATH_PATTERN = '^/'
+export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
+
+const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
+  type: 'string',
+  minLength: 1,
+  description,
+  ...extra,
+})
+const flag = (description: string, extra: JsonSchema = {}): JsonSchema => ({ type: 'boolean', description, ...extra })
+const list = (items: JsonSchema, description: string, extra: JsonSchema = {}): JsonSchema => ({
+  type: 'array',
+  items,
+  description,
+  ...extra,
+})
+const closed = (properties: Record<string, JsonSchema>, extra: JsonSchema = {}): JsonSchema => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  ...extra,
+})
+const duration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
+  type: ['string', 'number'],
+  pattern: DURATION_PATTERN,
+  minimum: 0,
+  description,
+  ...extra,
+})
+const oneOrMore = (what: string): JsonSchema => ({
+  anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],
+})
+
+const icon = closed(
+  {
+    src: text('Where the image is: an https or data URI.'),
+    mimeType: text('Its media type.'),
+    sizes: list(text('Such as 48x48, or any.'), 'The sizes it is made for.'),
+    theme: { enum: ['light', 'dark'], description: 'The background it is made for.' },
+  },
+  { required: ['src'] },
+)
+
+const server = closed(
+  {
+    name: text('Name that clients see.', { examples: ['acme-tools'] }),
+    version: text('Version that clients see.', { examples: ['1.0.0'] }),
+    title: text('Name for people.'),
+    description: text('What this server is for.'),
+    websiteUrl: text('A page about this server.', { format: 'uri' }),
+    icons: list(icon, 'Icons that clients may show.'),
+    instructions: text('For the model: how to use this server.'),
+  },
+  {
+    required: ['name', 'version'],
+    description: 'Who this server says it is.',
+    examples: [{ name: 'acme-tools', version: '1.0.0' }],
+  },
+)
+
+const http = closed(
+  {
+    host: text('Address to listen on.', { default: '127.0.0.1' }),
+    port: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_535,
+      default: 3000,
+      description: 'Port to listen on; 0 takes a free one.',
+    },
+    publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
+      format: 'uri',
+      pattern: HTTP_URL_PATTERN,
+      examples: ['https://mcp.acme.example'],
+    }),
+    maxBodySize: {
+      type: ['string', 'number'],
+      pattern: SIZE_PATTERN,
+      minimum: 1,
+      default: '4mb',
+      description: 'Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413.',
+    },
+    keepAliveTimeout: duration('How long an idle connection is kept.', { default: '5s' }),
+    requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
+      default: '60s',
+    }),
+    allowedHosts: list(
+      text('A host name, with or without port.'),
+      "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
+    ),
+    allowedOrigins: list(
+      text('An origin.', { examples: ['https://app.acme.example'] }),
+      "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
+    ),
+    trustProxy: flag('Believe X-Forwarded-* headers. Only behind a proxy that sets them.', { default: false }),
+  },
+  { description: 'Where and how this host listens.' },
+)
+
+const tools = closed(
+  {
+    fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
+    callTimeout: {
+      anyOf: [{ const: 'off' }, duration('How long one call may take.')],
+      default: 'off',
+      description: "For a whole call; a tool's own timeout wins.",
+    },
+  },
+  { description: 'Limits for every tool.' },
+)
+
+const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
+const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
+
+const toolsets: JsonSchema = {
+  type: 'object',
+  description: 'Named groups of tools, resources and prompts; routes say which they serve.',
+  propertyNames: { pattern: TOOLSET_NAME_PATTERN },
+  additionalProperties: {
+    anyOf: [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')],
+  },
+  examples: [{ clock: './tools/clock.ts' }],
+}
+
+const authorize: JsonSchema = {
+  description: 'Who may use the route: true for any user, the name of a policy, or a scope or role.',
+  anyOf: [
+    { const: true },
+    text('The name of a policy, or a scope.'),
+    closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
+  ],
+}
+
+const route = (plugins: JsonSchema): JsonSchema =>
+  closed(
+    {
+      toolsets: {
+        ...oneOrMore('The name of a toolset.'),
+        description: "Toolsets served here; ':name' takes the toolset that the path's parameter names.",
+        examples: [['clock']],
+      },
+      default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
+      stateless: flag("POST only, every request on its own. Default: the config's stateless."),
+      authorize,
+      cors: text('The name of a CORS policy.'),
+      plugins,
+    },
+    { required: ['toolsets'], description: 'What is served at this path.' },
+  )
+
+const off: JsonSchema = { const: false, description: 'Switches the plugin off.' }
+
+const pluginMap = (options: Record<string, JsonSchema>, description: string): JsonSchema => ({
+  type: 'object',
+  description,
+  properties: Object.fromEntries(Object.entries(options).map(([name, schema]) => [name, { anyOf: [off, schema] }])),
+  additionalProperties: { anyOf: [off, { type: 'object', description: "The plugin's options." }] },
+})
+
+/** The schema without its own `required`: a route overrides single options. */
+export function withoutRequired(schema: object): JsonSchema {
+  const { required: _, ...rest } = schema as JsonSchema
+  return rest
+}
+
+/**
+ * The schema of a whole config, ready to be written as JSON. `plugins` are the built-in ones, by name. What only code
+ * can hold, `configureSession` and `runSession`, is left out.
+ */
+export function buildConfigSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+  const options = Object.entries(plugins).map(([name, plugin]) => [name, plugin.options as JsonSchema] as const)
+  const overrides = options.map(([name, schema]) => [name, withoutRequired(schema)] as const)
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'mcp-host config',
+    ...closed(
+      {
+        $schema: { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' },
+        server,
+        http,
+        stateless: flag('Every route serves request by request, without sessions.', { default: false }),
+        secrets: list(
+          { type: ['string', 'null'], minLength: 1, description: 'A long random string.' },
+          'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
+        ),
+        tools,
+        toolsets,
+        routes: {
+          type: 'object',
+          minProperties: 1,
+          description: "Paths, and what is served there. ':name?' is an optional parameter.",
+          propertyNames: { pattern: ROUTE_PATH_PATTERN },
+          additionalProperties: route(
+            pluginMap(Object.fromEntries(overrides), 'Plugins switched off, or options changed, for this route alone.'),
+          ),
+          examples: [{ '/': { toolsets: ['clock'] } }],
+        },
+        plugins: pluginMap(Object.fromEntries(options), 'Plugins by name, each with its options; false: off.'),
+      },
+      { required: ['server', 'toolsets', 'routes'] },
+    ),
+  }
+  return JSON.parse(JSON.stringify(schema))
+}

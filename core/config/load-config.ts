@@ -1,0 +1,101 @@
+// Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
+// The first step of a start; check-config.ts says whether the value is a config.
+import { extname, resolve } from 'node:path'
+import { cosmiconfig, type Loader } from 'cosmiconfig'
+import { errorText, StartError } from '../errors.ts'
+import { explainImport } from './explain-import.ts'
+import { importModule } from './import-module.ts'
+import { locateInCode } from './locate-in-code.ts'
+import type { Locate } from './position.ts'
+import { shortName } from './problems.ts'
+import { DocumentFault, readJson, readYaml } from './read-document.ts'
+
+export interface LoadedConfig {
+  /** Absolute; paths in the config are relative to its folder. */
+  readonly file: string
+  /** Not checked yet. */
+  readonly config: unknown
+  /** Where a key stands in the file; undefined where that is not certain. */
+  readonly locate: Locate
+}
+
+const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
+const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
+
+// A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
+const loaders: Record<string, Loader> = {
+  ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
+  '.json': (file, source) => loadDocument(file, source, readJson),
+  '.yaml': (file, source) => loadDocument(file, source, readYaml),
+  '.yml': (file, source) => loadDocument(file, source, readYaml),
+}
+
+/**
+ * Loads `file`, or `mcp.config.*` from `cwd` or a folder above it, up to the nearest package.json. Throws a StartError
+ * (exit code 2) when there is none or it cannot be read.
+ */
+export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
+  const path = file === undefined ? undefined : resolve(cwd, file)
+  if (path !== undefined && !(extname(path) in loaders)) {
+    throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
+  }
+  const found = await find(cwd, path)
+  if (found === null) {
+    throw new StartError(
+      `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
+        `(or ${EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
+      { exitCode: 2 },
+    )
+  }
+  if (found.isEmpty) throw stop(found.filepath, undefined, 'the file is empty; it needs server, toolsets and routes')
+  return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath }
+}
+
+async function find(cwd: string, path: string | undefined) {
+  try {
+    const explorer = cosmiconfig('mcp', {
+      searchPlaces: EXTENSIONS.map(extension => `mcp.config${extension}`),
+      searchStrategy: 'project',
+      ignoreEmptySearchPlaces: false,
+      cache: false,
+      loaders,
+    })
+    return await (path === undefined ? explorer.search(cwd) : explorer.load(path))
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const text = isAbsent ? 'there is no such file; check --config' : `cannot be read: ${errorText(error)}`
+    throw stop(path ?? cwd, undefined, text, error)
+  }
+}
+
+const stop = (file: string, line: number | undefined, text: string, cause?: unknown): StartError =>
+  new StartError(`${shortName(file)}${line === undefined ? '' : `:${line}`}: ${text}`, { exitCode: 2, cause })
+
+async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
+  const exported = await importModule(file).catch((error: unknown) => {
+    const { at, line, text } = explainImport(file, error)
+    throw stop(at, line, text, error)
+  })
+  if (!('default' in exported)) {
+    throw stop(file, undefined, 'no default export; write `export default defineConfig({ … })`')
+  }
+  return { config: exported['default'], locate: locateInCode(source) }
+}
+
+function loadDocument(file: string, source: string, read: typeof readJson): Omit<LoadedConfig, 'file'> {
+  try {
+    const { config, locate } = read(source)
+    return { config: withoutSchemaLink(config), locate }
+  } catch (error) {
+    if (error instanceof DocumentFault) throw stop(file, error.line, error.message)
+    throw error
+  }
+}
+
+/** `$schema` is there for editors. */
+function withoutSchemaLink(config: unknown): unknown {
+  if (typeof config !== 'object' || config === null || !('$schema' in config)) return config
+  const { $schema: _, ...rest } = config
+  return rest
+}

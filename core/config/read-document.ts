@@ -1,0 +1,94 @@
+// Reads a JSON or YAML config, and knows where each of its keys stands.
+// For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { errorText } from '../errors.ts'
+import { findJsonFault } from './json-fault.ts'
+import { type Locate, type Path, positionAt } from './position.ts'
+
+/** A document that is not what its extension says. */
+export class DocumentFault extends Error {
+  readonly line: number | undefined
+
+  constructor(message: string, line: number | undefined) {
+    super(message)
+    this.name = 'DocumentFault'
+    this.line = line
+  }
+}
+
+interface ReadDocument {
+  readonly config: unknown
+  readonly locate: Locate
+}
+
+/** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
+export function readJson(source: string): ReadDocument {
+  const text = source.replace(/^\uFEFF/, '')
+  const { document, locate, lines } = parse(text)
+  let config: unknown
+  try {
+    config = JSON.parse(text)
+  } catch {
+    const fault = findJsonFault(text)
+    throw new DocumentFault(
+      `not valid JSON: expected ${fault?.expected}${isComment(text, fault?.offset) ? '; JSON has no comments' : ''}`,
+      fault && positionAt(text, fault.offset).line,
+    )
+  }
+  const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
+  if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
+  return { config, locate }
+}
+
+const isComment = (text: string, offset = 0): boolean => ['//', '/*'].includes(text.slice(offset, offset + 2))
+
+/** One YAML 1.2 document, unknown tags refused. Throws a DocumentFault. */
+export function readYaml(source: string): ReadDocument {
+  const { document, locate, lines } = parse(source)
+  const [fault] = [...document.errors, ...document.warnings]
+  if (fault) {
+    const message = fault.message.replace(/: ".*"$/s, '')
+    throw new DocumentFault(`not valid YAML: ${message}`, lines.linePos(fault.pos[0]).line)
+  }
+  try {
+    return { config: document.toJS(), locate }
+  } catch (error) {
+    // An alias of nothing, or too many of them.
+    throw new DocumentFault(`not valid YAML: ${errorText(error)}`, undefined)
+  }
+}
+
+function parse(source: string): { document: Document; locate: Locate; lines: LineCounter } {
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  const locate: Locate = path => {
+    const offset = offsetOf(document, path)
+    if (offset === undefined) return undefined
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+  return { document, locate, lines }
+}
+
+function offsetOf(document: Document, path: Path): number | undefined {
+  let node: unknown = document.contents
+  let offset = document.contents?.range?.[0]
+  for (const key of path) {
+    const parent = isAlias(node) ? node.resolve(document) : node
+    if (isSeq(parent) && typeof key === 'number') {
+      node = parent.items[key]
+      offset = rangeStart(node)
+    } else if (isMap(parent)) {
+      const pair = parent.items.find(item => isScalar(item.key) && String(item.key.value) === key)
+      node = pair?.value
+      offset = rangeStart(pair?.key)
+    } else return undefined
+    if (offset === undefined) return undefined
+  }
+  return offset
+}
+
+const rangeStart = (node: unknown): number | undefined =>
+  typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)
+    ? (node.range[0] as number)
+    : undefined

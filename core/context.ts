@@ -1,0 +1,192 @@
+// The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
+import { type Asks, createAsks } from './asks.ts'
+import type { Call } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
+import { type AskOptions, type CallContext, type RuntimeHost, ToolError } from './define.ts'
+import { HostError } from './errors.ts'
+import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+
+/** What every handler of a host shares. */
+export interface HandlerSettings {
+  /** Milliseconds; undefined: no limit. */
+  readonly callTimeout: number | undefined
+  /** Milliseconds. */
+  readonly fetchTimeout: number
+  readonly runtime: RuntimeHost
+  /** Seal `requestState`: the first signs, all open. */
+  readonly stateKeys: readonly Buffer[]
+}
+
+/** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
+const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
+
+type Interrupt = (result: Promise<object>) => void
+
+class HandlerContext implements CallContext {
+  readonly #call: Call
+  readonly #item: CatalogItem
+  readonly #settings: HandlerSettings
+  readonly #interrupt: Interrupt
+  #asks: Asks | undefined
+  #controller: AbortController | undefined
+  #progress = Number.NEGATIVE_INFINITY
+  #ended: unknown
+
+  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, interrupt: Interrupt) {
+    this.#call = call
+    this.#item = item
+    this.#settings = settings
+    this.#interrupt = interrupt
+    if (this.#canAsk && call.params['requestState'] !== undefined) this.#asks = this.#createAsks()
+  }
+
+  get user() {
+    return this.#call.user
+  }
+  get session() {
+    const id = this.#call.session.sessionId
+    return id === undefined ? undefined : { id }
+  }
+  get route() {
+    const { route, params } = this.#call.session
+    return { path: route.path, params }
+  }
+  get headers() {
+    return this.#call.session.headers
+  }
+  get client() {
+    const { client, revision } = this.#call
+    return { info: client.info, capabilities: client.capabilities, revision }
+  }
+  get meta() {
+    return this.#call.meta
+  }
+  get host() {
+    return this.#settings.runtime
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      const { signal } = this.#call
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended)
+      else if (signal.aborted) this.#controller.abort(signal.reason)
+      else signal.addEventListener('abort', () => this.#controller?.abort(signal.reason), { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  /** Stops the handler: nothing that it still says or asks is heard. */
+  end(reason: unknown) {
+    this.#ended ??= reason
+    this.#controller?.abort(reason)
+  }
+
+  progress(progress: number, total?: number, message?: string) {
+    if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
+    const { progressToken } = this.#call
+    // It must grow with each notification (basic/patterns/progress).
+    if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
+    this.#progress = progress
+    const params = {
+      progressToken,
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    }
+    this.#call.notify('notifications/progress', params)
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string) {
+    const severity = LOG_LEVELS.indexOf(level)
+    if (severity === -1) throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
+    const { logLevel } = this.#call
+    if (logLevel === undefined || this.#ended !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
+    this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
+  }
+
+  fetch: typeof fetch = (input, init) => {
+    const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
+    if (init?.signal) signals.push(init.signal)
+    return fetch(input, { ...init, signal: AbortSignal.any(signals) })
+  }
+
+  elicit(params: ElicitParams, { key }: AskOptions = {}) {
+    return this.#ask({ method: 'elicitation/create', params }, key)
+  }
+  sample(params: SampleParams, { key }: AskOptions = {}) {
+    return this.#ask({ method: 'sampling/createMessage', params }, key)
+  }
+  roots({ key }: AskOptions = {}) {
+    return this.#ask({ method: 'roots/list', params: {} }, key)
+  }
+
+  get #canAsk() {
+    return this.#call.asks !== undefined && ASKING_METHODS.has(this.#call.method)
+  }
+
+  #createAsks(): Asks {
+    return createAsks(this.#call, this.#item, { keys: this.#settings.stateKeys, interrupt: this.#interrupt })
+  }
+
+  #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {
+    if (!this.#canAsk) {
+      const { method, revision } = this.#call
+      const why = ASKING_METHODS.has(method)
+        ? `a ${revision} client cannot be asked on a stateless route`
+        : `${method} cannot ask`
+      return Promise.reject(new ToolError(`This needs an answer from the user or client, but ${why}.`))
+    }
+    this.#asks ??= this.#createAsks()
+    return this.#asks.ask(question, key)
+  }
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/**
+ * Runs a handler to its value, or to the `input_required` result that stands for its questions.
+ * Rejects with `callTimeout` when `timeout` milliseconds pass, and with the signal's reason when the call is cancelled.
+ */
+export function runHandler(
+  call: Call,
+  item: CatalogItem,
+  settings: HandlerSettings,
+  handle: (ctx: CallContext) => unknown,
+): unknown {
+  let interrupted: Promise<object> | undefined
+  let settle: ((result: Promise<object>) => void) | undefined
+  const interrupt: Interrupt = result => {
+    interrupted = result
+    settle?.(result)
+  }
+  const ctx = new HandlerContext(call, item, settings, interrupt)
+  const value = handle(ctx)
+  if (!isThenable(value)) return interrupted ?? value
+  const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
+  return new Promise((resolve, reject) => {
+    const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
+    function stop(limit: number) {
+      const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms` })
+      reject(error)
+      ctx.end(error)
+    }
+    settle = result => {
+      clearTimeout(timer)
+      resolve(result)
+      result.catch(() => undefined)
+      ctx.end(new Error('waiting for the client to answer'))
+    }
+    value.then(
+      result => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      error => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+}

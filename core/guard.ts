@@ -1,0 +1,66 @@
+// Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
+// on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
+import type { ResolvedHttp } from './define-config.ts'
+import type { HostContext } from './define-plugin.ts'
+import { HostError } from './errors.ts'
+
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** True for an address to bind that only this machine reaches. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || isLoopback(name)
+
+/** Splits a Host header into its name and port; undefined for what is none. */
+function parseHost(header: string): { name: string; full: string } | undefined {
+  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header)
+  return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
+}
+
+/** The origin of a URL as browsers write it, or undefined. */
+function originOf(url: string): URL | undefined {
+  if (!URL.canParse(url)) return undefined
+  const parsed = new URL(url)
+  return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
+}
+
+/**
+ * The guard for these settings. On a loopback bind: loopback names and origins, `publicUrl`'s, and the lists. On any
+ * other: `publicUrl`'s and the lists; with neither, every Host passes, and no request that carries an Origin.
+ */
+export function createGuard(http: ResolvedHttp) {
+  const loopback = isLoopback(http.host)
+  const publicUrl = http.publicUrl === undefined ? undefined : new URL(http.publicUrl)
+  const hosts = new Set([...http.allowedHosts.map(host => host.toLowerCase()), ...(publicUrl ? [publicUrl.host] : [])])
+  if (publicUrl) hosts.add(publicUrl.hostname)
+  const origins = new Set([...http.allowedOrigins.map(origin => originOf(origin)?.origin ?? origin)])
+  if (publicUrl) origins.add(publicUrl.origin)
+
+  function hostAllowed(header: string | undefined): boolean {
+    if (!loopback && hosts.size === 0) return true
+    const host = header === undefined ? undefined : parseHost(header)
+    if (!host) return false
+    return hosts.has(host.name) || hosts.has(host.full) || (loopback && isLoopbackName(host.name))
+  }
+
+  function originAllowed(origin: string): boolean {
+    if (origins.has(origin)) return true
+    const parsed = originOf(origin)
+    return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
+  }
+
+  /** Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. */
+  return function guard(ctx: HostContext): void {
+    const { host, origin } = ctx.req.headers
+    const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
+    if (!hostAllowed(asked)) {
+      const cause = `to serve it, add ${JSON.stringify(asked)} to http.allowedHosts, or set http.publicUrl`
+      throw new HostError('hostNotAllowed', { detail: asked ?? 'the request names no host', cause })
+    }
+    if (origin !== undefined && !originAllowed(origin)) {
+      const cause = `to let its pages call, add ${JSON.stringify(origin)} to http.allowedOrigins`
+      throw new HostError('originNotAllowed', { detail: origin, cause })
+    }
+  }
+}

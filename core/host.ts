@@ -1,0 +1,256 @@
+// A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Call, OpenSession, RequestFacts } from './call.ts'
+import { type Catalog, createCatalog } from './catalog.ts'
+import { parseDuration } from './config/units.ts'
+import type { HandlerSettings } from './context.ts'
+import type { Definition, RuntimeHost } from './define.ts'
+import type { Config, ResolvedHttp } from './define-config.ts'
+import type { Plugin } from './define-plugin.ts'
+import { createDispatch } from './dispatch.ts'
+import { errorText, StartError } from './errors.ts'
+import { createInFlight } from './in-flight.ts'
+import type { Logger } from './log.ts'
+import { createMethodTable } from './methods/index.ts'
+import { createPipeline, HOOK_POINTS, type Served } from './pipeline.ts'
+import { createNotes, createPluginHost, type HostServices, notesFor, type PluginNotes } from './plugin-host.ts'
+import { planPlugins } from './plugin-plan.ts'
+import type { Revision } from './protocol.ts'
+import { resolveHttp } from './resolve-http.ts'
+import { type CompiledRoute, compileRoutes } from './routes.ts'
+import { createSecrets, type Secrets } from './secrets.ts'
+import { checkViews, createSessions, type SessionSettings } from './session.ts'
+import { createMemoryChangeBus, type Slots } from './slots.ts'
+import { loadToolsets } from './toolsets.ts'
+import { createViews } from './view.ts'
+
+/** One line of the start-up page. */
+export interface RouteSummary {
+  readonly path: string
+  readonly url: string
+  readonly toolsets: readonly string[]
+  readonly revisions: readonly Revision[]
+  readonly stateless: boolean
+  /** Who may call, in words. */
+  readonly callers: string
+}
+
+export interface CloseReport {
+  /** Requests that ended by themselves within the grace period. */
+  readonly finished: number
+  /** Requests that were cancelled when it was over. */
+  readonly cancelled: number
+}
+
+export interface Host {
+  /** `http://address:port` once it listens. */
+  readonly url: string
+  readonly routes: readonly RouteSummary[]
+  readonly runtime: RuntimeHost
+  /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
+  listen(): Promise<void>
+  /** Stops accepting, gives what runs `grace` milliseconds (default 10,000) to end, cancels the rest. */
+  close(options?: { grace?: number }): Promise<CloseReport>
+}
+
+export interface HostInput {
+  readonly config: Config
+  /** Every plugin that the config names. */
+  readonly plugins: ReadonlyMap<string, Plugin<object>>
+  /** The config's paths are relative to it. */
+  readonly directory: string
+  readonly log: Logger
+}
+
+/** What the parts of a host share while it is built. */
+interface Parts {
+  readonly config: Config
+  readonly http: ResolvedHttp
+  readonly log: Logger
+  readonly routes: readonly CompiledRoute[]
+  readonly catalog: Catalog
+  readonly notes: PluginNotes
+  readonly slots: Slots
+  readonly secrets: Secrets
+}
+
+function describeCallers({ authorize }: CompiledRoute): string {
+  if (authorize === undefined) return 'anyone'
+  if (authorize === true) return 'any signed-in user'
+  return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
+}
+
+/** Fails closed: what a route asks for, some plugin must decide. */
+function checkConventions(routes: readonly CompiledRoute[], provided: ReadonlySet<string>) {
+  for (const { path, authorize, cors } of routes) {
+    if (authorize !== undefined && !provided.has('authorize')) {
+      throw new StartError(`routes['${path}'].authorize: no plugin of this config can decide it; switch on auth-jwt`, {
+        exitCode: 2,
+      })
+    }
+    if (cors !== undefined && !provided.has('cors')) {
+      throw new StartError(`routes['${path}'].cors: no plugin of this config knows "${cors}"; switch on cors`, {
+        exitCode: 2,
+      })
+    }
+  }
+}
+
+function handlerSettings({ config, catalog, secrets }: Parts): HandlerSettings {
+  const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
+  return {
+    callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
+    fetchTimeout: parseDuration(fetchTimeout),
+    runtime: catalog.runtime,
+    stateKeys: secrets.keys('request-state'),
+  }
+}
+
+function collectEndpoints({ notes, routes }: Parts): Served[] {
+  const served: Served[] = notes.endpoints.map(({ value }) => ({ ...value, route: undefined, middleware: [] }))
+  for (const route of routes) {
+    const middleware = HOOK_POINTS.flatMap(point => notesFor(notes.middleware[point], route))
+    for (const { suffix, define } of notesFor(notes.routeEndpoints, route)) {
+      const endpoint = define(route)
+      const path = suffix === '' ? route.path : `${route.path === '/' ? '' : route.path}${suffix}`
+      if (endpoint) served.push({ path, route, endpoint, middleware: endpoint.public ? [] : middleware })
+    }
+  }
+  return served
+}
+
+function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? `port ${port} of ${host} is in use; set http.port, or stop what listens there`
+          : `cannot listen on ${host}:${port}: ${cause.message}`
+      reject(new StartError(why, { cause }))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+function addressOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo
+  const name =
+    family === 'IPv6' ? `[${address === '::' ? '::1' : address}]` : address === '0.0.0.0' ? '127.0.0.1' : address
+  return `http://${name}:${port}`
+}
+
+async function setUp(parts: Parts, input: HostInput, services: HostServices) {
+  for (const instance of planPlugins(input.config, input.plugins, parts.routes)) {
+    try {
+      await instance.plugin.setup(createPluginHost(instance, parts.notes, services), instance.options)
+    } catch (cause) {
+      if (cause instanceof StartError) throw cause
+      throw new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause })
+    }
+  }
+}
+
+/** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
+export async function buildHost(input: HostInput): Promise<Host> {
+  const { config, log, directory } = input
+  const http = resolveHttp(config.http)
+  const secrets = createSecrets(config.secrets)
+  let address = ''
+  const notes = createNotes()
+  const routes = compileRoutes(config, {
+    address: () => http.publicUrl?.replace(/\/$/, '') ?? address,
+    revisions: route => [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))],
+  })
+  const provided = new Set(planPlugins(config, input.plugins, routes).flatMap(({ plugin }) => plugin.provides ?? []))
+  checkConventions(routes, provided)
+
+  const slots: Slots = { changeBus: createMemoryChangeBus() }
+  const toolsets = await loadToolsets(config.toolsets, directory)
+  const catalog = createCatalog(toolsets, { bus: () => slots.changeBus, decidesAccess: provided.has('access') })
+  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes }
+  const methods = createMethodTable(handlerSettings(parts))
+  const inFlight = createInFlight()
+
+  const varies = (route: CompiledRoute) =>
+    config.configureSession !== undefined || route.authorize !== undefined || notesFor(notes.varies, route).length > 0
+  const sessions: SessionSettings = { config, catalog, viewFor: createViews(catalog), varies }
+  let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
+
+  await setUp(parts, input, {
+    log,
+    server: { name: config.server.name, version: config.server.version },
+    http,
+    runtime: catalog.runtime,
+    slots,
+    filled: new Map(),
+    addMethod: (name, method) => methods.add(name, method),
+    addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
+    openSession: createSessions(sessions) as (facts: RequestFacts) => Promise<OpenSession>,
+    answer: call => answer(call),
+    inFlight: inFlight.enter,
+    readiness: () => checkReadiness(notes, inFlight.draining()),
+    keys: secrets.keys,
+  })
+  checkViews(routes, sessions)
+  answer = createDispatch(routes, notes, methods, log)
+  if (secrets.generated) log.warn({}, NO_SECRETS)
+
+  const app = createPipeline(collectEndpoints(parts), http, log)
+  const server = createServer(
+    {
+      requestTimeout: http.requestTimeout,
+      headersTimeout: http.requestTimeout,
+      keepAliveTimeout: http.keepAliveTimeout,
+      // How often Node looks for requests past their time.
+      connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
+    },
+    app.callback(),
+  )
+
+  return {
+    get url() {
+      return address
+    },
+    get routes() {
+      return routes.map(route => ({
+        path: route.path,
+        url: route.url(),
+        toolsets: route.toolsets,
+        revisions: route.revisions,
+        stateless: route.stateless,
+        callers: describeCallers(route),
+      }))
+    },
+    runtime: catalog.runtime,
+    async listen() {
+      for (const task of notes.starting) await task()
+      await listenOn(server, http)
+      address = addressOf(server)
+    },
+    async close({ grace = 10_000 } = {}) {
+      const closed = new Promise(resolve => server.close(resolve))
+      const report = await inFlight.drain(grace, () => server.closeIdleConnections())
+      server.closeAllConnections()
+      if (server.listening || address !== '') await closed
+      for (const task of notes.closing.reverse()) await task()
+      return report
+    },
+  }
+}
+
+const NO_SECRETS =
+  'no `secrets` in the config: keys were made for this process alone, so what it seals (requestState) opens on no ' +
+  'other node and not after a restart'
+
+async function checkReadiness({ ready }: PluginNotes, draining: boolean) {
+  const checks: Record<string, boolean> = { accepting: !draining }
+  for (const [name, check] of ready) {
+    try {
+      checks[name] = await check()
+    } catch {
+      checks[name] = false
+    }
+  }
+  return { ready: Object.values(checks).every(Boolean), checks }
+}

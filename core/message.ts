@@ -1,0 +1,98 @@
+// From the text of a body to JSON-RPC messages: the one reader, for every transport.
+import sjson from 'secure-json-parse'
+import { isObject } from './call.ts'
+import { HostError } from './errors.ts'
+import type { RequestId } from './protocol.ts'
+
+export type Message =
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
+  | { readonly kind: 'response'; readonly id: RequestId; readonly body: Params }
+  /** Not a message; `id` is there where it could be read. */
+  | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
+
+type Params = Readonly<Record<string, unknown>>
+
+/** Deepest nesting of arrays and objects in a body. */
+export const MAX_DEPTH = 128
+/** Most entries of a batch. */
+export const MAX_BATCH = 50
+
+const NO_PARAMS: Params = Object.freeze({})
+
+/** Brackets open at once, outside strings. Runs over the text, so that no recursion ever meets a hostile depth. */
+function isTooDeep(text: string): boolean {
+  if (text.length <= MAX_DEPTH * 2) return false
+  let depth = 0
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (inString) {
+      if (code === 0x5c) index++
+      else if (code === 0x22) inString = false
+    } else if (code === 0x22) inString = true
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > MAX_DEPTH) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
+
+function parse(text: string): unknown {
+  if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
+  if (isTooDeep(text)) throw new HostError('invalidRequest', { detail: `nested deeper than ${MAX_DEPTH} levels` })
+  try {
+    return sjson.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' })
+  } catch (cause) {
+    if (isJson(text)) throw new HostError('invalidRequest', { detail: 'it has a key that no message may have', cause })
+    throw new HostError('parseError', { detail: 'the body is not JSON', cause })
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A string, or an integer that JSON numbers hold exactly. */
+const isId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isSafeInteger(id)
+
+function toMessage(value: unknown): Message {
+  const id = isObject(value) && isId(value['id']) ? value['id'] : undefined
+  const invalid = (detail: string): Message => ({
+    kind: 'invalid',
+    id,
+    error: new HostError('invalidRequest', { detail }),
+  })
+  if (!isObject(value)) return invalid('a message is an object')
+  const { jsonrpc, method, params } = value
+  if (jsonrpc !== '2.0') return invalid('`jsonrpc` must be "2.0"')
+  const hasId = Object.hasOwn(value, 'id')
+  if (hasId && id === undefined) return invalid('`id` must be a string or an integer')
+  if (method === undefined && id !== undefined && (Object.hasOwn(value, 'result') || isObject(value['error']))) {
+    return { kind: 'response', id, body: value }
+  }
+  if (typeof method !== 'string') return invalid('`method` must be a string')
+  if (params !== undefined && !isObject(params)) return invalid('`params` must be an object')
+  const known = params ?? NO_PARAMS
+  return id === undefined
+    ? { kind: 'notification', method, params: known }
+    : { kind: 'request', id, method, params: known }
+}
+
+/**
+ * Reads one message or a batch. Throws `parseError` for what is not JSON, and `invalidRequest` for an empty body, a
+ * batch of none or of more than 50, nesting deeper than 128 levels, and `__proto__` or `constructor.prototype` keys.
+ */
+export function readMessages(text: string): Message | readonly Message[] {
+  const value = parse(text)
+  if (!Array.isArray(value)) return toMessage(value)
+  if (value.length === 0) throw new HostError('invalidRequest', { detail: 'the batch is empty' })
+  if (value.length > MAX_BATCH)
+    throw new HostError('invalidRequest', { detail: `a batch has at most ${MAX_BATCH} entries` })
+  return value.map(toMessage)
+}

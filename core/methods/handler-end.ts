@@ -1,0 +1,26 @@
+// What the three kinds of handler have in common once they ran: a value, or something thrown.
+import type { HostError } from '../errors.ts'
+
+/** Maps the end of `run`, without a promise where the handler needed none. */
+export function afterHandler(
+  run: () => unknown,
+  succeeded: (value: unknown) => object | Promise<object>,
+  failed: (error: unknown) => object,
+): object | Promise<object> {
+  try {
+    const value = run()
+    return value instanceof Promise ? value.then(succeeded).catch(failed) : onValue(succeeded(value), failed)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+const onValue = (value: object | Promise<object>, failed: (error: unknown) => object) =>
+  value instanceof Promise ? value.catch(failed) : value
+
+/**
+ * A HostError that left a handler. It answers a request that was well formed, so it rides an HTTP 200, except for
+ * what the host itself decided there: a capability that the client lacks.
+ */
+export const handlerFailure = (error: HostError): HostError =>
+  error.kind === 'missingCapability' ? error : error.within200()

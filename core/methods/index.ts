@@ -1,0 +1,60 @@
+// The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
+import type { Call } from '../call.ts'
+import type { HandlerSettings } from '../context.ts'
+import { HostError } from '../errors.ts'
+import type { View } from '../view.ts'
+import { complete } from './completion.ts'
+import { discover, initialize } from './lifecycle.ts'
+import { getPrompt } from './prompts.ts'
+import { readResource } from './resources.ts'
+import { callTool } from './tools.ts'
+
+export interface Method {
+  readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
+  /** Absent: every revision has it. */
+  readonly era?: 'modern' | 'legacy'
+  /** The capability without which the view does not have it. */
+  readonly capability?: keyof View['capabilities']
+}
+
+const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
+  call.view.page(name, call.params['cursor'], call.modern)
+
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['server/discover', { answer: discover, era: 'modern' }],
+  ['initialize', { answer: initialize, era: 'legacy' }],
+  ['ping', { answer: () => ({}), era: 'legacy' }],
+  ['tools/list', { answer: list('tools'), capability: 'tools' }],
+  ['tools/call', { answer: callTool, capability: 'tools' }],
+  ['resources/list', { answer: list('resources'), capability: 'resources' }],
+  ['resources/templates/list', { answer: list('resourceTemplates'), capability: 'resources' }],
+  ['resources/read', { answer: readResource, capability: 'resources' }],
+  ['prompts/list', { answer: list('prompts'), capability: 'prompts' }],
+  ['prompts/get', { answer: getPrompt, capability: 'prompts' }],
+  ['completion/complete', { answer: complete, capability: 'completions' }],
+])
+
+/** The methods of one host: the protocol's and what plugins add. */
+export interface MethodTable {
+  /** Throws when the method exists. */
+  add(name: string, method: Method): void
+  answer(call: Call): object | Promise<object>
+}
+
+export function createMethodTable(settings: HandlerSettings): MethodTable {
+  const methods = new Map(METHODS)
+  return {
+    add(name, method) {
+      if (methods.has(name)) throw new Error(`the method "${name}" is answered already`)
+      methods.set(name, method)
+    },
+    answer(call) {
+      const method = methods.get(call.method)
+      const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
+      if (!known || (method.capability && !call.view.capabilities[method.capability])) {
+        throw new HostError('methodNotFound', { detail: call.method })
+      }
+      return method.answer(call, settings)
+    },
+  }
+}

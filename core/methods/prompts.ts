@@ -1,0 +1,41 @@
+// `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
+import { type Call, isObject } from '../call.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
+import type { CallContext, PromptDefinition } from '../define.ts'
+import { HostError } from '../errors.ts'
+import type { GetPromptResult, PromptMessage } from '../protocol.ts'
+import { promptResult } from '../results.ts'
+import { afterHandler, handlerFailure } from './handler-end.ts'
+
+function checkArguments(prompt: PromptDefinition, given: unknown): Record<string, string> {
+  const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
+  if (!isObject(given)) throw refuse('`arguments` must be an object')
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string') throw refuse(`argument "${name}" must be a string`)
+  }
+  for (const [name, { required }] of Object.entries(prompt.arguments ?? {})) {
+    if (required && !Object.hasOwn(given, name)) throw refuse(`argument "${name}" is required`)
+  }
+  return given as Record<string, string>
+}
+
+export function getPrompt(call: Call, settings: HandlerSettings): object | Promise<object> {
+  const { name, arguments: given = {} } = call.params
+  if (typeof name !== 'string')
+    throw new HostError('invalidParams', { detail: 'prompts/get needs the name of a prompt' })
+  const item = call.view.prompts.get(name)
+  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${name}"` })
+  const { definition } = item
+  const args = checkArguments(definition, given)
+  const handler = definition.handler as (args: Record<string, string>, ctx: CallContext) => unknown
+  return afterHandler(
+    () => runHandler(call, item, settings, ctx => handler(args, ctx)),
+    value => {
+      if (isObject(value) && value['resultType'] === 'input_required') return value
+      return promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+    },
+    error => {
+      throw HostError.is(error) ? handlerFailure(error) : error
+    },
+  )
+}

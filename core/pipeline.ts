@@ -1,0 +1,97 @@
+// The path of a request, in the order it happens: catchErrors, guard, match, edge, identify, admit, the endpoint.
+// Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
+import Koa from 'koa'
+import compose from 'koa-compose'
+import type { ResolvedHttp } from './define-config.ts'
+import type { Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
+import { HostError } from './errors.ts'
+import { createGuard } from './guard.ts'
+import type { Logger } from './log.ts'
+import { type CompiledRoute, createPathTable } from './routes.ts'
+import { encodeError } from './wire.ts'
+
+/** The points at which plugins add middleware, in the order in which they act. */
+export const HOOK_POINTS = ['guard', 'edge', 'identify', 'admit'] as const
+export type HookPoint = (typeof HOOK_POINTS)[number]
+
+/** An endpoint at its path, with the middleware that acts before it. */
+export interface Served {
+  readonly path: string
+  /** Undefined for a fixed path outside every route. */
+  readonly route: CompiledRoute | undefined
+  readonly endpoint: Endpoint
+  readonly middleware: readonly HostMiddleware[]
+}
+
+interface Entry {
+  readonly route: CompiledRoute | undefined
+  readonly open: boolean
+  readonly run: (ctx: HostContext) => Promise<unknown>
+}
+
+/** The one writer of error answers outside a transport. Headers that were set before, such as CORS, stay. */
+function catchErrors(log: Logger) {
+  return async (ctx: HostContext, next: () => Promise<unknown>) => {
+    try {
+      await next()
+    } catch (thrown) {
+      if (!HostError.is(thrown)) log.error({ err: thrown, path: ctx.path }, 'a request failed')
+      const error = HostError.is(thrown) ? thrown : new HostError('internal')
+      logRefusal(log, ctx, error)
+      if (ctx.res.headersSent) return void ctx.res.destroy()
+      ctx.respond = true
+      ctx.status = error.status === 200 ? 400 : error.status
+      for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
+      ctx.type = 'json'
+      ctx.body = encodeError(error)
+    }
+  }
+}
+
+function logRefusal(log: Logger, ctx: HostContext, error: HostError) {
+  const { kind, detail, cause } = error
+  const fix = typeof cause === 'string' ? { fix: cause } : {}
+  if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
+    log.warn({ refused: kind, detail, path: ctx.path, ip: ctx.ip, ...fix }, 'refused a request')
+  } else {
+    log.debug({ refused: kind, detail, path: ctx.path }, 'refused a request')
+  }
+}
+
+/** Answers 405 with the verbs that the endpoint has. */
+function dispatchVerb({ methods }: Endpoint) {
+  const table = new Map(Object.entries(methods))
+  const allow = [...table.keys()].join(', ')
+  return (ctx: HostContext) => {
+    const handler = table.get(ctx.method)
+    if (!handler) throw new HostError('methodNotAllowed', { detail: ctx.method, headers: { Allow: allow } })
+    return handler(ctx)
+  }
+}
+
+/** The Koa application that serves these endpoints. Throws a StartError where two have one path. */
+export function createPipeline(served: readonly Served[], http: ResolvedHttp, log: Logger): Koa<RequestState> {
+  const table = createPathTable<Entry>()
+  for (const { path, route, endpoint, middleware } of served) {
+    const run = compose<HostContext>([...(middleware as compose.Middleware<HostContext>[]), dispatchVerb(endpoint)])
+    table.add(path, { route, open: endpoint.public ?? false, run })
+  }
+  const guard = createGuard(http)
+  const app = new Koa<RequestState>({ proxy: http.trustProxy })
+  app.use(catchErrors(log))
+  app.use(ctx => {
+    const found = table.match(ctx.path)
+    if (!found?.target.open) guard(ctx)
+    const length = ctx.req.headers['content-length']
+    if (length !== undefined && Number(length) > http.maxBodySize) {
+      throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes` })
+    }
+    const at = found && (found.target.route === undefined || found.target.route.toolsetsFor(found.params))
+    if (!found || !at) throw new HostError('notFound', { detail: 'nothing is served at this path' })
+    if (found.target.route) ctx.state.route = found.target.route
+    ctx.state.params = found.params
+    return found.target.run(ctx)
+  })
+  app.silent = true
+  return app
+}

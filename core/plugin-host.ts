@@ -1,0 +1,116 @@
+// What a plugin gets in `setup`: it writes down what the plugin wants, by hook point. The host (core/host.ts) builds
+// the pipeline from these notes once every plugin is set up.
+
+import type { Call, Next, OpenSession, RequestFacts } from './call.ts'
+import { createCall } from './call.ts'
+import { EVERYWHERE } from './catalog.ts'
+import type { Definition, RuntimeHost } from './define.ts'
+import type { ResolvedHttp } from './define-config.ts'
+import type { Endpoint, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
+import { StartError } from './errors.ts'
+import type { Logger } from './log.ts'
+import type { Method } from './methods/index.ts'
+import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
+import type { PluginInstance } from './plugin-plan.ts'
+import type { Revision } from './protocol.ts'
+import type { CompiledRoute } from './routes.ts'
+import type { Slots } from './slots.ts'
+
+/** One thing that an instance of a plugin registered; it holds for that instance's routes. */
+interface Note<Value> {
+  readonly instance: PluginInstance
+  readonly value: Value
+}
+
+/** Everything that the plugins of one host registered, in the order of set-up. */
+export interface PluginNotes {
+  readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
+  readonly around: Note<(call: Call, next: Next) => Promise<object>>[]
+  readonly endpoints: Note<{ path: string; endpoint: Endpoint }>[]
+  readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly revisions: Note<(route: Route) => readonly Revision[]>[]
+  readonly varies: Note<true>[]
+  readonly starting: Array<() => void | Promise<void>>
+  readonly closing: Array<() => void | Promise<void>>
+  readonly ready: Map<string, () => boolean | Promise<boolean>>
+}
+
+export const createNotes = (): PluginNotes => ({
+  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as PluginNotes['middleware'],
+  around: [],
+  endpoints: [],
+  routeEndpoints: [],
+  revisions: [],
+  varies: [],
+  starting: [],
+  closing: [],
+  ready: new Map(),
+})
+
+/** The values of the notes that hold on a route. */
+export const notesFor = <Value>(notes: readonly Note<Value>[], route: CompiledRoute): Value[] =>
+  notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
+
+/** What the host itself does for its plugins. */
+export interface HostServices {
+  readonly log: Logger
+  readonly server: { readonly name: string; readonly version: string }
+  readonly http: ResolvedHttp
+  readonly runtime: RuntimeHost
+  readonly slots: Slots
+  readonly filled: Map<keyof Slots, string>
+  addMethod(name: string, method: Method): void
+  addDefinition(toolset: string, definition: Definition): void
+  openSession(facts: RequestFacts): Promise<OpenSession>
+  answer(call: Call): Promise<object>
+  inFlight(cancel: (reason: Error) => void): () => void
+  readiness(): Promise<{ ready: boolean; checks: Record<string, boolean> }>
+  keys(use: string): readonly Buffer[]
+}
+
+/** The host as one instance of a plugin sees it. */
+export function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
+  const { log, server, http, runtime, slots, filled, openSession, answer, inFlight, readiness, keys } = services
+  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
+  const clash = (what: string) => new StartError(`plugins.${instance.name}: ${what}`, { exitCode: 2 })
+  return {
+    name: instance.name,
+    log: log.child({ plugin: instance.name }),
+    server,
+    http,
+    routes: instance.routes,
+    runtime,
+    guard: hook('guard'),
+    edge: hook('edge'),
+    identify: hook('identify'),
+    admit: hook('admit'),
+    around: wrap => note(notes.around, wrap),
+    endpoint: (path, endpoint) => note(notes.endpoints, { path, endpoint }),
+    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    revisions: list => note(notes.revisions, list),
+    method(name, answerCall) {
+      services.addMethod(name, { answer: answerCall })
+    },
+    contribute(definitions) {
+      for (const definition of definitions) services.addDefinition(EVERYWHERE, definition)
+    },
+    variesByCaller: () => note(notes.varies, true),
+    fill(slot, service) {
+      const other = filled.get(slot)
+      if (other !== undefined) throw clash(`${other} already provides the ${slot}`)
+      filled.set(slot, instance.name)
+      slots[slot] = service
+    },
+    slot: name => slots[name],
+    starting: task => void notes.starting.push(task),
+    closing: task => void notes.closing.push(task),
+    ready: (name, check) => void notes.ready.set(name, check),
+    readiness,
+    openSession,
+    createCall,
+    answer,
+    inFlight,
+    keys,
+  }
+}

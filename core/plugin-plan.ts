@@ -1,0 +1,143 @@
+// Which plugins run, with which options, on which routes, in which order: decided before any of them is set up.
+import { isAbsolute, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { resolve as resolvePackage } from 'import-meta-resolve'
+import { importModule } from './config/import-module.ts'
+import { nearest } from './config/nearest.ts'
+import type { Config, PluginsSettings } from './define-config.ts'
+import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
+import { errorText, StartError } from './errors.ts'
+import type { CompiledRoute } from './routes.ts'
+
+/** Name -> plugin, for every plugin that a config names. */
+export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
+
+/** One set-up of a plugin: for all routes that do not say otherwise, or for one that does. */
+export interface PluginInstance {
+  readonly name: string
+  readonly plugin: Plugin<object>
+  readonly options: object
+  readonly routes: readonly CompiledRoute[]
+}
+
+const pluginIn = (value: unknown): Plugin<object> | undefined =>
+  typeof value === 'function' && 'plugin' in value ? (value as PluginFactory<object>).plugin : undefined
+
+async function importPlugin(name: string, directory: string): Promise<Plugin<object>> {
+  const where = `plugins['${name}']`
+  const isPath = name.startsWith('.') || isAbsolute(name)
+  let file: string
+  try {
+    file = isPath ? resolve(directory, name) : fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
+  } catch (cause) {
+    throw new StartError(`${where}: there is no such plugin, and no package of that name in ${directory}`, {
+      cause,
+      exitCode: 2,
+    })
+  }
+  let exported: Record<string, unknown>
+  try {
+    exported = await importModule(file)
+  } catch (cause) {
+    throw new StartError(`${where}: ${file} cannot be loaded: ${errorText(cause)}`, { cause, exitCode: 2 })
+  }
+  const plugins = [...new Set(Object.values(exported))].flatMap(value => pluginIn(value) ?? [])
+  const [plugin, second] = [pluginIn(exported['default']) ?? plugins[0], plugins[1]]
+  if (!plugin || (second && !pluginIn(exported['default']))) {
+    throw new StartError(`${where}: ${file} must export one plugin, made with definePlugin`, { exitCode: 2 })
+  }
+  return plugin
+}
+
+/** Every name under `plugins`, of the config and of its routes, with what it was given. */
+function* namedPlugins({ plugins = {}, routes }: Config): Generator<[string, PluginsSettings[string]]> {
+  yield* Object.entries(plugins)
+  for (const { plugins = {} } of Object.values(routes ?? {})) yield* Object.entries(plugins)
+}
+
+/**
+ * Finds each plugin that the config names: a configured value, a built-in, a local file, a package.
+ * Throws a StartError for a name that is none of these.
+ */
+export async function findPlugins(
+  config: Config,
+  builtIns: PluginTable,
+  directory: string,
+): Promise<Map<string, Plugin<object>>> {
+  const found = new Map(Object.entries(builtIns).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
+  for (const [name, value] of namedPlugins(config)) {
+    if (isConfiguredPlugin(value)) found.set(name, value.plugin)
+    else if (value !== false && value !== undefined && !found.has(name)) {
+      const near = nearest(name, Object.keys(builtIns))
+      if (near !== undefined && !name.startsWith('.')) {
+        throw new StartError(`plugins['${name}']: there is no such plugin; did you mean "${near}"?`, { exitCode: 2 })
+      }
+      found.set(name, await importPlugin(name, directory))
+    }
+  }
+  return found
+}
+
+const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
+
+/** Options with the defaults of their schema filled in. */
+function withDefaults({ properties }: Plugin<object>['options'], options: object): object {
+  const schemas = Object.entries(properties as Record<string, { default?: unknown }>)
+  const defaults = schemas.filter(([, schema]) => schema.default !== undefined)
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return Object.fromEntries([...defaults.map(([name, schema]) => [name, schema.default]), ...given])
+}
+
+/** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
+export function planPlugins(
+  config: Config,
+  plugins: ReadonlyMap<string, Plugin<object>>,
+  routes: readonly CompiledRoute[],
+): PluginInstance[] {
+  const names = new Set([...namedPlugins(config)].map(([name]) => name))
+  const instances: PluginInstance[] = []
+  for (const name of names) {
+    const plugin = plugins.get(name)
+    const general = config.plugins?.[name]
+    if (!plugin) continue
+    const own = (route: CompiledRoute) => config.routes[route.path]?.plugins?.[name]
+    if (general !== undefined && general !== false) {
+      const covered = routes.filter(route => own(route) === undefined)
+      instances.push({ name, plugin, options: withDefaults(plugin.options, optionsOf(general)), routes: covered })
+    }
+    for (const route of routes) {
+      const special = own(route)
+      if (special === undefined || special === false) continue
+      const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
+      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route] })
+    }
+  }
+  return orderByNeeds(instances)
+}
+
+/** Providers before those who need them; otherwise the order of the config. Throws where a need is not met. */
+function orderByNeeds(instances: readonly PluginInstance[]): PluginInstance[] {
+  const ordered: PluginInstance[] = []
+  const visiting = new Set<PluginInstance>()
+  function visit(instance: PluginInstance) {
+    if (ordered.includes(instance)) return
+    if (visiting.has(instance)) {
+      const circle = [...visiting].map(({ name }) => name).join(', ')
+      throw new StartError(`the plugins ${circle} need each other in a circle`, { exitCode: 2 })
+    }
+    visiting.add(instance)
+    for (const need of instance.plugin.needs ?? []) {
+      const providers = instances.filter(({ plugin }) => plugin.provides?.includes(need))
+      if (providers.length === 0) {
+        throw new StartError(`plugins.${instance.name} needs "${need}", which no plugin of this config provides`, {
+          exitCode: 2,
+        })
+      }
+      providers.forEach(visit)
+    }
+    visiting.delete(instance)
+    ordered.push(instance)
+  }
+  instances.forEach(visit)
+  return ordered
+}

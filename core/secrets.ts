@@ -1,0 +1,37 @@
+// Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { StartError } from './errors.ts'
+
+/** Characters; a passphrase shorter than this can be guessed. */
+export const MIN_SECRET_LENGTH = 32
+
+export interface Secrets {
+  /** True when no secret was given: the keys live as long as this process, and no other process has them. */
+  readonly generated: boolean
+  /** 32 bytes for one use, per secret: the first signs, all verify. */
+  keys(use: string): readonly Buffer[]
+}
+
+/** Throws a StartError for a secret shorter than 32 characters. */
+export function createSecrets(given: ReadonlyArray<string | undefined | null> = []): Secrets {
+  const secrets = given.filter(secret => secret !== undefined && secret !== null && secret !== '') as string[]
+  const short = secrets.findIndex(secret => secret.length < MIN_SECRET_LENGTH)
+  if (short !== -1) {
+    throw new StartError(
+      `secrets[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
+      { exitCode: 2 },
+    )
+  }
+  const generated = secrets.length === 0
+  const sources = generated ? [randomBytes(32)] : secrets
+  const derived = new Map<string, readonly Buffer[]>()
+  return {
+    generated,
+    keys(use) {
+      const keys =
+        derived.get(use) ?? sources.map(secret => Buffer.from(hkdfSync('sha256', secret, '', `mcp-host ${use}`, 32)))
+      derived.set(use, keys)
+      return keys
+    },
+  }
+}

@@ -1,0 +1,41 @@
+// What `npm start` serves: a config to try by hand and to copy. Every key is typed; unknown ones stop the start.
+// examples/README.md has a request for each feature.
+import { defineConfig } from 'mcp-host'
+
+export default defineConfig({
+  // What clients see; `instructions` tell the model what the server is for.
+  server: {
+    name: 'mcp-host-examples',
+    version: '0.1.0',
+    instructions: 'Time zones and arithmetic at /, notes at /notes.',
+  },
+
+  // The defaults. Bound to loopback, only local programs and pages can call.
+  http: { host: '127.0.0.1', port: 3000 },
+
+  // Every request stands alone: POST only, nothing is kept between two of them, any number of nodes may answer.
+  // 2026-07-28 clients are always served like this; sessions for older clients come with a later release.
+  stateless: true,
+
+  // A toolset is a name for modules; their exports made by defineTool, defineResource and definePrompt are served.
+  // Paths are relative to this file.
+  toolsets: {
+    clock: './examples/clock/clock.ts',
+    calculator: './examples/calculator/calculator.ts',
+    notes: './examples/notes/notes.ts', // kept in examples/notes/notes.json; NOTES_FILE puts them elsewhere
+  },
+
+  // Each route is an endpoint of its own and serves its toolsets only.
+  routes: {
+    '/': { toolsets: ['clock', 'calculator'] },
+    '/notes': { toolsets: ['notes'] },
+    // The path chooses the toolset: /t/calculator serves `calculator`, and /t serves the default.
+    '/t/:category?': { toolsets: ':category', default: ['clock'] },
+  },
+
+  // Name -> options. The order means nothing; `false` switches one off.
+  plugins: {
+    'transport-streamable': {}, // MCP over HTTP
+    health: {}, // GET /health for probes
+  },
+})

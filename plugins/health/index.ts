@@ -1,0 +1,32 @@
+// A page for load balancers and people: whether the host is ready, and what it serves. It is no part of MCP.
+import { definePlugin, type HostContext } from '../../core/index.ts'
+
+export interface HealthOptions {
+  /** Default `/health`. */
+  path?: string
+}
+
+export const health = definePlugin<HealthOptions>({
+  options: {
+    type: 'object',
+    description: 'Readiness at a fixed path: 200 when ready, 503 when not.',
+    additionalProperties: false,
+    properties: {
+      path: { type: 'string', pattern: '^/', default: '/health', description: 'Where the page is served.' },
+    },
+  },
+  setup(host, { path = '/health' }) {
+    async function report(ctx: HostContext) {
+      const { ready, checks } = await host.readiness()
+      ctx.status = ready ? 200 : 503
+      ctx.set('Cache-Control', 'no-store')
+      ctx.body = {
+        status: ready ? 'ready' : 'not ready',
+        server: host.server,
+        checks,
+        routes: host.routes.map(route => ({ path: route.path, toolsets: route.toolsets })),
+      }
+    }
+    host.endpoint(path, { public: true, methods: { GET: report } })
+  },
+})

@@ -1,0 +1,109 @@
+// Says once which revision a message speaks, or refuses it. Nothing behind this asks again.
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  ASSUMED_REVISION,
+  type ClientFacts,
+  HANDSHAKE_REVISIONS,
+  HostError,
+  type Implementation,
+  isHandshakeRevision,
+  isObject,
+  LOG_LEVELS,
+  type LogLevel,
+  META,
+  type Message,
+  MODERN_REVISION,
+  type Revision,
+} from '../../core/index.ts'
+
+/** A message's revision, and what its sender says of itself. */
+export interface Speech {
+  readonly revision: Revision
+  readonly client: ClientFacts
+  readonly logLevel: LogLevel | undefined
+}
+
+type Spoken = Extract<Message, { kind: 'request' | 'notification' }>
+
+const UNKNOWN_CLIENT: ClientFacts = { info: undefined, capabilities: {} }
+
+const headerOf = (headers: IncomingHttpHeaders): string | undefined => {
+  const value = headers['mcp-protocol-version']
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
+  new HostError('unsupportedVersion', { detail: requested, data: { supported, requested } })
+
+/** The revision that the version header names, as far as it can be told without the body: for errors about the body. */
+export const revisionHint = (headers: IncomingHttpHeaders): string | undefined => headerOf(headers)
+
+/** The `_meta` of 2026-07-28 (basic, "Per-request protocol fields"). Throws `invalidMeta` for what is missing. */
+function readMeta(meta: unknown): Speech & { readonly version: string } {
+  const refuse = (detail: string) => new HostError('invalidMeta', { detail })
+  if (!isObject(meta)) throw refuse('`params._meta` is missing')
+  const version = meta[META.protocolVersion]
+  const capabilities = meta[META.clientCapabilities]
+  const info = meta[META.clientInfo]
+  const logLevel = meta[META.logLevel]
+  if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
+  if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
+  if (info !== undefined && !isObject(info)) throw refuse(`${META.clientInfo} must be an object`)
+  if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as LogLevel)) {
+    throw refuse(`${META.logLevel} must be one of ${LOG_LEVELS.join(', ')}`)
+  }
+  return {
+    version,
+    revision: MODERN_REVISION,
+    client: { info: info as Implementation | undefined, capabilities },
+    logLevel: logLevel as LogLevel | undefined,
+  }
+}
+
+function classifyModern(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
+  const meta = message.params['_meta']
+  // A notification's metadata is not defined by this revision: its header alone says what it is.
+  if (message.kind === 'notification') {
+    if (header !== undefined && header !== MODERN_REVISION) throw unsupported(header, supported)
+    return { revision: MODERN_REVISION, client: UNKNOWN_CLIENT, logLevel: undefined }
+  }
+  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  if (named === undefined && header !== undefined && header !== MODERN_REVISION) throw unsupported(header, supported)
+  const speech = readMeta(meta)
+  if (header !== speech.version) {
+    const detail = `MCP-Protocol-Version is ${header ?? 'missing'}, the body says ${speech.version}`
+    throw new HostError('headerMismatch', { detail })
+  }
+  if (speech.version !== MODERN_REVISION || !supported.includes(MODERN_REVISION)) {
+    throw unsupported(speech.version, supported)
+  }
+  return speech
+}
+
+function classifyLegacy(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
+  const asked = message.method === 'initialize' ? message.params['protocolVersion'] : header
+  const revision = isHandshakeRevision(asked)
+    ? asked
+    : message.method === 'initialize'
+      ? HANDSHAKE_REVISIONS[0]
+      : ASSUMED_REVISION
+  if (!supported.includes(revision)) throw unsupported(typeof asked === 'string' ? asked : revision, supported)
+  return { revision, client: UNKNOWN_CLIENT, logLevel: undefined }
+}
+
+/**
+ * Modern is what names a version without a handshake, in `_meta` or in the header; everything else is older.
+ * Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`.
+ */
+export function classify(message: Spoken, headers: IncomingHttpHeaders, supported: readonly Revision[]): Speech {
+  const header = headerOf(headers)
+  const meta = message.params['_meta']
+  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  const modern =
+    (named !== undefined && !isHandshakeRevision(named)) || (header !== undefined && !isHandshakeRevision(header))
+  return modern ? classifyModern(message, header, supported) : classifyLegacy(message, header, supported)
+}
+
+/** Whether a body may be a batch: only 2025-03-26 has them, and a client without a header is taken for it. */
+export const allowsBatch = (headers: IncomingHttpHeaders): boolean =>
+  (headerOf(headers) ?? ASSUMED_REVISION) === ASSUMED_REVISION

@@ -1,0 +1,29 @@
+// Reads a POST's body by its events, at most `limit` bytes. koa-body reads every other body; here it would cost a
+// fifth of a call (see bench/).
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { HostError } from '../../core/index.ts'
+
+/** Rejects with `payloadTooLarge` past `limit` bytes, `parseError` for text that is not UTF-8 or ends early. */
+export function readBody(req: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    function onData(chunk: Buffer) {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      req.off('data', onData)
+      // The rest is not read: the connection ends with the answer.
+      const headers = { Connection: 'close' }
+      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
+    }
+    req.on('data', onData)
+    req.on('end', () => {
+      const [first] = chunks
+      const body = chunks.length === 1 && first ? first : Buffer.concat(chunks)
+      if (isUtf8(body)) resolve(body.toString('utf8'))
+      else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
+    })
+    req.on('error', cause => reject(new HostError('parseError', { detail: 'the body ended early', cause })))
+  })
+}

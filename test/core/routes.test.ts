@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import type { Config } from '../../core/index.ts'
+import { compileRoutes, createPathTable } from '../../core/routes.ts'
+
+const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
+const toolsets = { clock: [], notes: [] }
+const compile = (routes: Config['routes']) =>
+  compileRoutes({ server: { name: 's', version: '1' }, toolsets, routes }, late)
+
+function tableOf(...paths: string[]) {
+  const table = createPathTable<string>()
+  for (const path of paths) table.add(path, path)
+  return (path: string) => {
+    const found = table.match(path)
+    return found && [found.target, { ...found.params }]
+  }
+}
+
+describe('the path table', () => {
+  it('takes a trailing slash for the same path, and is case-sensitive', () => {
+    const match = tableOf('/', '/a', '/B/c')
+    expect(match('/')).to.deep.equal(['/', {}])
+    expect(match('/a/')).to.deep.equal(['/a', {}])
+    expect(match('/A')).to.equal(undefined)
+    expect(match('/B/c')).to.deep.equal(['/B/c', {}])
+    expect(match('//')).to.deep.equal(['/', {}])
+  })
+
+  it('lets fixed paths win over parameters, in whatever order they came', () => {
+    const match = tableOf('/t/:category?', '/t/special', '/:any')
+    expect(match('/t/special')).to.deep.equal(['/t/special', {}])
+    expect(match('/t/clock')).to.deep.equal(['/t/:category?', { category: 'clock' }])
+    expect(match('/t')).to.deep.equal(['/t/:category?', {}])
+    expect(match('/x')).to.deep.equal(['/:any', { any: 'x' }])
+    expect(match('/t/a/b')).to.equal(undefined)
+  })
+
+  it('decodes parameters, but not to a path with more parts', () => {
+    const match = tableOf('/t/:category')
+    expect(match('/t/caf%C3%A9')).to.deep.equal(['/t/:category', { category: 'café' }])
+    expect(match('/t/a%2Fb')).to.equal(undefined)
+    expect(match('/t/a%2fb')).to.equal(undefined)
+    expect(match('/t/%E0%A4%A')).to.satisfy((found: unknown) => found === undefined || Array.isArray(found))
+  })
+
+  it('refuses two things at one path', () => {
+    expect(() => tableOf('/a', '/a/')).to.throw('two things would be served at /a')
+  })
+})
+
+describe("the config's routes", () => {
+  it('take the toolset that the parameter names, the default where it names none, and nothing for an unknown one', () => {
+    const [route] = compile({ '/t/:category?': { toolsets: ':category', default: ['clock', 'notes'] } })
+    expect(route?.toolsetsFor({ category: 'notes' })).to.deep.equal(['notes'])
+    expect(route?.toolsetsFor({})).to.deep.equal(['clock', 'notes'])
+    for (const category of ['none', '__proto__', 'constructor', '*', '']) {
+      expect(route?.toolsetsFor({ category }), category).to.equal(undefined)
+    }
+    const [bare] = compile({ '/t/:category?': { toolsets: ':category' } })
+    expect(bare?.toolsetsFor({})).to.equal(undefined)
+  })
+
+  it('know the URL of each address: each is its own resource', () => {
+    const [root, category] = compile({ '/': { toolsets: 'clock' }, '/t/:category?': { toolsets: ':category' } })
+    expect(root?.url()).to.equal('http://127.0.0.1:3000/')
+    expect(category?.url({ category: 'a b' })).to.equal('http://127.0.0.1:3000/t/a%20b')
+    expect(category?.url()).to.equal('http://127.0.0.1:3000/t')
+  })
+
+  const mistakes: Array<[string, Config['routes'], RegExp]> = [
+    ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
+    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; there are: clock, notes/],
+    ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
+    ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
+    ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
+    ['an optional parameter in the middle', { '/:a?/b': { toolsets: 'clock' } }, /only the last parameter may be optional/],
+    ['a parameter twice', { '/:a/:a': { toolsets: 'clock' } }, /occurs twice/],
+    ['a pattern', { '/a*': { toolsets: 'clock' } }, /neither plain text nor a parameter/],
+    ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],
+    ['two names of one parameter', { '/:a': { toolsets: 'clock' }, '/:b': { toolsets: 'clock' } }, /are one path/],
+  ]
+  for (const [what, routes, message] of mistakes) {
+    it(`stop the start for ${what}`, () => {
+      expect(() => compile(routes)).to.throw(message)
+    })
+  }
+})

@@ -1,0 +1,89 @@
+// JSON-RPC over real HTTP, as a client of each era sends it; every header and field can be changed or left out.
+import { META, MODERN_REVISION } from '../../core/index.ts'
+
+export interface RpcAnswer {
+  readonly status: number
+  readonly headers: Headers
+  /** The body's text. */
+  readonly text: string
+  /** Messages of an event stream, or the one JSON body; empty when there was none. */
+  readonly messages: readonly RpcMessage[]
+  /** The answer: the last message. */
+  readonly message: RpcMessage
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer has any shape; each test states the one it expects
+export type RpcMessage = any
+
+const NAMED_BY: Readonly<Record<string, string>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
+
+type Fields = Record<string, unknown>
+type HeaderChanges = Record<string, string | undefined>
+
+function without(headers: HeaderChanges): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Reads the messages of an event stream's text. */
+export function parseEvents(text: string): RpcMessage[] {
+  return text
+    .split('\n\n')
+    .flatMap(event => event.split('\n').filter(line => line.startsWith('data: ')))
+    .map(line => JSON.parse(line.slice('data: '.length)))
+}
+
+export async function post(url: string, body: string | Uint8Array, headers: HeaderChanges = {}, init: RequestInit = {}): Promise<RpcAnswer> {
+  const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+  const response = await fetch(url, { method: 'POST', body, headers: without({ ...base, ...headers }), ...init })
+  const text = await response.text()
+  const type = response.headers.get('content-type') ?? ''
+  const messages = type.startsWith('text/event-stream') ? parseEvents(text) : text === '' ? [] : [JSON.parse(text)]
+  return { status: response.status, headers: response.headers, text, messages, message: messages.at(-1) }
+}
+
+export const metaOf = (fields: Fields = {}): Fields => ({
+  [META.protocolVersion]: MODERN_REVISION,
+  [META.clientInfo]: { name: 'test-client', version: '0.0.1' },
+  [META.clientCapabilities]: {},
+  ...fields,
+})
+
+let nextId = 1
+
+export interface RpcOptions {
+  readonly headers?: HeaderChanges
+  readonly meta?: Fields
+  readonly id?: unknown
+  readonly init?: RequestInit
+}
+
+/** The headers and body of a request of 2026-07-28. */
+export function modernRequest(method: string, params: Fields = {}, { headers, meta, id = nextId++ }: RpcOptions = {}) {
+  const named = params[NAMED_BY[method] ?? '']
+  return {
+    headers: {
+      'MCP-Protocol-Version': MODERN_REVISION,
+      'Mcp-Method': method,
+      ...(typeof named === 'string' && { 'Mcp-Name': named }),
+      ...headers,
+    } as HeaderChanges,
+    body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { _meta: metaOf(meta), ...params } }),
+  }
+}
+
+/** A request of 2026-07-28. */
+export function modern(url: string, method: string, params: Fields = {}, options: RpcOptions = {}): Promise<RpcAnswer> {
+  const { headers, body } = modernRequest(method, params, options)
+  return post(url, body, headers, options.init)
+}
+
+/** A request of a revision with a handshake, to a stateless route. */
+export function legacy(
+  url: string,
+  method: string,
+  params: Fields = {},
+  { headers, id = nextId++, init, revision = '2025-11-25' }: RpcOptions & { revision?: string | undefined } = {},
+): Promise<RpcAnswer> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+  return post(url, body, { 'MCP-Protocol-Version': revision, ...headers }, init)
+}

@@ -1,0 +1,59 @@
+// Starts a real host on a free port for a test, and stops it when the test's suite is over.
+import { type Config, type Logger } from '../../core/index.ts'
+import { createHost, type Host } from '../../core/create-host.ts'
+
+/** A log line as the host wrote it. */
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string | undefined
+  readonly [field: string]: unknown
+}
+
+/** A logger that keeps its lines. */
+export function createTestLog(): Logger & { readonly lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const logger = (bindings: object): Logger => {
+    const write = (level: LogLine['level']) => (fields: object, message?: string) =>
+      void lines.push({ ...bindings, ...fields, level, message })
+    return {
+      debug: write('debug'),
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      child: more => logger({ ...bindings, ...more }),
+    }
+  }
+  return Object.assign(logger({}), { lines })
+}
+
+export interface StartedHost {
+  readonly host: Host
+  readonly url: string
+  readonly log: LogLine[]
+}
+
+const started: Host[] = []
+
+/** What every test config has, unless it says otherwise. */
+const BASE = {
+  server: { name: 'test-host', version: '1.2.3' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  plugins: { 'transport-streamable': {} },
+}
+
+export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
+
+export async function startHost(config: TestConfig, directory?: string): Promise<StartedHost> {
+  const log = createTestLog()
+  const full = { ...BASE, ...config, http: { ...BASE.http, ...config.http } }
+  const host = await createHost(full, { log, ...(directory !== undefined && { directory }) })
+  await host.listen()
+  started.push(host)
+  return { host, url: host.url, log: log.lines }
+}
+
+/** Closes every host that this file started: call it in `after`. */
+export async function stopHosts(): Promise<void> {
+  await Promise.all(started.splice(0).map(host => host.close({ grace: 0 })))
+}
