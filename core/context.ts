@@ -82,43 +82,59 @@ class HandlerContext implements CallContext {
     this.#controller?.abort(reason)
   }
 
-  progress(progress: number, total?: number, message?: string) {
+  // Getters that give functions, so that a handler may take `ctx` apart: `({ text }, { elicit, progress }) => ...`.
+  get progress() {
+    return (progress: number, total?: number, message?: string) => this.#reportProgress({ progress, total, message })
+  }
+  get log() {
+    return (level: LogLevel, data: unknown, logger?: string) => this.#sendLog(level, data, logger)
+  }
+  get elicit() {
+    return (params: ElicitParams, { key }: AskOptions = {}) => this.#ask({ method: 'elicitation/create', params }, key)
+  }
+  get sample() {
+    return (params: SampleParams, { key }: AskOptions = {}) =>
+      this.#ask({ method: 'sampling/createMessage', params }, key)
+  }
+  get roots() {
+    return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)
+  }
+  get fetch(): typeof fetch {
+    return (input, init) => {
+      const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
+      if (init?.signal) signals.push(init.signal)
+      return fetch(input, { ...init, signal: AbortSignal.any(signals) })
+    }
+  }
+
+  #reportProgress({
+    progress,
+    total,
+    message,
+  }: {
+    progress: number
+    total?: number | undefined
+    message?: string | undefined
+  }) {
     if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
     const { progressToken } = this.#call
     // It must grow with each notification (basic/patterns/progress).
     if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
     this.#progress = progress
-    const params = {
+    this.#call.notify('notifications/progress', {
       progressToken,
       progress,
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message }),
-    }
-    this.#call.notify('notifications/progress', params)
+    })
   }
 
-  log(level: LogLevel, data: unknown, logger?: string) {
+  #sendLog(level: LogLevel, data: unknown, logger: string | undefined) {
     const severity = LOG_LEVELS.indexOf(level)
     if (severity === -1) throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
     const { logLevel } = this.#call
     if (logLevel === undefined || this.#ended !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
     this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
-  }
-
-  fetch: typeof fetch = (input, init) => {
-    const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
-    if (init?.signal) signals.push(init.signal)
-    return fetch(input, { ...init, signal: AbortSignal.any(signals) })
-  }
-
-  elicit(params: ElicitParams, { key }: AskOptions = {}) {
-    return this.#ask({ method: 'elicitation/create', params }, key)
-  }
-  sample(params: SampleParams, { key }: AskOptions = {}) {
-    return this.#ask({ method: 'sampling/createMessage', params }, key)
-  }
-  roots({ key }: AskOptions = {}) {
-    return this.#ask({ method: 'roots/list', params: {} }, key)
   }
 
   get #canAsk() {

@@ -215,7 +215,7 @@ type PromptArguments<A> = { [K in keyof A as A[K] extends { required: true } ? K
 /** A prompt. The handler's arguments are strings, those that are `required` always present. */
 export function definePrompt<const A extends Record<string, PromptArgument> = Record<never, PromptArgument>>(
   prompt: Omit<Unbranded<PromptDefinition>, 'arguments'> & {
-    arguments?: A
+    arguments?: A & Record<string, PromptArgument>
     handler(args: PromptArguments<A>, ctx: CallContext): MaybePromise<string | PromptMessage[] | GetPromptResult>
   },
 ): PromptDefinition {

@@ -70,10 +70,12 @@ function mergeAlternatives(errors: readonly ErrorObject[]): Problem[] {
   return problems
 }
 
-// Paths in the schema would not tell: they begin anew behind a `$ref`. What the choice's own schema says beside it does.
+// Paths in the schema would not tell: they begin anew behind a `$ref`. Ajv says what a choice's own schema asks beside
+// it either of the same value, under the same schema, or after the choice.
 const isWithin = (error: ErrorObject, choice: ErrorObject) =>
-  error.parentSchema !== choice.parentSchema &&
-  (error.instancePath === choice.instancePath || error.instancePath.startsWith(`${choice.instancePath}/`))
+  error.instancePath === choice.instancePath
+    ? error.parentSchema !== choice.parentSchema
+    : error.instancePath.startsWith(`${choice.instancePath}/`)
 
 interface Said {
   readonly root: unknown

@@ -26,9 +26,8 @@ const STATUS_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
 /** Answers 202, or a refusal, to what expects no answer of its own. */
 function accept(ctx: HostContext) {
-  ctx.status = 202
   ctx.body = null
-  ctx.remove('Content-Type')
+  ctx.status = 202
 }
 
 function refuse(ctx: HostContext, error: HostError, id?: RequestId) {

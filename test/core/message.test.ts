@@ -53,7 +53,8 @@ describe('reading JSON-RPC messages', () => {
   })
 
   it('answers a parse error to what is not JSON, and an invalid request to an empty body', () => {
-    for (const text of ['{', '{"a":}', 'nonsense', '[1,', '{"jsonrpc":"2.0",}']) expect(kindOf(text)).to.equal('parseError')
+    for (const text of ['{', '{"a":}', 'nonsense', '[1,', '{"jsonrpc":"2.0",}'])
+      expect(kindOf(text)).to.equal('parseError')
     for (const text of ['', '  \n']) expect(kindOf(text)).to.equal('invalidRequest')
   })
 
@@ -72,7 +73,9 @@ describe('reading JSON-RPC messages', () => {
     const poisoned = ['"__proto__":{"a":1}', '"\\u005f_proto__":{"a":1}', '"constructor":{"prototype":{"a":1}}']
     for (const entry of poisoned) {
       expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{${entry}}}`), entry).to.equal('invalidRequest')
-      expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"deep":[{${entry}}]}}`), entry).to.equal('invalidRequest')
+      expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"deep":[{${entry}}]}}`), entry).to.equal(
+        'invalidRequest',
+      )
     }
     expect(kindOf(JSON.stringify({ ...request, params: { text: '"__proto__": is a key' } }))).to.equal('request')
     expect(({} as Record<string, unknown>)['a']).to.equal(undefined)
@@ -86,7 +89,11 @@ describe('reading JSON-RPC messages', () => {
   })
 
   it('property: any text is a message, a batch, or a HostError; nothing else is ever thrown', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.json().map(json => `[${json}]`))
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.json().map(json => `[${json}]`),
+    )
     fc.assert(
       fc.property(text, value => {
         const known = ['request', 'notification', 'response', 'invalid', 'batch', 'parseError', 'invalidRequest']
@@ -105,7 +112,12 @@ describe('reading JSON-RPC messages', () => {
     fc.assert(
       fc.property(id, fc.string(), params, (id, method, params) => {
         const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
-        expect(readMessages(text)).to.deep.equal({ kind: 'request', id, method, params: JSON.parse(JSON.stringify(params)) })
+        expect(readMessages(text)).to.deep.equal({
+          kind: 'request',
+          id,
+          method,
+          params: JSON.parse(JSON.stringify(params)),
+        })
       }),
       { numRuns: 1_000 },
     )

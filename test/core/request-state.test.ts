@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { HostError } from '../../core/errors.ts'
-import { MAX_STATE_LENGTH, openState, sealState, STATE_LIFETIME } from '../../core/request-state.ts'
+import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/request-state.ts'
 import { createSecrets } from '../../core/secrets.ts'
 
 const [key = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys('request-state')
@@ -19,7 +19,9 @@ function refusal(open: () => unknown): string {
 
 describe('requestState', () => {
   it('opens for the binding it was sealed for, on any node that shares the secret', () => {
-    const [sameSecretElsewhere = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys('request-state')
+    const [sameSecretElsewhere = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys(
+      'request-state',
+    )
     expect(openState(sealState(state, 'b', key), 'b', [sameSecretElsewhere])).to.deep.equal(state)
   })
 
@@ -42,7 +44,10 @@ describe('requestState', () => {
     }
     expect(refused).to.equal(text.length)
     for (const odd of [`${text}-TAMPERED`, `${text}.`, text.slice(0, -1), 'v1.', '', 'v2.AAAA', 5, null, {}]) {
-      expect(refusal(() => openState(odd, 'b', [key])), String(odd)).to.include('invalidParams')
+      expect(
+        refusal(() => openState(odd, 'b', [key])),
+        String(odd),
+      ).to.include('invalidParams')
     }
   })
 
@@ -55,7 +60,9 @@ describe('requestState', () => {
   it('is never longer than 64 KiB: more is an error when it is sealed, and is not even read when it comes', () => {
     const large = { a: { question: 'q', answer: 'x'.repeat(MAX_STATE_LENGTH) } }
     expect(refusal(() => sealState(large, 'b', key))).to.include('stateTooLarge')
-    expect(refusal(() => openState('v1.'.padEnd(MAX_STATE_LENGTH + 1, 'A'), 'b', [key]))).to.include('is not one of ours')
+    expect(refusal(() => openState('v1.'.padEnd(MAX_STATE_LENGTH + 1, 'A'), 'b', [key]))).to.include(
+      'is not one of ours',
+    )
   })
 
   it('shows a client nothing of what is in it', () => {

@@ -73,7 +73,11 @@ describe("the config's routes", () => {
     ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
     ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
     ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
-    ['an optional parameter in the middle', { '/:a?/b': { toolsets: 'clock' } }, /only the last parameter may be optional/],
+    [
+      'an optional parameter in the middle',
+      { '/:a?/b': { toolsets: 'clock' } },
+      /only the last parameter may be optional/,
+    ],
     ['a parameter twice', { '/:a/:a': { toolsets: 'clock' } }, /occurs twice/],
     ['a pattern', { '/a*': { toolsets: 'clock' } }, /neither plain text nor a parameter/],
     ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],

@@ -137,7 +137,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     }
     expect(() => compileSchema(object({}, { $async: true }), 'input')).to.throw(/\$async/)
     expect(() => compileSchema(object({ a: { pattern: '(' } }), 'input')).to.throw(
-      /its input schema cannot be compiled.*pattern|regular/i,
+      /its input schema cannot be compiled: Invalid regular/,
     )
   })
 
@@ -272,9 +272,7 @@ describe('schemas of definitions: problems for the model', () => {
       ),
     )
     const hostile = JSON.parse('{"a":"x","__proto__":{"unit":"k"}}')
-    expect(problemsOf(order, hostile)).to.equal(
-      '["__proto__"]: is not a known argument'.replace('["__proto__"]', '__proto__'),
-    )
+    expect(problemsOf(order, hostile)).to.equal('__proto__: is not a known argument')
   })
 })
 

@@ -15,13 +15,19 @@ export interface RpcAnswer {
 // biome-ignore lint/suspicious/noExplicitAny: an answer has any shape; each test states the one it expects
 export type RpcMessage = any
 
-const NAMED_BY: Readonly<Record<string, string>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
+const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
 
 type Fields = Record<string, unknown>
 type HeaderChanges = Record<string, string | undefined>
 
 function without(headers: HeaderChanges): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined))
+  return Object.fromEntries(
+    Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
 }
 
 /** Reads the messages of an event stream's text. */
@@ -32,7 +38,12 @@ export function parseEvents(text: string): RpcMessage[] {
     .map(line => JSON.parse(line.slice('data: '.length)))
 }
 
-export async function post(url: string, body: string | Uint8Array, headers: HeaderChanges = {}, init: RequestInit = {}): Promise<RpcAnswer> {
+export async function post(
+  url: string,
+  body: string | Uint8Array,
+  headers: HeaderChanges = {},
+  init: RequestInit = {},
+): Promise<RpcAnswer> {
   const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
   const response = await fetch(url, { method: 'POST', body, headers: without({ ...base, ...headers }), ...init })
   const text = await response.text()

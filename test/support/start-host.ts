@@ -1,6 +1,7 @@
 // Starts a real host on a free port for a test, and stops it when the test's suite is over.
-import { type Config, type Logger } from '../../core/index.ts'
+
 import { createHost, type Host } from '../../core/create-host.ts'
+import type { Config, Logger } from '../../core/index.ts'
 
 /** A log line as the host wrote it. */
 export interface LogLine {
