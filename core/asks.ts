@@ -1,7 +1,8 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
-import { type Call, isObject } from './call.ts'
+import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
+import { ToolError } from './define.ts'
 import { HostError } from './errors.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
@@ -161,4 +162,16 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
       return answer
     },
   }
+}
+
+/** The asks of a session: each is a request of its own, and the handler waits for its answer. */
+export function createLiveAsks(askClient: AskClient, capabilities: ClientCapabilities, signal: AbortSignal): Asks {
+  async function ask(question: Question): Promise<never> {
+    const missing = missingCapability(question, capabilities)
+    if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
+    const answer = await askClient(question.method, question.params, signal)
+    if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
+    return answer as never
+  }
+  return { ask: question => ask(question) }
 }

@@ -13,7 +13,9 @@ import {
   type RequestId,
   type Revision,
 } from './protocol.ts'
+import type { Session } from './sessions/session.ts'
 import type { View } from './view.ts'
+import { encodeNotification } from './wire.ts'
 
 /** What a transport knows of an HTTP request when it opens a session. */
 export interface RequestFacts {
@@ -29,8 +31,13 @@ export interface RequestFacts {
 }
 
 /** A session, or the span of one request where there are none: what its caller sees. */
-export interface OpenSession extends RequestFacts {
+export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'> {
+  /** Always current: definitions may come and go while a session lasts. */
   readonly view: View
+  /** The names of the toolsets in view. */
+  toolsets(): readonly string[]
+  /** True where the config has a `runSession`. */
+  readonly spansRun: boolean
   /** Runs `body` inside the config's `runSession`. */
   run(body: () => Promise<void>): Promise<void>
 }
@@ -49,18 +56,30 @@ export interface CallRequest {
   readonly params: Readonly<Record<string, unknown>>
   readonly revision: Revision
   readonly session: OpenSession
+  /** The live session behind it; undefined where requests are served one by one. */
+  readonly live?: Session
   readonly client: ClientFacts
   /** The least severe level that the client wants to see; undefined: none. */
   readonly logLevel: LogLevel | undefined
   /** Up: a notification to the client that belongs to this call. */
-  readonly notify: (method: string, params: Record<string, unknown>) => void
   /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
   readonly signal: () => AbortSignal
-  /** How questions reach the client; undefined where they cannot. */
-  readonly asks?: 'input_required'
+  /** The headers of the HTTP request that brought it. */
+  readonly headers: Readonly<IncomingHttpHeaders>
+  /** Up, as `notify`: a message that is serialized already. */
+  readonly send: (message: string) => void
+  /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
+  readonly asks?: 'input_required' | AskClient
+  /** Closes the connection, not the call, where the client can come back for the rest. */
+  readonly disconnect?: (retry?: number) => void
 }
 
+/** Sends a request to the client and resolves with its result. */
+export type AskClient = (method: string, params: object, signal: AbortSignal) => Promise<unknown>
+
 export interface Call extends Omit<CallRequest, 'signal'> {
+  /** Up: a notification to the client that belongs to this call. */
+  notify(method: string, params: Record<string, unknown>): void
   /** True for revisions whose requests carry their own metadata. */
   readonly modern: boolean
   readonly meta: Readonly<Meta>
@@ -84,6 +103,7 @@ export function createCall(request: CallRequest): Call {
     progressToken: typeof token === 'string' || typeof token === 'number' ? token : undefined,
     user: session.user,
     view: session.view,
+    notify: (method: string, params: Record<string, unknown>) => request.send(encodeNotification(method, params)),
   }
   // The signal is made only for those who look at it: most calls end before anyone does.
   Object.defineProperty(call, 'signal', { get: request.signal, enumerable: false })

@@ -1,5 +1,5 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
-import { type Asks, createAsks } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, type RuntimeHost, ToolError } from './define.ts'
@@ -37,7 +37,8 @@ class HandlerContext implements CallContext {
     this.#item = item
     this.#settings = settings
     this.#interrupt = interrupt
-    if (this.#canAsk && call.params['requestState'] !== undefined) this.#asks = this.#createAsks()
+    if (call.asks === 'input_required' && this.#canAsk && call.params['requestState'] !== undefined)
+      this.#asks = this.#createAsks()
   }
 
   get user() {
@@ -52,7 +53,7 @@ class HandlerContext implements CallContext {
     return { path: route.path, params }
   }
   get headers() {
-    return this.#call.session.headers
+    return this.#call.headers
   }
   get client() {
     const { client, revision } = this.#call
@@ -137,16 +138,23 @@ class HandlerContext implements CallContext {
     this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
   }
 
+  get disconnect() {
+    return (retry?: number) => this.#call.disconnect?.(retry)
+  }
+
   get #canAsk() {
     return this.#call.asks !== undefined && ASKING_METHODS.has(this.#call.method)
   }
 
   #createAsks(): Asks {
+    const { asks, client } = this.#call
+    if (typeof asks === 'function') return createLiveAsks(asks, client.capabilities, this.signal)
     return createAsks(this.#call, this.#item, { keys: this.#settings.stateKeys, interrupt: this.#interrupt })
   }
 
   #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {
-    if (!this.#canAsk) {
+    const { asks } = this.#call
+    if (!asks || !this.#canAsk) {
       const { method, revision } = this.#call
       const why = ASKING_METHODS.has(method)
         ? `a ${revision} client cannot be asked on a stateless route`

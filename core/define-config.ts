@@ -60,6 +60,8 @@ export interface RouteSettings {
   default?: string[]
   /** POST only, every request on its own. Default: the config's `stateless`. */
   stateless?: boolean
+  /** Serves `subscriptions/listen` on a stateless route too. Default: on routes that keep sessions. */
+  listen?: boolean
   /** Who may use the route: any user, who meets a policy, or who has a scope or role. */
   authorize?: AuthorizeRule
   /** The name of a CORS policy. */
@@ -126,6 +128,14 @@ export interface Config {
     fetchTimeout?: Duration
     /** For a whole call; a tool's own `timeout` wins. Default `'off'`. */
     callTimeout?: Duration | 'off'
+  }
+  sessions?: {
+    /** A session that nothing used for so long ends. Default `2h`; an open GET is a use. */
+    idleTimeout?: Duration
+    /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default 10,000. */
+    maxIdle?: number
+    /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
+    maxPerOwner?: number
   }
   toolsets: Record<string, ToolsetSource>
   routes: Record<string, RouteSettings>

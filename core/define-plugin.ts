@@ -6,6 +6,11 @@ import type { Definition, RuntimeHost, User } from './define.ts'
 import type { ResolvedHttp } from './define-config.ts'
 import type { Logger } from './log.ts'
 import type { JsonSchema, Revision } from './protocol.ts'
+import type { ChangeFeed } from './sessions/change-feed.ts'
+import type { StoredEvents } from './sessions/event-store.ts'
+import type { SessionRegistry } from './sessions/registry.ts'
+import type { ResumableStream } from './sessions/resumable-stream.ts'
+import type { Session } from './sessions/session.ts'
 import type { Slots } from './slots.ts'
 
 /** What the pipeline keeps in `ctx.state`; each field has one writer. */
@@ -25,6 +30,8 @@ export interface Route {
   /** As configured, such as `/t/:category?`. */
   readonly path: string
   readonly stateless: boolean
+  /** Whether `subscriptions/listen` is served. */
+  readonly listen: boolean
   /** As configured; an auth plugin enforces it. */
   readonly authorize: AuthorizeRule | undefined
   /** The name of a CORS policy. */
@@ -97,6 +104,16 @@ export interface PluginHost {
   /** Whether the host is ready, and each named condition. */
   readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, boolean>> }>
 
+  /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */
+  draining(task: () => void): void
+  /** For transports: the sessions of this node. */
+  readonly sessions: SessionRegistry
+  /** For transports: a stream whose messages a client can come back for. */
+  openStream(session: Session): ResumableStream
+  /** What was stored of a stream of this session after `seq`; undefined where something of it is gone. */
+  storedEvents(session: Session, stream: string, seq: number): Promise<StoredEvents>
+  /** Hears of changes; for `subscriptions/listen`. */
+  readonly changes: ChangeFeed
   /** For transports: what a request's caller sees, after `configureSession`. */
   openSession(request: RequestFacts): Promise<OpenSession>
   /** For transports: a Call for one JSON-RPC message. */

@@ -95,6 +95,11 @@ export interface CallContext {
   sample(params: SampleParams, options?: AskOptions): Promise<SampleResult>
   /** Asks for the client's roots; as `elicit`. */
   roots(options?: AskOptions): Promise<RootsResult>
+  /**
+   * Closes the connection of a long call, not the call: a client of 2025-11-25 comes back for the rest after `retry`
+   * milliseconds (default 1,000). Does nothing for clients that cannot come back.
+   */
+  disconnect(retry?: number): void
   readonly host: RuntimeHost
 }
 

@@ -32,6 +32,7 @@ export const ERROR_KINDS = {
   notFound: kind(404, -32600, 'Not found'),
   methodNotAllowed: kind(405, -32600, 'Method not allowed'),
   notAcceptable: kind(406, -32600, 'Not acceptable'),
+  conflict: kind(409, -32600, 'Conflict'),
   payloadTooLarge: kind(413, -32600, 'Payload too large'),
   unsupportedMediaType: kind(415, -32600, 'Unsupported media type'),
   tooManyRequests: kind(429, -32600, 'Too many requests'),

@@ -1,7 +1,8 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
+import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Call, OpenSession, RequestFacts } from './call.ts'
+import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
@@ -17,11 +18,16 @@ import { createPipeline, HOOK_POINTS, type Served } from './pipeline.ts'
 import { createNotes, createPluginHost, type HostServices, notesFor, type PluginNotes } from './plugin-host.ts'
 import { planPlugins } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
-import { resolveHttp } from './resolve-http.ts'
+import { resolveHttp, resolveSessions } from './resolve-settings.ts'
 import { type CompiledRoute, compileRoutes } from './routes.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
+import { createChangeFeed } from './sessions/change-feed.ts'
+import { createMemoryEventStore } from './sessions/event-store.ts'
+import { createSessionRegistry } from './sessions/registry.ts'
+import { createSessionIds } from './sessions/session-id.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
+import { RETRY } from './sse.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
 
@@ -165,7 +171,8 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const provided = new Set(planPlugins(config, input.plugins, routes).flatMap(({ plugin }) => plugin.provides ?? []))
   checkConventions(routes, provided)
 
-  const slots: Slots = { changeBus: createMemoryChangeBus() }
+  const slots: Slots = { changeBus: createMemoryChangeBus(), eventStore: createMemoryEventStore() }
+  const changes = createChangeFeed(() => slots.changeBus)
   const toolsets = await loadToolsets(config.toolsets, directory)
   const catalog = createCatalog(toolsets, { bus: () => slots.changeBus, decidesAccess: provided.has('access') })
   const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes }
@@ -177,6 +184,16 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const sessions: SessionSettings = { config, catalog, viewFor: createViews(catalog), varies }
   let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
 
+  const openSession = createSessions(sessions)
+  const registry = createSessionRegistry({
+    ids: createSessionIds(secrets.keys('session-id'), randomBytes(4).readUInt32BE()),
+    bounds: resolveSessions(config.sessions),
+    feed: changes,
+    events: () => slots.eventStore,
+    log,
+    openSession,
+  })
+
   await setUp(parts, input, {
     log,
     server: { name: config.server.name, version: config.server.version },
@@ -184,9 +201,11 @@ export async function buildHost(input: HostInput): Promise<Host> {
     runtime: catalog.runtime,
     slots,
     filled: new Map(),
-    addMethod: (name, method) => methods.add(name, method),
+    addMethod: methods.add,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
-    openSession: createSessions(sessions) as (facts: RequestFacts) => Promise<OpenSession>,
+    openSession,
+    sessions: registry,
+    changes,
     answer: call => answer(call),
     inFlight: inFlight.enter,
     readiness: () => checkReadiness(notes, inFlight.draining()),
@@ -230,7 +249,11 @@ export async function buildHost(input: HostInput): Promise<Host> {
     },
     async close({ grace = 10_000 } = {}) {
       const closed = new Promise(resolve => server.close(resolve))
-      const report = await inFlight.drain(grace, () => server.closeIdleConnections())
+      const drained = inFlight.drain(grace, () => server.closeIdleConnections())
+      for (const task of notes.draining) task()
+      registry.release(RETRY)
+      const report = await drained
+      registry.close(new Error('the server is shutting down'))
       server.closeAllConnections()
       if (server.listening || address !== '') await closed
       for (const task of notes.closing.reverse()) await task()

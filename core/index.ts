@@ -10,6 +10,7 @@ export {
   type OpenSession,
   type RequestFacts,
 } from './call.ts'
+export type { ItemKind } from './catalog.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -64,8 +65,15 @@ export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './header
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
+export { findResource } from './methods/resources.ts'
 export * from './protocol.ts'
+export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
+export type { EventStore, StoredEvent, StoredEvents } from './sessions/event-store.ts'
+export type { Caller, SessionRegistry } from './sessions/registry.ts'
+export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'
+export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
+export type { Session, SessionChannel } from './sessions/session.ts'
 export type { Change, ChangeBus, Slots } from './slots.ts'
-export { type EventStream, openEventStream } from './sse.ts'
+export { type EventStream, openEventStream, RETRY } from './sse.ts'
 export type { View } from './view.ts'
 export { encodeError, encodeNotification, encodeResult } from './wire.ts'

@@ -14,6 +14,9 @@ import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
+import type { ChangeFeed } from './sessions/change-feed.ts'
+import type { SessionRegistry } from './sessions/registry.ts'
+import { createResumableStream } from './sessions/resumable-stream.ts'
 import type { Slots } from './slots.ts'
 
 /** One thing that an instance of a plugin registered; it holds for that instance's routes. */
@@ -32,6 +35,7 @@ export interface PluginNotes {
   readonly varies: Note<true>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
+  readonly draining: Array<() => void>
   readonly ready: Map<string, () => boolean | Promise<boolean>>
 }
 
@@ -44,6 +48,7 @@ export const createNotes = (): PluginNotes => ({
   varies: [],
   starting: [],
   closing: [],
+  draining: [],
   ready: new Map(),
 })
 
@@ -59,10 +64,12 @@ export interface HostServices {
   readonly runtime: RuntimeHost
   readonly slots: Slots
   readonly filled: Map<keyof Slots, string>
-  addMethod(name: string, method: Method): void
+  addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
   addDefinition(toolset: string, definition: Definition): void
   openSession(facts: RequestFacts): Promise<OpenSession>
   answer(call: Call): Promise<object>
+  readonly sessions: SessionRegistry
+  readonly changes: ChangeFeed
   inFlight(cancel: (reason: Error) => void): () => void
   readiness(): Promise<{ ready: boolean; checks: Record<string, boolean> }>
   keys(use: string): readonly Buffer[]
@@ -90,7 +97,7 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
     revisions: list => note(notes.revisions, list),
     method(name, answerCall) {
-      services.addMethod(name, { answer: answerCall })
+      services.addMethod(name, { answer: answerCall }, instance.routes)
     },
     contribute(definitions) {
       for (const definition of definitions) services.addDefinition(EVERYWHERE, definition)
@@ -105,8 +112,22 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     slot: name => slots[name],
     starting: task => void notes.starting.push(task),
     closing: task => void notes.closing.push(task),
+    draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),
     readiness,
+    sessions: services.sessions,
+    changes: services.changes,
+    openStream(session) {
+      const stream = createResumableStream({
+        store: slots.eventStore,
+        session: session.id,
+        finished: name => session.streams.delete(name),
+        failed: err => log.error({ err }, 'an event could not be stored'),
+      })
+      session.streams.set(stream.name, stream)
+      return stream
+    },
+    storedEvents: async (session, stream, seq) => slots.eventStore.after(session.id, stream, seq),
     openSession,
     createCall,
     answer,

@@ -89,6 +89,7 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
+      listen: settings.listen ?? !(settings.stateless ?? config.stateless ?? false),
       authorize: settings.authorize as AuthorizeRule | undefined,
       cors: settings.cors,
       toolsets: all,

@@ -17,9 +17,12 @@ export interface SessionSettings {
   readonly varies: (route: CompiledRoute) => boolean
 }
 
-function sessionRequest({ headers, user, route, params, ip }: RequestFacts): SessionRequest {
-  return { headers, user, route: { path: route.path, params }, ip }
-}
+const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
+  headers,
+  user,
+  route: { path: route.path, params },
+  ip,
+})
 
 /** What `configureSession` works on, and what it left behind. */
 function createOptions(base: readonly string[], id: string | undefined, server: ServerSettings, catalog: Catalog) {
@@ -48,39 +51,26 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
 export function createSessions({ config, catalog, viewFor, varies }: SessionSettings) {
   const { server, configureSession, runSession } = config
 
-  async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<View> {
+  const scopeOf = (route: CompiledRoute) => (varies(route) ? 'private' : 'public')
+
+  /** What `configureSession` makes of a route for one caller. */
+  async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
     const { options, extra } = createOptions(base, facts.sessionId, server, catalog)
     await configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    return viewFor({
-      toolsets: [...options.toolsets].sort(),
-      extra,
-      server: options.server,
-      capabilities: options.capabilities,
-      cacheScope: varies(route) ? 'private' : 'public',
-    })
+    const { server: changed, capabilities } = options
+    return { toolsets: [...options.toolsets].sort(), extra, server: changed, capabilities, cacheScope: scopeOf(route) }
   }
 
-  // Each list of toolsets is one object that belongs to one route, so it names the view by itself.
-  let ready = new WeakMap<readonly string[], View>()
-  let generation = catalog.generation()
+  // Each list of toolsets is one object that belongs to one route, so it names the request by itself.
+  const plain = new WeakMap<readonly string[], ViewRequest>()
 
-  const plainView = (toolsets: readonly string[], route: CompiledRoute) =>
-    viewFor({ toolsets, extra: [], server, capabilities: {}, cacheScope: varies(route) ? 'private' : 'public' })
-
-  function viewOf(facts: RequestFacts, route: CompiledRoute): View | Promise<View> {
-    const base = route.toolsetsFor(facts.params)
-    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
-    if (configureSession) return configured(base, facts, route)
-    if (generation !== catalog.generation()) {
-      generation = catalog.generation()
-      ready = new WeakMap()
-    }
-    const view = ready.get(base) ?? plainView(base, route)
-    ready.set(base, view)
-    return view
+  function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
+    const request = plain.get(toolsets) ?? { toolsets, extra: [], server, capabilities: {}, cacheScope: scopeOf(route) }
+    plain.set(toolsets, request)
+    return request
   }
 
   async function run(facts: RequestFacts, body: () => Promise<void>) {
@@ -94,10 +84,29 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     if (!ran) throw new TypeError('runSession returned without having called `run`')
   }
 
+  const spansRun = runSession !== undefined
+
   /** Throws `notFound` where the address names no toolset. */
   return async function openSession(facts: RequestFacts): Promise<OpenSession> {
-    const view = viewOf(facts, facts.route as CompiledRoute)
-    return { ...facts, view: view instanceof Promise ? await view : view, run: body => run(facts, body) }
+    const { params, user, ip, sessionId } = facts
+    const route = facts.route as CompiledRoute
+    const base = route.toolsetsFor(params)
+    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+    const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
+    return {
+      route,
+      params,
+      user,
+      ip,
+      ...(sessionId !== undefined && { sessionId }),
+      get view() {
+        return viewFor(request)
+      },
+      toolsets: () => request.toolsets,
+      spansRun,
+      // Without `runSession` nothing of the request that opened the session is kept.
+      run: runSession ? body => run(facts, body) : body => body(),
+    }
   }
 }
 

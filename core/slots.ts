@@ -1,4 +1,5 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
+import type { EventStore } from './sessions/event-store.ts'
 
 /** Something that clients may be told about: a list changed, or one resource did. */
 export type Change =
@@ -13,6 +14,7 @@ export interface ChangeBus {
 }
 
 export interface Slots {
+  eventStore: EventStore
   changeBus: ChangeBus
 }
 

@@ -6,6 +6,8 @@ import type { ServerResponse } from 'node:http'
 export const KEEP_ALIVE_INTERVAL = 15_000
 /** Bytes that may wait for one reader; past it the stream is closed. */
 export const MAX_WAITING = 4 * 1024 * 1024
+/** How long a client should wait before it comes back, milliseconds. */
+export const RETRY = 1_000
 
 const HEADERS = {
   'Content-Type': 'text/event-stream',
@@ -16,9 +18,17 @@ const HEADERS = {
 
 export interface EventStream {
   /** Sends a message as one event. False when the stream is closed, or was closed because nobody reads it. */
-  send(message: string): boolean
-  /** Sends what waits, then ends the response. */
-  end(): void
+  send(message: string, id?: string): boolean
+  /** Sends any event; `data` must be one line. */
+  event(fields: {
+    readonly event?: string
+    readonly id?: string
+    readonly retry?: number
+    readonly data: string
+  }): boolean
+  /** Tells the client when to come back, where `retry` is given; then ends the response, after what waits. */
+  end(retry?: number): void
+  readonly closed: boolean
 }
 
 /** Open streams share one timer. */
@@ -36,25 +46,51 @@ function forget(res: ServerResponse) {
   timer = undefined
 }
 
-/** Turns a response into an event stream; its headers leave at once. `stalled` is told of a reader who does not read. */
-export function openEventStream(res: ServerResponse, stalled: (waiting: number) => void): EventStream {
-  res.writeHead(200, HEADERS)
+export interface EventStreamOptions {
+  /** Further response headers. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Told of a reader who does not read, with the bytes that wait for it; the stream is closed then. */
+  readonly stalled: (waiting: number) => void
+}
+
+/** Turns a response into an event stream; its headers leave at once. */
+export function openEventStream(res: ServerResponse, { headers, stalled }: EventStreamOptions): EventStream {
+  res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
   open.add(res)
   res.once('close', () => forget(res))
   timer ??= setInterval(keepAlive, KEEP_ALIVE_INTERVAL).unref()
+
+  function write(text: string): boolean {
+    if (!res.writable) return false
+    res.write(text)
+    if (res.writableLength <= MAX_WAITING) return true
+    stalled(res.writableLength)
+    res.destroy()
+    return false
+  }
+
   return {
-    send(message) {
-      if (!res.writable) return false
-      res.write(`event: message\ndata: ${message}\n\n`)
-      if (res.writableLength <= MAX_WAITING) return true
-      stalled(res.writableLength)
-      res.destroy()
-      return false
+    send: (message, id) =>
+      write(
+        id === undefined ? `event: message\ndata: ${message}\n\n` : `event: message\nid: ${id}\ndata: ${message}\n\n`,
+      ),
+    event({ event, id, retry, data }) {
+      const lines = [
+        ...(event === undefined ? [] : [`event: ${event}`]),
+        ...(id === undefined ? [] : [`id: ${id}`]),
+        ...(retry === undefined ? [] : [`retry: ${retry}`]),
+        `data: ${data}`,
+      ]
+      return write(`${lines.join('\n')}\n\n`)
     },
-    end() {
+    end(retry) {
+      if (retry !== undefined) write(`retry: ${retry}\n\n`)
       forget(res)
       res.end()
+    },
+    get closed() {
+      return !res.writable
     },
   }
 }

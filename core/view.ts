@@ -150,6 +150,8 @@ function buildView(catalog: Catalog, request: ViewRequest): View {
 /** Finds the view for a request, or builds it: at most 1,000 are kept, the least recently used go first. */
 export function createViews(catalog: Catalog): (request: ViewRequest) => View {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
+  // Requests that are the same object need no key: a session keeps its own, and so does a route.
+  let byRequest = new WeakMap<ViewRequest, View>()
   const extraIds = new WeakMap<CatalogItem, number>()
   let nextId = 0
   let generation = catalog.generation()
@@ -158,15 +160,22 @@ export function createViews(catalog: Catalog): (request: ViewRequest) => View {
     extraIds.set(item, id)
     return id
   }
-  return request => {
-    if (generation !== catalog.generation()) {
-      views.clear()
-      generation = catalog.generation()
-    }
+
+  function find(request: ViewRequest): View {
     const { toolsets, extra, server, capabilities, cacheScope } = request
     const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope])
     const view = views.get(key) ?? buildView(catalog, request)
     views.set(key, view)
+    byRequest.set(request, view)
     return view
+  }
+
+  return request => {
+    if (generation !== catalog.generation()) {
+      views.clear()
+      byRequest = new WeakMap()
+      generation = catalog.generation()
+    }
+    return byRequest.get(request) ?? find(request)
   }
 }

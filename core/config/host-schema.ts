@@ -117,6 +117,24 @@ const tools = closed(
   { description: 'Limits for every tool.' },
 )
 
+const sessions = closed(
+  {
+    idleTimeout: duration('A session that nothing used for so long ends; an open GET is a use.', { default: '2h' }),
+    maxIdle: {
+      type: 'integer',
+      minimum: 0,
+      default: 10_000,
+      description: 'Idle sessions kept, of all owners together; past it the owner of most loses its oldest.',
+    },
+    maxPerOwner: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
+    },
+  },
+  { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
+)
+
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
 
@@ -149,6 +167,7 @@ const route = (plugins: JsonSchema): JsonSchema =>
       },
       default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
+      listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),
       authorize,
       cors: text('The name of a CORS policy.'),
       plugins,
@@ -192,6 +211,7 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
           'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
         ),
         tools,
+        sessions,
         toolsets,
         routes: {
           type: 'object',

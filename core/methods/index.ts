@@ -7,6 +7,7 @@ import { complete } from './completion.ts'
 import { discover, initialize } from './lifecycle.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
+import { setLevel, subscribe, unsubscribe } from './session-settings.ts'
 import { callTool } from './tools.ts'
 
 export interface Method {
@@ -24,6 +25,9 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', { answer: discover, era: 'modern' }],
   ['initialize', { answer: initialize, era: 'legacy' }],
   ['ping', { answer: () => ({}), era: 'legacy' }],
+  ['logging/setLevel', { answer: setLevel, era: 'legacy' }],
+  ['resources/subscribe', { answer: subscribe, era: 'legacy', capability: 'resources' }],
+  ['resources/unsubscribe', { answer: unsubscribe, era: 'legacy', capability: 'resources' }],
   ['tools/list', { answer: list('tools'), capability: 'tools' }],
   ['tools/call', { answer: callTool, capability: 'tools' }],
   ['resources/list', { answer: list('resources'), capability: 'resources' }],
@@ -36,20 +40,24 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 /** The methods of one host: the protocol's and what plugins add. */
 export interface MethodTable {
-  /** Throws when the method exists. */
-  add(name: string, method: Method): void
+  /** Adds a method on these routes. Throws where one of them has it. */
+  add(name: string, method: Method, routes: readonly object[]): void
   answer(call: Call): object | Promise<object>
 }
 
 export function createMethodTable(settings: HandlerSettings): MethodTable {
-  const methods = new Map(METHODS)
+  const added = new Map<object, Map<string, Method>>()
   return {
-    add(name, method) {
-      if (methods.has(name)) throw new Error(`the method "${name}" is answered already`)
-      methods.set(name, method)
+    add(name, method, routes) {
+      if (METHODS.has(name)) throw new Error(`the method "${name}" is the host's own`)
+      for (const route of routes) {
+        const methods = added.get(route) ?? new Map<string, Method>()
+        if (methods.has(name)) throw new Error(`the method "${name}" is answered by another plugin`)
+        added.set(route, methods.set(name, method))
+      }
     },
     answer(call) {
-      const method = methods.get(call.method)
+      const method = METHODS.get(call.method) ?? added.get(call.session.route)?.get(call.method)
       const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
       if (!known || (method.capability && !call.view.capabilities[method.capability])) {
         throw new HostError('methodNotFound', { detail: call.method })

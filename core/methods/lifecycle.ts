@@ -1,8 +1,19 @@
 // How a client learns whom it talks to: `server/discover` (2026-07-28) and `initialize` (older revisions).
 import { type Call, isObject } from '../call.ts'
 import { HostError } from '../errors.ts'
-import { HANDSHAKE_REVISIONS, isHandshakeRevision, META } from '../protocol.ts'
+import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
+
+/** What a client may count on once changes can reach it: a session, or a route with `subscriptions/listen`. */
+function withChanges(capabilities: ServerCapabilities): ServerCapabilities {
+  const { tools, resources, prompts } = capabilities
+  return {
+    ...capabilities,
+    ...(tools && { tools: { ...tools, listChanged: true } }),
+    ...(resources && { resources: { ...resources, listChanged: true, subscribe: true } }),
+    ...(prompts && { prompts: { ...prompts, listChanged: true } }),
+  }
+}
 
 /** 2026-07-28 server/discover. */
 export function discover({ view, session }: Call): object {
@@ -10,7 +21,7 @@ export function discover({ view, session }: Call): object {
   return {
     resultType: 'complete',
     supportedVersions: session.route.revisions,
-    capabilities,
+    capabilities: session.route.listen ? withChanges(capabilities) : capabilities,
     ...(instructions !== undefined && { instructions }),
     ttlMs: LIST_TTL,
     cacheScope,
@@ -18,17 +29,17 @@ export function discover({ view, session }: Call): object {
   }
 }
 
-/** 2025-11-25 basic/lifecycle, "Initialization": the asked-for revision where it is ours, else the newest with a handshake. */
-export function initialize({ params, view, session }: Call): object {
+/** 2025-11-25 basic/lifecycle, "Initialization": the revision is the one that its transport negotiated. */
+export function initialize({ params, view, session, revision }: Call): object {
   const { protocolVersion, clientInfo, capabilities } = params
   if (typeof protocolVersion !== 'string' || !isObject(clientInfo) || !isObject(capabilities)) {
     throw new HostError('invalidParams', { detail: 'initialize needs protocolVersion, clientInfo and capabilities' })
   }
+  // Without a session nothing remembers a level set by `logging/setLevel`, and no change reaches the client.
   const { logging, ...others } = view.capabilities
   return {
-    protocolVersion: isHandshakeRevision(protocolVersion) ? protocolVersion : HANDSHAKE_REVISIONS[0],
-    // Without a session nothing remembers a level set by `logging/setLevel`.
-    capabilities: session.sessionId === undefined ? others : view.capabilities,
+    protocolVersion: revision,
+    capabilities: session.sessionId === undefined ? others : withChanges(view.capabilities),
     serverInfo: view.serverInfo,
     ...(view.instructions !== undefined && { instructions: view.instructions }),
   }

@@ -91,17 +91,21 @@ function classifyLegacy(message: Spoken, header: string | undefined, supported: 
   return { revision, client: UNKNOWN_CLIENT, logLevel: undefined }
 }
 
-/**
- * Modern is what names a version without a handshake, in `_meta` or in the header; everything else is older.
- * Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`.
- */
+/** Modern is what names a version without a handshake, in `_meta` or in the header; everything else is older. */
+export function isModern(message: Exclude<Message, { kind: 'invalid' }>, headers: IncomingHttpHeaders): boolean {
+  const header = headerOf(headers)
+  if (header !== undefined && !isHandshakeRevision(header)) return true
+  const meta = message.kind === 'response' ? undefined : message.params['_meta']
+  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  return named !== undefined && !isHandshakeRevision(named)
+}
+
+/** Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`. */
 export function classify(message: Spoken, headers: IncomingHttpHeaders, supported: readonly Revision[]): Speech {
   const header = headerOf(headers)
-  const meta = message.params['_meta']
-  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
-  const modern =
-    (named !== undefined && !isHandshakeRevision(named)) || (header !== undefined && !isHandshakeRevision(header))
-  return modern ? classifyModern(message, header, supported) : classifyLegacy(message, header, supported)
+  return isModern(message, headers)
+    ? classifyModern(message, header, supported)
+    : classifyLegacy(message, header, supported)
 }
 
 /** Whether a body may be a batch: only 2025-03-26 has them, and a client without a header is taken for it. */

@@ -1,21 +1,17 @@
-// The answer to one POST: JSON if all of it is ready soon and nothing was notified, else an event stream that gets the
-// notifications and, last, the result. Closing it is the client's way to cancel.
+// The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
+// the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
-import { type EventStream, type Logger, openEventStream } from '../../core/index.ts'
 
-/** A single JSON answer is still possible for this long, milliseconds. */
+/** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250
 
-export interface Exchange {
-  /** Sends a notification, on the stream that it opens. */
-  notify(message: string): void
-  /** Gives one of the expected answers; `status` and `headers` count where it is the only one and goes out as JSON. */
-  respond(message: string, status?: number, headers?: Readonly<Record<string, string>>): void
-  /** Aborts when the client is gone or `cancel` is called; made when first asked for. */
-  signal(): AbortSignal
-  cancel(reason: Error): void
-  /** True once nobody listens any more. */
-  readonly closed: boolean
+/** Where messages go once the answer is a stream. */
+export interface Sink {
+  send(message: string): void
+  /** No more will come. */
+  end(): void
+  /** Closes the connection, where the client can come back for the rest. */
+  disconnect?(retry?: number): void
 }
 
 export interface ExchangeSettings {
@@ -23,7 +19,23 @@ export interface ExchangeSettings {
   readonly expected: number
   /** True where the answers go out as a JSON array. */
   readonly batch: boolean
-  readonly log: Logger
+  /** Turns the response into a stream. */
+  readonly open: () => Sink
+  /** True where the client closing the response ends the calls; a session's calls go on. */
+  readonly cancelledByClose: boolean
+}
+
+export interface Exchange {
+  /** Sends a message that comes before the answers, on the stream that it opens. */
+  send(message: string): void
+  /** Gives one of the expected answers; `status` and `headers` count where it is the only one and goes out as JSON. */
+  respond(message: string, status?: number, headers?: Readonly<Record<string, string>>): void
+  /** One of the expected answers will not come: its request was cancelled. */
+  skip(): void
+  /** Aborts when `cancel` is called, or where that counts, when the client is gone; made when first asked for. */
+  signal(): AbortSignal
+  cancel(reason: Error): void
+  disconnect(retry?: number): void
 }
 
 class PostExchange implements Exchange {
@@ -31,55 +43,68 @@ class PostExchange implements Exchange {
   readonly #settings: ExchangeSettings
   readonly #ready: string[] = []
   readonly #timer: NodeJS.Timeout
-  #stream: EventStream | undefined
-  #answered = 0
+  #sink: Sink | undefined
+  #settled = 0
   #controller: AbortController | undefined
   #reason: Error | undefined
 
   constructor(res: ServerResponse, settings: ExchangeSettings) {
     this.#res = res
     this.#settings = settings
-    this.#timer = setTimeout(() => this.#openStream(), JSON_WINDOW)
+    this.#timer = setTimeout(() => this.#openSink(), JSON_WINDOW)
     res.once('close', () => {
-      if (!res.writableFinished) this.cancel(new Error('the client closed the response'))
+      if (res.writableFinished) return
+      clearTimeout(this.#timer)
+      if (settings.cancelledByClose) this.cancel(new Error('the client closed the response'))
     })
   }
 
-  get closed() {
-    return this.#reason !== undefined || this.#res.writableEnded || this.#res.destroyed
-  }
-
-  #openStream(): EventStream | undefined {
+  /** Undefined where nothing can be said any more. */
+  #openSink(): Sink | undefined {
     clearTimeout(this.#timer)
-    if (this.closed) return undefined
-    this.#stream = openEventStream(this.#res, waiting =>
-      this.#settings.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    )
-    for (const message of this.#ready.splice(0)) this.#stream.send(message)
-    return this.#stream
+    if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
+    this.#sink = this.#settings.open()
+    for (const message of this.#ready.splice(0)) this.#sink.send(message)
+    return this.#sink
   }
 
-  notify(message: string) {
-    if (this.closed || this.#answered === this.#settings.expected) return
-    const stream = this.#stream ?? this.#openStream()
-    stream?.send(message)
+  get #over() {
+    return this.#reason !== undefined || this.#settled === this.#settings.expected
+  }
+
+  send(message: string) {
+    if (!this.#over) this.#openSink()?.send(message)
   }
 
   respond(message: string, status = 200, headers: Readonly<Record<string, string>> = {}) {
-    this.#answered++
-    const last = this.#answered === this.#settings.expected
-    if (this.closed) return void clearTimeout(this.#timer)
-    if (this.#stream) {
-      this.#stream.send(message)
-      if (last) this.#stream.end()
-      return
-    }
-    this.#ready.push(message)
-    if (!last) return
+    if (this.#over) return
+    this.#settled++
+    if (this.#sink) this.#sink.send(message)
+    else this.#ready.push(message)
+    if (this.#over) this.#finish(status, headers)
+  }
+
+  skip() {
+    if (this.#over) return
+    this.#settled++
+    if (this.#over) this.#finish(200, {})
+  }
+
+  #finish(status: number, headers: Readonly<Record<string, string>>) {
     clearTimeout(this.#timer)
-    const body = this.#settings.batch ? `[${this.#ready.join(',')}]` : message
+    if (this.#sink) return this.#sink.end()
+    if (this.#res.destroyed || this.#res.writableEnded) return
+    const { batch, expected } = this.#settings
+    const [only] = this.#ready
+    // Everything was cancelled: the client expects no answer, but its request must end.
+    if (only === undefined) return void this.#openSink()?.end()
+    const body = batch ? `[${this.#ready.join(',')}]` : only
     const length = Buffer.byteLength(body)
-    this.#res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, ...headers })
+    this.#res.writeHead(expected === 1 ? status : 200, {
+      'Content-Type': 'application/json',
+      'Content-Length': length,
+      ...headers,
+    })
     this.#res.end(body)
   }
 
@@ -96,7 +121,12 @@ class PostExchange implements Exchange {
     this.#reason = reason
     clearTimeout(this.#timer)
     this.#controller?.abort(reason)
-    if (!this.#res.writableEnded) this.#res.destroy()
+    if (this.#settings.cancelledByClose) this.#res.destroy()
+    else this.#openSink()?.end()
+  }
+
+  disconnect(retry?: number) {
+    if (!this.#over) this.#openSink()?.disconnect?.(retry)
   }
 }
 

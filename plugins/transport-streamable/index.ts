@@ -1,7 +1,9 @@
-// Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one everywhere; older
-// revisions on routes with `stateless: true`.
+// Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
+// get sessions, or on routes with `stateless: true` are served one by one as well.
 import { definePlugin, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../core/index.ts'
+import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
+import { createSessionGets } from './session-get.ts'
 
 export type TransportStreamableOptions = Record<never, never>
 
@@ -13,7 +15,13 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     properties: {},
   },
   setup(host) {
-    host.revisions(({ stateless }) => (stateless ? [MODERN_REVISION, ...HANDSHAKE_REVISIONS] : [MODERN_REVISION]))
-    host.routeEndpoint('', route => ({ methods: { POST: createPostHandler(host, route) } }))
+    host.revisions(() => [MODERN_REVISION, ...HANDSHAKE_REVISIONS])
+    addListen(host)
+    host.routeEndpoint('', route => {
+      const post = createPostHandler(host, route)
+      if (route.stateless) return { methods: { POST: post } }
+      const { get, end } = createSessionGets(host, route)
+      return { methods: { GET: get, POST: post, DELETE: end } }
+    })
   },
 })

@@ -18,6 +18,11 @@ interface Leg {
 const LEGS: readonly Leg[] = [
   {
     leg: 'server',
+    set: '2025-11-25',
+    extra: ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12'],
+  },
+  {
+    leg: 'server',
     set: '2026-07-28',
     extra: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
   },

@@ -101,8 +101,9 @@ const notifyingTools = [
   }),
   defineTool({
     name: 'test_reconnection',
-    description: 'Takes long enough for its answer to arrive on a stream.',
+    description: 'Closes its connection half-way; the answer is there for a client that comes back.',
     async handler(_args, ctx) {
+      ctx.disconnect(100)
       await wait(LONGER_THAN_JSON, ctx)
       return 'The answer came on a stream.'
     },

@@ -1,6 +1,7 @@
-// The config's `http` with its defaults, in bytes and milliseconds.
+// The config's `http` and `sessions` with their defaults, in bytes and milliseconds.
 import { parseDuration, parseSize } from './config/units.ts'
-import type { HttpSettings, ResolvedHttp } from './define-config.ts'
+import type { Config, HttpSettings, ResolvedHttp } from './define-config.ts'
+import type { SessionBounds } from './sessions/registry.ts'
 
 export const HTTP_DEFAULTS = {
   host: '127.0.0.1',
@@ -23,4 +24,11 @@ export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
     allowedOrigins: given.allowedOrigins ?? [],
     trustProxy: given.trustProxy ?? false,
   }
+}
+
+export const SESSION_DEFAULTS = { idleTimeout: '2h', maxIdle: 10_000 } as const
+
+export function resolveSessions(given: Config['sessions'] = {}): SessionBounds {
+  const { idleTimeout, maxIdle } = { ...SESSION_DEFAULTS, ...given }
+  return { idleTimeout: parseDuration(idleTimeout), maxIdle, maxPerOwner: given.maxPerOwner }
 }

@@ -1,0 +1,42 @@
+// What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
+import type { Call } from '../call.ts'
+import { HostError } from '../errors.ts'
+import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { findResource } from './resources.ts'
+
+/** The session of a call; methods that need one do not exist without. */
+function sessionOf(call: Call) {
+  if (!call.live) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
+  return call.live
+}
+
+/** 2025-11-25 server/utilities/logging, "Setting Log Level". */
+export function setLevel(call: Call): object {
+  const session = sessionOf(call)
+  const { level } = call.params
+  if (!LOG_LEVELS.includes(level as LogLevel)) {
+    throw new HostError('invalidParams', { detail: `level must be one of ${LOG_LEVELS.join(', ')}` })
+  }
+  session.logLevel = level as LogLevel
+  return {}
+}
+
+function watchedUri(call: Call): string {
+  const { uri } = call.params
+  if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: `${call.method} needs a uri` })
+  return uri
+}
+
+/** 2025-11-25 server/resources, "Subscriptions". */
+export function subscribe(call: Call): object {
+  const session = sessionOf(call)
+  const uri = watchedUri(call)
+  if (!findResource(call.view, uri)) throw new HostError('resourceNotFound', { data: { uri } })
+  session.watch(uri)
+  return {}
+}
+
+export function unsubscribe(call: Call): object {
+  sessionOf(call).unwatch(watchedUri(call))
+  return {}
+}

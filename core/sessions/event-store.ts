@@ -1,0 +1,118 @@
+// Where the events of resumable streams are kept until a client has them. The default keeps them in memory, bounded
+// per stream and in all; event-store-redis keeps them for every node.
+
+export interface StoredEvent {
+  /** 1, 2, 3, ... within its stream. */
+  readonly seq: number
+  /** A JSON-RPC message. */
+  readonly message: string
+}
+
+/** Streams are named by their session and their own id, so that nothing of one session is found from another. */
+export interface EventStore {
+  /** Keeps a message and gives its number. It is stored when this returns, or its promise resolves. */
+  append(session: string, stream: string, message: string): number | Promise<number>
+  /** What came after `seq`; undefined where the stream is unknown or something after `seq` is gone. */
+  after(session: string, stream: string, seq: number): StoredEvents | Promise<StoredEvents>
+  /** Forgets a stream, or a whole session. */
+  drop(session: string, stream?: string): void | Promise<void>
+}
+
+export type StoredEvents = readonly StoredEvent[] | undefined
+
+/** Bounds of the store in memory. */
+export interface MemoryBounds {
+  /** Events of one stream; the oldest go first. Default 1,000. */
+  readonly events: number
+  /** Bytes of one stream. Default 1 MiB. */
+  readonly bytes: number
+  /** Bytes of all streams; the streams that were written to longest ago go first. Default 64 MiB. */
+  readonly total: number
+  /** How long after its last event a stream can be resumed, milliseconds. Default 5 minutes. */
+  readonly lifetime: number
+}
+
+const DEFAULTS: MemoryBounds = { events: 1_000, bytes: 1024 * 1024, total: 64 * 1024 * 1024, lifetime: 300_000 }
+
+interface StoredStream {
+  readonly session: string
+  readonly name: string
+  events: StoredEvent[]
+  last: number
+  bytes: number
+  expires: number
+}
+
+/** The default store. `now` is injected by tests. */
+export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
+  const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
+  const sessions = new Map<string, Map<string, StoredStream>>()
+  // In the order of their last write: what is at the front expires, and is evicted, first.
+  const byAge = new Set<StoredStream>()
+  let total = 0
+
+  function forget(stream: StoredStream) {
+    byAge.delete(stream)
+    total -= stream.bytes
+    const streams = sessions.get(stream.session)
+    streams?.delete(stream.name)
+    if (streams?.size === 0) sessions.delete(stream.session)
+  }
+
+  function sweep() {
+    for (const stream of byAge) {
+      if (stream.expires > now() && total <= maxTotal) return
+      forget(stream)
+    }
+  }
+
+  function find(session: string, name: string): StoredStream {
+    const streams = sessions.get(session) ?? new Map<string, StoredStream>()
+    sessions.set(session, streams)
+    const stream = streams.get(name) ?? { session, name, events: [], last: 0, bytes: 0, expires: 0 }
+    streams.set(name, stream)
+    return stream
+  }
+
+  function trim(stream: StoredStream) {
+    let dropped = 0
+    while (stream.events.length - dropped > 1) {
+      const fits = stream.events.length - dropped <= maxEvents && stream.bytes <= maxBytes
+      const oldest = stream.events[dropped]
+      if (fits || !oldest) break
+      stream.bytes -= oldest.message.length
+      total -= oldest.message.length
+      dropped++
+    }
+    if (dropped > 0) stream.events = stream.events.slice(dropped)
+  }
+
+  return {
+    append(session, name, message) {
+      const stream = find(session, name)
+      stream.last++
+      stream.events.push({ seq: stream.last, message })
+      stream.bytes += message.length
+      total += message.length
+      stream.expires = now() + lifetime
+      byAge.delete(stream)
+      byAge.add(stream)
+      trim(stream)
+      sweep()
+      return stream.last
+    },
+    after(session, name, seq) {
+      sweep()
+      const stream = sessions.get(session)?.get(name)
+      if (!stream || seq > stream.last) return undefined
+      const first = stream.events[0]?.seq ?? stream.last + 1
+      return seq + 1 < first ? undefined : stream.events.filter(event => event.seq > seq)
+    },
+    drop(session, name) {
+      const streams = sessions.get(session)
+      for (const stream of streams?.values() ?? []) {
+        if (name === undefined || stream.name === name) forget(stream)
+      }
+    },
+  }
+}

@@ -1,0 +1,178 @@
+// Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
+import type { OpenSession, RequestFacts } from '../call.ts'
+import { HostError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { ChangeFeed } from './change-feed.ts'
+import type { EventStore } from './event-store.ts'
+import { createOwners } from './owners.ts'
+import { Session, type SessionOwner } from './session.ts'
+import { type Owner, type SessionIds, shortId } from './session-id.ts'
+
+export interface SessionBounds {
+  /** Milliseconds. */
+  readonly idleTimeout: number
+  readonly maxIdle: number
+  /** Undefined: no bound. */
+  readonly maxPerOwner: number | undefined
+}
+
+export interface RegistrySettings {
+  readonly ids: SessionIds
+  readonly bounds: SessionBounds
+  readonly feed: ChangeFeed
+  readonly events: () => EventStore
+  readonly log: Logger
+  readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
+}
+
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
+
+export interface SessionRegistry {
+  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
+  open(facts: RequestFacts): Promise<Session>
+  /**
+   * The session that an id names, for its owner on its route. Throws `notFound` where there is none, so that the
+   * client opens a new one, and `forbidden` where it is another user's.
+   */
+  find(id: string, caller: Caller): Session
+  /** Ends every stream with a hint to come back. */
+  release(retry: number): void
+  /** Ends every session. */
+  close(reason: Error): void
+  readonly count: number
+}
+
+/** Sessions whose time is over are looked for this often at most, milliseconds. */
+const SWEEP_INTERVAL = 30_000
+/** Evictions are told of this often at most, milliseconds. */
+const EVICTION_LOG_INTERVAL = 10_000
+
+const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
+
+const holderOf = ({ user, ip }: Caller) => (user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${ip}`)
+
+const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
+
+export function createSessionRegistry(settings: RegistrySettings): SessionRegistry {
+  const { ids, bounds, feed, events, log, openSession } = settings
+  const sessions = new Map<string, Session>()
+  const owners = createOwners<Session>()
+  let evicted = 0
+  let loggedAt = 0
+
+  const owner: SessionOwner = {
+    feed,
+    used: (session, inUse) => (inUse ? owners.use(session) : idle(session)),
+    disposed(session) {
+      sessions.delete(session.id)
+      owners.remove(session)
+      Promise.resolve(events().drop(session.id)).catch(err =>
+        log.warn({ err }, 'the event store could not drop a session'),
+      )
+    },
+  }
+
+  function idle(session: Session) {
+    owners.idle(session)
+    while (owners.idleCount > bounds.maxIdle) evict()
+  }
+
+  function evict() {
+    const victim = owners.victim()
+    if (!victim) return
+    victim.dispose(new Error('the session idled while too many did'))
+    evicted++
+    if (Date.now() - loggedAt < EVICTION_LOG_INTERVAL) return
+    loggedAt = Date.now()
+    log.warn({ evicted, maxIdle: bounds.maxIdle }, 'ended idle sessions: more than sessions.maxIdle')
+    evicted = 0
+  }
+
+  function sweep() {
+    const limit = Date.now() - bounds.idleTimeout
+    for (const session of owners.oldestFirst()) {
+      if (session.lastUsed > limit) return
+      log.debug({ session: shortId(session.id) }, 'a session ended: idle')
+      session.dispose(new Error('the session was idle for too long'))
+    }
+  }
+
+  const sweeper = setInterval(sweep, Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4))).unref()
+
+  function admit(caller: Caller): string {
+    const holder = holderOf(caller)
+    if (bounds.maxPerOwner !== undefined && owners.countOf(holder) >= bounds.maxPerOwner) {
+      throw new HostError('tooManyRequests', {
+        detail: `at most ${bounds.maxPerOwner} sessions; end one with DELETE`,
+        headers: { 'Retry-After': '60' },
+      })
+    }
+    return holder
+  }
+
+  async function open(facts: RequestFacts): Promise<Session> {
+    const holder = admit(facts)
+    const id = ids.create(ownerOf(facts))
+    const controller = new AbortController()
+    const opened = await openSession({ ...facts, sessionId: id, signal: () => controller.signal })
+    const session = new Session(id, holder, opened, owner)
+    session.onDispose(() => controller.abort(new Error('the session is over')))
+    sessions.set(id, session)
+    owners.add(session)
+    try {
+      await startRun(session)
+    } catch (error) {
+      session.dispose(new Error('runSession failed'))
+      throw error
+    }
+    return session
+  }
+
+  /** Lets the config's `runSession` span the session's life: resolves once it called `run`. */
+  async function startRun(session: Session): Promise<void> {
+    if (!session.opened.spansRun) return
+    const over = new Promise<void>(resolve => session.onDispose(resolve))
+    await new Promise<void>((resolve, reject) => {
+      const body = () => {
+        resolve()
+        return over
+      }
+      session.opened.run(body).then(
+        () => session.dispose(new Error('runSession returned')),
+        err => {
+          reject(err)
+          log.error({ err, session: shortId(session.id) }, 'runSession failed')
+          session.dispose(new Error('runSession failed'))
+        },
+      )
+    })
+  }
+
+  return {
+    open,
+    find(id, caller) {
+      const gone = new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
+      const facts = ids.read(id)
+      if (!facts) throw gone
+      const session = sessions.get(id)
+      if (session && session.opened.route !== caller.route) throw gone
+      if (!facts.isOwnedBy(ownerOf(caller))) {
+        log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
+        throw new HostError('forbidden', { detail: 'the session is not yours' })
+      }
+      if (!session || !sameParams(session.opened.params, caller.params)) throw gone
+      return session
+    },
+    release(retry) {
+      for (const session of sessions.values()) session.release(retry)
+    },
+    close(reason) {
+      clearInterval(sweeper)
+      for (const session of [...sessions.values()]) session.dispose(reason)
+    },
+    get count() {
+      return sessions.size
+    },
+  }
+}

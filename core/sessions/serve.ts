@@ -1,0 +1,113 @@
+// A message of a session, whatever transport brought it: requests become Calls, answers find their question,
+// notifications do what they say.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CallRequest } from '../call.ts'
+import { isObject } from '../call.ts'
+import type { PluginHost } from '../define-plugin.ts'
+import { HostError } from '../errors.ts'
+import type { Message } from '../message.ts'
+import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
+import { encodeError, encodeResult } from '../wire.ts'
+import type { Session } from './session.ts'
+
+/** How the answer to one request travels. */
+export interface SessionReply {
+  /** A message that belongs to the request and comes before its answer. */
+  send(message: string): void
+  /** The answer, and the error it is, if it is one. */
+  respond(message: string, error?: HostError): void
+  /** Aborts when the request is cancelled or the session ends. */
+  signal(): AbortSignal
+  cancel(reason: Error): void
+  disconnect?(retry?: number): void
+}
+
+type Request = Extract<Message, { kind: 'request' }>
+
+/** Answers the requests of a session's client. */
+async function serveRequest(
+  host: PluginHost,
+  session: Session,
+  { id, method, params }: Request,
+  headers: IncomingHttpHeaders,
+  reply: SessionReply,
+): Promise<void> {
+  const { revision = HANDSHAKE_REVISIONS[0] } = session
+  const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
+  if (method === 'initialize' && session.revision !== undefined) {
+    return refuse(new HostError('invalidRequest', { detail: 'the session is initialized already' }))
+  }
+  if (!session.begin(id, reason => reply.cancel(reason))) {
+    return refuse(new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` }))
+  }
+  const leave = session.use()
+  try {
+    if (method === 'initialize') negotiate(session, params)
+    const call = host.createCall(callRequest(session, { kind: 'request', id, method, params }, headers, reply))
+    reply.respond(encodeResult(call, await host.answer(call)))
+  } catch (thrown) {
+    const error = HostError.is(thrown) ? thrown : new HostError('internal')
+    if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
+    refuse(error)
+  } finally {
+    session.finish(id)
+    leave()
+  }
+}
+
+function callRequest(
+  session: Session,
+  request: Request,
+  headers: IncomingHttpHeaders,
+  reply: SessionReply,
+): CallRequest {
+  const { id, method, params } = request
+  return {
+    id,
+    method,
+    params,
+    headers,
+    revision: session.revision ?? HANDSHAKE_REVISIONS[0],
+    session: session.opened,
+    live: session,
+    client: session.client,
+    logLevel: session.logLevel,
+    send: message => reply.send(message),
+    signal: () => reply.signal(),
+    asks: (asked, fields, signal) => session.ask(message => reply.send(message), asked, fields, signal),
+    ...(reply.disconnect && { disconnect: retry => reply.disconnect?.(retry) }),
+  }
+}
+
+/** Keeps what `initialize` says; the newest handshake revision where the asked-for one is not ours. */
+function negotiate(session: Session, params: Request['params']): void {
+  const { protocolVersion, clientInfo, capabilities } = params
+  session.revision = isHandshakeRevision(protocolVersion) ? protocolVersion : HANDSHAKE_REVISIONS[0]
+  session.client = {
+    info: isObject(clientInfo) ? (clientInfo as unknown as Implementation) : undefined,
+    capabilities: isObject(capabilities) ? capabilities : {},
+  }
+}
+
+function receiveNotification(session: Session, method: string, params: Readonly<Record<string, unknown>>): void {
+  if (method !== 'notifications/cancelled') return
+  const { requestId, reason } = params
+  session.cancel(requestId as RequestId, typeof reason === 'string' ? reason : 'the client cancelled the request')
+}
+
+/**
+ * Takes one message of a session. A request is answered on `reply`, which only it needs; everything else is done when
+ * this returns.
+ */
+export function serveSessionMessage(
+  host: PluginHost,
+  session: Session,
+  message: Exclude<Message, { kind: 'invalid' }>,
+  headers: IncomingHttpHeaders,
+  reply: () => SessionReply,
+): Promise<void> | undefined {
+  if (message.kind === 'request') return serveRequest(host, session, message, headers, reply())
+  if (message.kind === 'response') session.answer(message.id, message.body)
+  else receiveNotification(session, message.method, message.params)
+  return undefined
+}

@@ -1,0 +1,75 @@
+// Session ids that say of themselves whose they are, signed: a forged or foreign id is refused before any store is
+// asked. Layout: version, key id, 128 random bits, time, HMAC of route + issuer + subject, node number, then an HMAC
+// over all of it (40 + 16 bytes, 75 characters of base64url).
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { User } from '../define.ts'
+
+const VERSION = 1
+const OWNER_BYTES = 12
+const MAC_BYTES = 16
+const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, node: 37, mac: 41 } as const
+const LENGTH = OFFSETS.mac + MAC_BYTES
+
+/** Whose a session is: the route's path as configured and its caller. Anonymous callers have no name here. */
+export interface Owner {
+  readonly route: string
+  readonly user: Pick<User, 'issuer' | 'subject'> | undefined
+}
+
+export interface SessionIdFacts {
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  /** Which node opened it; an opaque number. */
+  readonly node: number
+  isOwnedBy(owner: Owner): boolean
+}
+
+export interface SessionIds {
+  create(owner: Owner, now?: number): string
+  /** Undefined for anything that none of our keys signed. */
+  read(id: string): SessionIdFacts | undefined
+}
+
+const hmac = (key: Buffer, data: Buffer | string) => createHmac('sha256', key).update(data).digest()
+
+const keyIdOf = (key: Buffer) => hmac(key, 'key id').subarray(0, 2)
+
+const ownerMac = (key: Buffer, { route, user }: Owner) =>
+  hmac(key, JSON.stringify(user ? [route, user.issuer ?? '', user.subject] : [route])).subarray(0, OWNER_BYTES)
+
+/** Ids signed with the first of these keys, read with any of them. */
+export function createSessionIds(keys: readonly Buffer[], node: number): SessionIds {
+  const [signing] = keys
+  if (!signing) throw new Error('no key to sign session ids with')
+  const byKeyId = new Map(keys.map(key => [keyIdOf(key).toString('hex'), key]))
+
+  return {
+    create(owner, now = Date.now()) {
+      const id = Buffer.alloc(LENGTH)
+      id[0] = VERSION
+      keyIdOf(signing).copy(id, OFFSETS.keyId)
+      randomBytes(OFFSETS.time - OFFSETS.random).copy(id, OFFSETS.random)
+      id.writeUIntBE(now, OFFSETS.time, OFFSETS.owner - OFFSETS.time)
+      ownerMac(signing, owner).copy(id, OFFSETS.owner)
+      id.writeUInt32BE(node, OFFSETS.node)
+      hmac(signing, id.subarray(0, OFFSETS.mac)).copy(id, OFFSETS.mac, 0, MAC_BYTES)
+      return id.toString('base64url')
+    },
+    read(text) {
+      const id = Buffer.from(text, 'base64url')
+      if (id.length !== LENGTH || id[0] !== VERSION || id.toString('base64url') !== text) return undefined
+      const key = byKeyId.get(id.subarray(OFFSETS.keyId, OFFSETS.random).toString('hex'))
+      if (!key) return undefined
+      const mac = hmac(key, id.subarray(0, OFFSETS.mac)).subarray(0, MAC_BYTES)
+      if (!timingSafeEqual(mac, id.subarray(OFFSETS.mac))) return undefined
+      return {
+        createdAt: id.readUIntBE(OFFSETS.time, OFFSETS.owner - OFFSETS.time),
+        node: id.readUInt32BE(OFFSETS.node),
+        isOwnedBy: owner => timingSafeEqual(ownerMac(key, owner), id.subarray(OFFSETS.owner, OFFSETS.node)),
+      }
+    },
+  }
+}
+
+/** What a log may show of a session's id: enough to tell two apart, too little to use. */
+export const shortId = (id: string): string => `${id.slice(0, 12)}…`

@@ -1,0 +1,113 @@
+// `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
+// (basic/patterns/subscriptions). It ends when the client closes it or the host does.
+import {
+  type Call,
+  findResource,
+  HostError,
+  type ItemKind,
+  isObject,
+  META,
+  type PluginHost,
+  type RequestId,
+  type Subscriber,
+} from '../../core/index.ts'
+
+/** Streams that one caller may have open. */
+export const MAX_LISTENS_PER_CALLER = 100
+/** Resources that one stream may watch. */
+export const MAX_WATCHED = 1_000
+
+const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
+
+/** What a client asks to hear of. Throws `invalidParams` for a filter that is none. */
+interface Filter {
+  readonly lists: ReadonlySet<ItemKind>
+  readonly uris: readonly string[]
+  /** The part of the request that is honoured: what the view has. */
+  readonly acknowledged: Readonly<Record<string, unknown>>
+}
+
+function readFilter({ params, view }: Call): Filter {
+  const refuse = (detail: string) => new HostError('invalidParams', { detail })
+  const { notifications } = params
+  if (!isObject(notifications)) throw refuse('subscriptions/listen needs `notifications`, an object')
+  const lists = new Set<ItemKind>()
+  const acknowledged: Record<string, unknown> = {}
+  for (const [name, kind] of Object.entries(LISTS)) {
+    const wanted = notifications[name]
+    if (wanted !== undefined && typeof wanted !== 'boolean') throw refuse(`\`notifications.${name}\` must be a boolean`)
+    if (!wanted || !view.capabilities[kind]) continue
+    lists.add(kind)
+    acknowledged[name] = true
+  }
+  const { resourceSubscriptions: asked = [] } = notifications
+  if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
+    throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
+  }
+  const uris = [...new Set(asked as string[])].filter(uri => findResource(view, uri) !== undefined)
+  if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
+  return { lists, uris, acknowledged }
+}
+
+const callerOf = ({ user, session }: Call) =>
+  user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${session.ip}`
+
+/** Counts open streams by caller. */
+function createCounter() {
+  const counts = new Map<string, number>()
+  return (caller: string): (() => void) => {
+    const count = (counts.get(caller) ?? 0) + 1
+    if (count > MAX_LISTENS_PER_CALLER) {
+      throw new HostError('tooManyRequests', {
+        detail: `at most ${MAX_LISTENS_PER_CALLER} open subscriptions`,
+        headers: { 'Retry-After': '60' },
+      })
+    }
+    counts.set(caller, count)
+    return () => {
+      const left = (counts.get(caller) ?? 1) - 1
+      if (left > 0) counts.set(caller, left)
+      else counts.delete(caller)
+    }
+  }
+}
+
+export function addListen(host: PluginHost): void {
+  const enter = createCounter()
+  const open = new Set<() => void>()
+
+  function listen(call: Call): Promise<object> {
+    const { session, signal } = call
+    if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
+    const { lists, uris, acknowledged } = readFilter(call)
+    const id = call.id as RequestId
+    const leave = enter(callerOf(call))
+    const subscriber: Subscriber = {
+      lists,
+      covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
+      deliver: announcement => call.send(announcement.tagged(id)),
+    }
+    const _meta = { [META.subscriptionId]: id }
+    call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
+    const subscription = host.changes.subscribe(subscriber)
+    for (const uri of uris) subscription.watch(uri)
+    return new Promise(resolve => {
+      function end() {
+        open.delete(end)
+        subscription.end()
+        leave()
+        signal.removeEventListener('abort', end)
+        resolve({ _meta })
+      }
+      open.add(end)
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+    })
+  }
+
+  host.method('subscriptions/listen', listen)
+  // They would outlast any grace period: each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
+  host.draining(() => {
+    for (const end of [...open]) end()
+  })
+}

@@ -1,0 +1,77 @@
+// Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
+import {
+  encodeError,
+  encodeResult,
+  type HostContext,
+  HostError,
+  type Message,
+  MODERN_REVISION,
+  openEventStream,
+  type PluginHost,
+  type Route,
+} from '../../core/index.ts'
+import type { Speech } from './classify.ts'
+import { createExchange, type Exchange, type Sink } from './exchange.ts'
+import { answerStatus } from './refusals.ts'
+import { checkToolHeaders } from './standard-headers.ts'
+
+export type Request = Extract<Message, { kind: 'request' }>
+
+/** Answers requests one by one, each as if it were the first. */
+export function createPerRequest(host: PluginHost, route: Route) {
+  const openSink = (ctx: HostContext): Sink =>
+    openEventStream(ctx.res, {
+      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
+    })
+
+  async function answer({ id, method, params }: Request, speech: Speech, ctx: HostContext, exchange: Exchange) {
+    const { headers } = ctx.req
+    const { revision, client, logLevel } = speech
+    const modern = revision === MODERN_REVISION
+    const signal = () => exchange.signal()
+    try {
+      const { user } = ctx.state
+      const session = await host.openSession({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
+      if (modern) checkToolHeaders(headers, session.view, method, params)
+      const send = (message: string) => exchange.send(message)
+      const asks = modern ? { asks: 'input_required' as const } : {}
+      const call = host.createCall({
+        id,
+        method,
+        params,
+        headers,
+        revision,
+        session,
+        client,
+        logLevel,
+        send,
+        signal,
+        ...asks,
+      })
+      let text = ''
+      await session.run(async () => {
+        text = encodeResult(call, await host.answer(call))
+      })
+      exchange.respond(text)
+    } catch (thrown) {
+      const error = HostError.is(thrown) ? thrown : new HostError('internal')
+      if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+      exchange.respond(encodeError(error, { id, revision }), answerStatus(error, modern), error.headers)
+    }
+  }
+
+  /** Answers these requests on one exchange. */
+  return async function answerAll(requests: ReadonlyArray<[Request, Speech]>, ctx: HostContext, batch: boolean) {
+    ctx.respond = false
+    const open = () => openSink(ctx)
+    const exchange = createExchange(ctx.res, { expected: requests.length, batch, open, cancelledByClose: true })
+    const leave = host.inFlight(reason => exchange.cancel(reason))
+    try {
+      const [only] = requests
+      if (only && requests.length === 1) await answer(...only, ctx, exchange)
+      else await Promise.all(requests.map(([request, speech]) => answer(request, speech, ctx, exchange)))
+    } finally {
+      leave()
+    }
+  }
+}

@@ -1,0 +1,109 @@
+// GET and DELETE of sessions: the stream for messages that belong to no call, coming back to a stream that broke, and
+// the end of a session (2025-11-25 basic/transports).
+import Negotiator from 'negotiator'
+import {
+  type EventStream,
+  type HostContext,
+  HostError,
+  MODERN_REVISION,
+  openEventStream,
+  type PluginHost,
+  parseEventId,
+  RETRY,
+  type ResumableStream,
+  type Route,
+  type Session,
+} from '../../core/index.ts'
+import { checkVersion, findSession, isPrimed } from './session-post.ts'
+
+/** Streams of one session that may be open by GET at once: a laptop that slept is not locked out by its own past. */
+export const MAX_OPEN_GETS = 3
+
+const SSE_TYPE = 'text/event-stream'
+
+/** A revision without sessions has neither verb, whatever the session header says. */
+function refuseModern({ req, method }: HostContext) {
+  if (req.headers['mcp-protocol-version'] !== MODERN_REVISION) return
+  throw new HostError('methodNotAllowed', { detail: `${method} in ${MODERN_REVISION}`, headers: { Allow: 'POST' } })
+}
+
+export function createSessionGets(host: PluginHost, route: Route) {
+  const openGets = new WeakMap<Session, number>()
+
+  /** The response as a stream; the session counts as used, and the stream as one of three, until it closes. */
+  function openReader(session: Session, { res }: HostContext): EventStream {
+    openGets.set(session, (openGets.get(session) ?? 0) + 1)
+    const leave = session.use()
+    res.once('close', () => {
+      openGets.set(session, (openGets.get(session) ?? 1) - 1)
+      leave()
+    })
+    return openEventStream(res, {
+      headers: { 'Mcp-Session-Id': session.id },
+      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
+    })
+  }
+
+  /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
+  function openStandalone(session: Session, ctx: HostContext) {
+    const stream = host.openStream(session)
+    const reader = openReader(session, ctx)
+    if (isPrimed(session)) stream.prime(reader, RETRY)
+    void stream.attach(reader, 0)
+    session.connect({
+      send: message => stream.write(message),
+      close: retry => stream.disconnect(retry),
+    })
+    forgetOldest(session, stream)
+  }
+
+  const standalone = new WeakMap<Session, ResumableStream[]>()
+
+  function forgetOldest(session: Session, stream: ResumableStream) {
+    const streams = [...(standalone.get(session) ?? []), stream]
+    for (const old of streams.splice(0, streams.length - MAX_OPEN_GETS)) old.finish()
+    standalone.set(session, streams)
+  }
+
+  async function resume(session: Session, lastEventId: string, ctx: HostContext) {
+    const place = parseEventId(lastEventId)
+    const gone = new HostError('invalidRequest', { detail: 'nothing can be resumed from this Last-Event-ID' })
+    if (!place) throw gone
+    const stream = session.streams.get(place.stream)
+    const events = await host.storedEvents(session, place.stream, place.seq)
+    // A stream that nothing was written to yet is stored nowhere, and can only be resumed from its first event.
+    if (!events && !(stream && place.seq === 0)) throw gone
+    ctx.respond = false
+    const reader = openReader(session, ctx)
+    if (stream) {
+      if (!(await stream.attach(reader, place.seq))) reader.end()
+      return
+    }
+    for (const { seq, message } of events ?? []) reader.send(message, `${place.stream}.${seq}`)
+    reader.end()
+  }
+
+  async function get(ctx: HostContext) {
+    refuseModern(ctx)
+    const { accept, 'last-event-id': lastEventId } = ctx.req.headers
+    const accepts = accept !== undefined && new Negotiator({ headers: { accept } }).mediaTypes([SSE_TYPE]).length > 0
+    if (!accepts) throw new HostError('notAcceptable', { detail: `Accept must allow ${SSE_TYPE}` })
+    checkVersion(ctx)
+    const session = findSession(host, route, ctx)
+    if ((openGets.get(session) ?? 0) >= MAX_OPEN_GETS) {
+      throw new HostError('conflict', { detail: `the session has ${MAX_OPEN_GETS} open streams` })
+    }
+    if (typeof lastEventId === 'string') return resume(session, lastEventId, ctx)
+    ctx.respond = false
+    openStandalone(session, ctx)
+  }
+
+  function end(ctx: HostContext) {
+    refuseModern(ctx)
+    checkVersion(ctx)
+    findSession(host, route, ctx).dispose(new Error('the client ended the session'))
+    ctx.status = 204
+  }
+
+  return { get, end }
+}

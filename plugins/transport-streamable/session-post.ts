@@ -1,0 +1,139 @@
+// POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, everything else names it. A call goes on when
+// its connection drops; what it says meanwhile is kept for the client to come back for.
+import {
+  HANDSHAKE_REVISIONS,
+  type HostContext,
+  HostError,
+  isHandshakeRevision,
+  type Message,
+  openEventStream,
+  type PluginHost,
+  RETRY,
+  type Route,
+  type Session,
+  type SessionReply,
+  serveSessionMessage,
+} from '../../core/index.ts'
+import { createExchange, type Exchange, type Sink } from './exchange.ts'
+import { accept, answerStatus } from './refusals.ts'
+
+type Valid = Exclude<Message, { kind: 'invalid' }>
+
+/** Only clients of this revision know that an empty first event is there to come back to. */
+export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
+
+/** The session that a request names. Throws `invalidRequest` without an id, `notFound` and `forbidden` as the registry. */
+export function findSession(host: PluginHost, route: Route, ctx: HostContext): Session {
+  const id = ctx.req.headers['mcp-session-id']
+  if (typeof id !== 'string') throw new HostError('invalidRequest', { detail: 'the Mcp-Session-Id header is missing' })
+  const { params, user } = ctx.state
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip })
+}
+
+/** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
+export function checkVersion({ req }: HostContext): void {
+  const header = req.headers['mcp-protocol-version']
+  if (header === undefined || isHandshakeRevision(header)) return
+  throw new HostError('unsupportedVersion', {
+    detail: String(header),
+    data: { supported: HANDSHAKE_REVISIONS, requested: String(header) },
+  })
+}
+
+export function createSessionPosts(host: PluginHost, route: Route) {
+  function openSink(session: Session, ctx: HostContext): Sink {
+    const stream = host.openStream(session)
+    const reader = openEventStream(ctx.res, {
+      headers: { 'Mcp-Session-Id': session.id },
+      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
+    })
+    if (isPrimed(session)) stream.prime(reader, RETRY)
+    void stream.attach(reader, 0)
+    return {
+      send: message => stream.write(message),
+      end: () => stream.finish(),
+      ...(isPrimed(session) && { disconnect: (retry = RETRY) => stream.disconnect(retry) }),
+    }
+  }
+
+  /** One request's reply on an exchange that others may share: cancelling it ends it alone. */
+  function createReply(exchange: Exchange, headers: Readonly<Record<string, string>>): SessionReply {
+    let controller: AbortController | undefined
+    let reason: Error | undefined
+    return {
+      send: message => {
+        if (!reason) exchange.send(message)
+      },
+      respond(message, error) {
+        if (reason) return
+        const status = error ? answerStatus(error, false) : 200
+        exchange.respond(message, status, { ...headers, ...error?.headers })
+      },
+      signal() {
+        controller ??= new AbortController()
+        if (reason) controller.abort(reason)
+        return controller.signal
+      },
+      cancel(why) {
+        if (reason) return
+        reason = why
+        controller?.abort(why)
+        exchange.skip()
+      },
+      disconnect: retry => exchange.disconnect(retry),
+    }
+  }
+
+  async function answerAll(session: Session, messages: readonly Valid[], ctx: HostContext, batch: boolean) {
+    const requests = messages.filter(message => message.kind === 'request')
+    for (const message of messages) {
+      if (message.kind !== 'request') serveSessionMessage(host, session, message, ctx.req.headers, neverAnswered)
+    }
+    if (requests.length === 0) return accept(ctx)
+    ctx.respond = false
+    const exchange = createExchange(ctx.res, {
+      expected: requests.length,
+      batch,
+      open: () => openSink(session, ctx),
+      cancelledByClose: false,
+    })
+    const headers = { 'Mcp-Session-Id': session.id }
+    const replies = requests.map(request => [request, createReply(exchange, headers)] as const)
+    const leave = host.inFlight(reason => {
+      for (const [, reply] of replies) reply.cancel(reason)
+    })
+    try {
+      await Promise.all(
+        replies.map(([request, reply]) => serveSessionMessage(host, session, request, ctx.req.headers, () => reply)),
+      )
+    } finally {
+      leave()
+    }
+  }
+
+  async function open(message: Valid, ctx: HostContext) {
+    const { params, user } = ctx.state
+    const { headers } = ctx.req
+    const signal = () => new AbortController().signal
+    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal })
+    await answerAll(session, [message], ctx, false)
+    // A handshake that was refused leaves nothing behind.
+    if (session.revision === undefined) session.dispose(new Error('the handshake failed'))
+  }
+
+  return function serve(messages: readonly Valid[], ctx: HostContext, batch: boolean): Promise<void> {
+    checkVersion(ctx)
+    const [first] = messages
+    const opens = first?.kind === 'request' && first.method === 'initialize'
+    if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
+    const session = findSession(host, route, ctx)
+    if (batch && session.revision !== '2025-03-26') {
+      throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+    }
+    return answerAll(session, messages, ctx, batch)
+  }
+}
+
+const neverAnswered = (): never => {
+  throw new Error('only requests are answered')
+}
