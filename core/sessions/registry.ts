@@ -29,12 +29,12 @@ export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
 
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
-  open(facts: RequestFacts): Promise<Session>
+  open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * The session that an id names, for its owner on its route. Throws `notFound` where there is none, so that the
+   * The session that an id names, for its owner on its route and transport. Throws `notFound` where there is none, so that the
    * client opens a new one, and `forbidden` where it is another user's.
    */
-  find(id: string, caller: Caller): Session
+  find(id: string, caller: Caller, transport: string): Session
   /** Ends every stream with a hint to come back. */
   release(retry: number): void
   /** Ends every session. */
@@ -111,12 +111,12 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     return holder
   }
 
-  async function open(facts: RequestFacts): Promise<Session> {
+  async function open(facts: RequestFacts, transport: string): Promise<Session> {
     const holder = admit(facts)
     const id = ids.create(ownerOf(facts))
     const controller = new AbortController()
     const opened = await openSession({ ...facts, sessionId: id, signal: () => controller.signal })
-    const session = new Session(id, holder, opened, owner)
+    const session = new Session({ id, holder, transport, opened, owner })
     session.onDispose(() => controller.abort(new Error('the session is over')))
     sessions.set(id, session)
     owners.add(session)
@@ -126,6 +126,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
       session.dispose(new Error('runSession failed'))
       throw error
     }
+    idle(session)
     return session
   }
 
@@ -151,7 +152,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
 
   return {
     open,
-    find(id, caller) {
+    find(id, caller, transport) {
       const gone = new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
       const facts = ids.read(id)
       if (!facts) throw gone
@@ -161,7 +162,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }
-      if (!session || !sameParams(session.opened.params, caller.params)) throw gone
+      if (!session || session.transport !== transport || !sameParams(session.opened.params, caller.params)) throw gone
       return session
     },
     release(retry) {

@@ -33,10 +33,20 @@ export interface SessionOwner {
   readonly feed: ChangeFeed
 }
 
+export interface SessionFacts {
+  readonly id: string
+  readonly holder: string
+  readonly transport: string
+  readonly opened: OpenSession
+  readonly owner: SessionOwner
+}
+
 export class Session implements Held {
   readonly id: string
   readonly holder: string
   readonly opened: OpenSession
+  /** The transport that it was opened by, and that alone may use it. */
+  readonly transport: string
   /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
@@ -55,10 +65,11 @@ export class Session implements Held {
   #asked = 0
   #uses = 0
 
-  constructor(id: string, holder: string, opened: OpenSession, owner: SessionOwner) {
+  constructor({ id, holder, transport, opened, owner }: SessionFacts) {
     this.id = id
     this.holder = holder
     this.opened = opened
+    this.transport = transport
     this.#owner = owner
     this.lastUsed = Date.now()
   }

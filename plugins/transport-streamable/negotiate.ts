@@ -1,40 +1,37 @@
-// What a POST must look like before its body is read: content type, accepted types (basic/transports/streamable-http,
-// "Sending Messages").
-import type { IncomingHttpHeaders } from 'node:http'
+// Which types of answer a client accepts (basic/transports/streamable-http, "Sending Messages").
 import Negotiator from 'negotiator'
 import { HostError } from '../../core/index.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 
+/** What is sent is UTF-8, so a range that asks for that charset is met too. */
+const withCharset = (type: string) => [type, `${type};charset=utf-8`]
+
 /** Clients send one of a few headers; the answer is remembered for the first of them. */
-const remembered = new Map<string, boolean>()
+const remembered = new Map<string, ReadonlySet<string>>()
 const MAX_REMEMBERED = 200
 
-function acceptsBoth(accept: string): boolean {
+function acceptedTypes(accept: string): ReadonlySet<string> {
   const known = remembered.get(accept)
-  if (known !== undefined) return known
-  const types = new Negotiator({ headers: { accept } }).mediaTypes([JSON_TYPE, SSE_TYPE])
-  const both = types.includes(JSON_TYPE) && types.includes(SSE_TYPE)
-  if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, both)
-  return both
+  if (known) return known
+  const offers = [JSON_TYPE, SSE_TYPE].flatMap(withCharset)
+  const types = new Set(
+    new Negotiator({ headers: { accept } }).mediaTypes(offers).map(type => type.split(';')[0] ?? ''),
+  )
+  if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, types)
+  return types
 }
 
-function isJson(contentType: string): boolean {
-  if (contentType === JSON_TYPE) return true
-  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
-  const charset = parameters.map(parameter => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
-  return type.trim() === JSON_TYPE && (charset === undefined || charset === 'utf-8' || charset === 'utf8')
+function demand(accept: string | undefined, needed: readonly string[]) {
+  const types = acceptedTypes(accept ?? '')
+  if (accept === undefined || !needed.every(type => types.has(type))) {
+    throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
+  }
 }
 
-/** Throws `notAcceptable` or `unsupportedMediaType`. */
-export function negotiate(headers: IncomingHttpHeaders): void {
-  const { accept, 'content-type': contentType = '' } = headers
-  if (accept === undefined || !acceptsBoth(accept)) {
-    throw new HostError('notAcceptable', { detail: `Accept must allow both ${JSON_TYPE} and ${SSE_TYPE}` })
-  }
-  if (!isJson(contentType)) throw new HostError('unsupportedMediaType', { detail: `Content-Type must be ${JSON_TYPE}` })
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
-    throw new HostError('unsupportedMediaType', { detail: 'a compressed body is not accepted' })
-  }
-}
+/** A POST is answered with either. Throws `notAcceptable`. */
+export const demandBoth = (accept: string | undefined): void => demand(accept, [JSON_TYPE, SSE_TYPE])
+
+/** A GET is answered with a stream. Throws `notAcceptable`. */
+export const demandStream = (accept: string | undefined): void => demand(accept, [SSE_TYPE])

@@ -6,12 +6,12 @@ import {
   MODERN_REVISION,
   type PluginHost,
   type Route,
+  readBody,
   readMessages,
 } from '../../core/index.ts'
 import { allowsBatch, classify, isModern, type Speech } from './classify.ts'
-import { negotiate } from './negotiate.ts'
+import { demandBoth } from './negotiate.ts'
 import { createPerRequest, type Request } from './per-request.ts'
-import { readBody } from './read-body.ts'
 import { accept, refuse, refusing } from './refusals.ts'
 import { createSessionPosts } from './session-post.ts'
 import { checkNotificationHeaders, checkStandardHeaders } from './standard-headers.ts'
@@ -68,15 +68,12 @@ export function createPostHandler(host: PluginHost, route: Route) {
     return message.kind === 'request' ? answerPerRequest([[message, speech]], ctx, false) : accept(ctx)
   }
 
-  return async (ctx: HostContext) => {
-    negotiate(ctx.req.headers)
-    const text = await readBody(ctx.req, host.http.maxBodySize)
-    await refusing(ctx, undefined, () => {
-      const messages = readMessages(text)
+  return (ctx: HostContext) =>
+    refusing(ctx, undefined, async () => {
+      demandBoth(ctx.req.headers.accept)
+      const messages = readMessages(await readBody(ctx.req, host.http.maxBodySize))
       if (!('kind' in messages)) return serveBatch(messages, ctx)
       if (messages.kind === 'invalid') return refuse(ctx, messages.error, messages.id)
-      const message = messages
-      return refusing(ctx, message.kind === 'request' ? message.id : undefined, () => serveOne(message, ctx))
+      return refusing(ctx, messages.kind === 'request' ? messages.id : undefined, () => serveOne(messages, ctx))
     })
-  }
 }

@@ -1,6 +1,5 @@
 // GET and DELETE of sessions: the stream for messages that belong to no call, coming back to a stream that broke, and
 // the end of a session (2025-11-25 basic/transports).
-import Negotiator from 'negotiator'
 import {
   type EventStream,
   type HostContext,
@@ -14,12 +13,11 @@ import {
   type Route,
   type Session,
 } from '../../core/index.ts'
+import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
 /** Streams of one session that may be open by GET at once: a laptop that slept is not locked out by its own past. */
 export const MAX_OPEN_GETS = 3
-
-const SSE_TYPE = 'text/event-stream'
 
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {
@@ -85,9 +83,8 @@ export function createSessionGets(host: PluginHost, route: Route) {
 
   async function get(ctx: HostContext) {
     refuseModern(ctx)
-    const { accept, 'last-event-id': lastEventId } = ctx.req.headers
-    const accepts = accept !== undefined && new Negotiator({ headers: { accept } }).mediaTypes([SSE_TYPE]).length > 0
-    if (!accepts) throw new HostError('notAcceptable', { detail: `Accept must allow ${SSE_TYPE}` })
+    demandStream(ctx.req.headers.accept)
+    const lastEventId = ctx.req.headers['last-event-id']
     checkVersion(ctx)
     const session = findSession(host, route, ctx)
     if ((openGets.get(session) ?? 0) >= MAX_OPEN_GETS) {

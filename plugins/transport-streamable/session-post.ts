@@ -27,7 +27,7 @@ export function findSession(host: PluginHost, route: Route, ctx: HostContext): S
   const id = ctx.req.headers['mcp-session-id']
   if (typeof id !== 'string') throw new HostError('invalidRequest', { detail: 'the Mcp-Session-Id header is missing' })
   const { params, user } = ctx.state
-  return host.sessions.find(id, { route, params, user, ip: ctx.ip })
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name)
 }
 
 /** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
@@ -115,7 +115,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
-    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal })
+    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
     await answerAll(session, [message], ctx, false)
     // A handshake that was refused leaves nothing behind.
     if (session.revision === undefined) session.dispose(new Error('the handshake failed'))

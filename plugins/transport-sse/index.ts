@@ -1,0 +1,46 @@
+// HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
+// <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
+import { definePlugin, StartError } from '../../core/index.ts'
+import { createMessagePost } from './message.ts'
+import { createStreamGet } from './stream.ts'
+
+export interface TransportSseOptions {
+  /** Requests of one session that may run at once, because this transport cannot slow its client down. Default 32. */
+  maxConcurrent?: number
+}
+
+/** Names that would make an address of a category the same as one of ours. */
+const RESERVED = ['sse', 'message']
+
+export const transportSse = definePlugin<TransportSseOptions>({
+  options: {
+    type: 'object',
+    description: 'HTTP with SSE (2024-11-05): GET <route>/sse and POST <route>/message.',
+    additionalProperties: false,
+    properties: {
+      maxConcurrent: {
+        type: 'integer',
+        minimum: 1,
+        default: 32,
+        description: 'Requests of one session that may run at once; more are answered 429.',
+      },
+    },
+  },
+  setup(host, { maxConcurrent = 32 }) {
+    for (const { path, stateless, toolsets } of host.routes) {
+      const where = `routes['${path}']`
+      if (stateless) {
+        const fix = `set plugins: { '${host.name}': false } on the route, or stateless: false`
+        throw new StartError(`${where} is stateless, and ${host.name} needs sessions; ${fix}`, { exitCode: 2 })
+      }
+      const clash = path.includes(':') ? toolsets.find(name => RESERVED.includes(name)) : undefined
+      if (clash !== undefined) {
+        throw new StartError(`${where}: the toolset "${clash}" would have the address of the SSE transport`, {
+          exitCode: 2,
+        })
+      }
+    }
+    host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(host, route) } }))
+    host.routeEndpoint('/message', route => ({ methods: { POST: createMessagePost(host, route, maxConcurrent) } }))
+  },
+})

@@ -1,0 +1,87 @@
+// POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
+import {
+  type HostContext,
+  HostError,
+  type Message,
+  type PluginHost,
+  type Route,
+  readBody,
+  readMessages,
+  type Session,
+  type SessionReply,
+  serveSessionMessage,
+} from '../../core/index.ts'
+
+type Valid = Exclude<Message, { kind: 'invalid' }>
+
+/** The reply to one request: on the stream that the session has. */
+function createReply(session: Session): SessionReply {
+  const controller = new AbortController()
+  let over = false
+  const send = (message: string) => {
+    if (!over) session.send(message)
+  }
+  return {
+    send,
+    respond: send,
+    signal: () => controller.signal,
+    cancel(reason) {
+      over = true
+      controller.abort(reason)
+    },
+  }
+}
+
+function validated(text: string): readonly Valid[] {
+  const messages = readMessages(text)
+  return ('kind' in messages ? [messages] : messages).map(message => {
+    if (message.kind === 'invalid') throw message.error
+    return message
+  })
+}
+
+export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number) {
+  const running = new WeakMap<Session, number>()
+
+  function find(ctx: HostContext): Session {
+    const { sessionId } = ctx.query
+    if (typeof sessionId !== 'string' || sessionId === '') {
+      throw new HostError('invalidRequest', { detail: 'the sessionId parameter is missing' })
+    }
+    const { params, user } = ctx.state
+    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip }, host.name)
+  }
+
+  /** Counts the requests that begin. Throws `tooManyRequests` where too many would run. */
+  function enter(session: Session, requests: number) {
+    const count = (running.get(session) ?? 0) + requests
+    if (count > maxConcurrent) {
+      const detail = `at most ${maxConcurrent} requests of a session run at once`
+      throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
+    }
+    running.set(session, count)
+  }
+
+  async function serve(session: Session, message: Valid, ctx: HostContext) {
+    const reply = createReply(session)
+    const leave = host.inFlight(reason => reply.cancel(reason))
+    try {
+      await serveSessionMessage(host, session, message, ctx.req.headers, () => reply)
+    } finally {
+      leave()
+      if (message.kind === 'request') running.set(session, (running.get(session) ?? 1) - 1)
+    }
+  }
+
+  return async (ctx: HostContext) => {
+    const session = find(ctx)
+    const messages = validated(await readBody(ctx.req, host.http.maxBodySize))
+    if (messages.length > 1 && session.revision !== '2025-03-26') {
+      throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+    }
+    enter(session, messages.filter(({ kind }) => kind === 'request').length)
+    for (const message of messages) void serve(session, message, ctx)
+    ctx.body = null
+    ctx.status = 202
+  }
+}

@@ -1,0 +1,30 @@
+// GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
+// (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
+import type { IncomingHttpHeaders } from 'node:http'
+import { type HostContext, openEventStream, type PluginHost, type Route } from '../../core/index.ts'
+
+/** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
+function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
+  const { pathname } = new URL(route.url(params))
+  return `${pathname.replace(/\/$/, '')}/message?sessionId=${id}`
+}
+
+export function createStreamGet(host: PluginHost, route: Route) {
+  return async (ctx: HostContext) => {
+    const { params, user } = ctx.state
+    const { headers } = ctx.req as { headers: IncomingHttpHeaders }
+    const signal = () => new AbortController().signal
+    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
+    const leave = session.use()
+    ctx.respond = false
+    ctx.res.once('close', () => {
+      leave()
+      session.dispose(new Error('the client closed the stream'))
+    })
+    const stream = openEventStream(ctx.res, {
+      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
+    })
+    session.connect({ send: message => stream.send(message), close: retry => stream.end(retry) })
+    stream.event({ event: 'endpoint', data: endpointOf(route, params, session.id) })
+  }
+}
