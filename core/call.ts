@@ -31,7 +31,9 @@ export interface RequestFacts {
 }
 
 /** A session, or the span of one request where there are none: what its caller sees. */
-export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'> {
+export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
+  /** The session's id, where there is one. */
+  readonly sessionId: string | undefined
   /** Always current: definitions may come and go while a session lasts. */
   readonly view: View
   /** The names of the toolsets in view. */
@@ -57,7 +59,7 @@ export interface CallRequest {
   readonly revision: Revision
   readonly session: OpenSession
   /** The live session behind it; undefined where requests are served one by one. */
-  readonly live?: Session
+  readonly live?: Session | undefined
   readonly client: ClientFacts
   /** The least severe level that the client wants to see; undefined: none. */
   readonly logLevel: LogLevel | undefined
@@ -69,7 +71,7 @@ export interface CallRequest {
   /** Up, as `notify`: a message that is serialized already. */
   readonly send: (message: string) => void
   /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
-  readonly asks?: 'input_required' | AskClient
+  readonly asks?: 'input_required' | AskClient | undefined
   /** Closes the connection, not the call, where the client can come back for the rest. */
   readonly disconnect?: (retry?: number) => void
 }
@@ -91,26 +93,80 @@ export interface Call extends Omit<CallRequest, 'signal'> {
 
 export type Next = () => Promise<object>
 
-/** A Call from what its transport knows. */
-export function createCall(request: CallRequest): Call {
-  const { params, session } = request
-  const meta = isObject(params['_meta']) ? params['_meta'] : NO_META
-  const token = meta['progressToken']
-  const call = {
-    ...request,
-    modern: request.revision === MODERN_REVISION,
-    meta,
-    progressToken: typeof token === 'string' || typeof token === 'number' ? token : undefined,
-    user: session.user,
-    view: session.view,
-    notify: (method: string, params: Record<string, unknown>) => request.send(encodeNotification(method, params)),
+const NO_META: Meta = Object.freeze({})
+
+/** Getters over what its transport knows: nobody can change it, and making one costs next to nothing. */
+class TransportCall implements Call {
+  readonly #request: CallRequest
+  readonly meta: Readonly<Meta>
+
+  constructor(request: CallRequest) {
+    this.#request = request
+    const { _meta } = request.params
+    this.meta = isObject(_meta) ? _meta : NO_META
   }
-  // The signal is made only for those who look at it: most calls end before anyone does.
-  Object.defineProperty(call, 'signal', { get: request.signal, enumerable: false })
-  return Object.freeze(call) as unknown as Call
+
+  get id() {
+    return this.#request.id
+  }
+  get method() {
+    return this.#request.method
+  }
+  get params() {
+    return this.#request.params
+  }
+  get revision() {
+    return this.#request.revision
+  }
+  get session() {
+    return this.#request.session
+  }
+  get live() {
+    return this.#request.live
+  }
+  get client() {
+    return this.#request.client
+  }
+  get logLevel() {
+    return this.#request.logLevel
+  }
+  get headers() {
+    return this.#request.headers
+  }
+  get asks() {
+    return this.#request.asks
+  }
+  get modern() {
+    return this.#request.revision === MODERN_REVISION
+  }
+  get user() {
+    return this.#request.session.user
+  }
+  get view() {
+    return this.#request.session.view
+  }
+  /** Made for those who look at it: most calls end before anyone does. */
+  get signal() {
+    return this.#request.signal()
+  }
+  get progressToken() {
+    const token = this.meta['progressToken']
+    return typeof token === 'string' || typeof token === 'number' ? token : undefined
+  }
+
+  send(message: string) {
+    this.#request.send(message)
+  }
+  notify(method: string, params: Record<string, unknown>) {
+    this.#request.send(encodeNotification(method, params))
+  }
+  disconnect(retry?: number) {
+    this.#request.disconnect?.(retry)
+  }
 }
 
-const NO_META: Meta = Object.freeze({})
+/** A Call from what its transport knows. */
+export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,10 +2,11 @@
 
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
-import { assertNoProblems, checkConfig } from './config/check-config.ts'
-import { buildConfigSchema } from './config/host-schema.ts'
+import { assertNoProblems, checkConfig, checkValue } from './config/check-config.ts'
+import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import type { Config } from './define-config.ts'
+import { isConfiguredPlugin, type Plugin } from './define-plugin.ts'
 import { buildHost, type Host } from './host.ts'
 import { createLogger, type Logger } from './log.ts'
 import { findPlugins, type PluginTable } from './plugin-plan.ts'
@@ -25,14 +26,37 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, { options: object }> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as { options: object }]))
 
+/** The same for every config: made once, and compiled once. */
+const builtInSchema = buildConfigSchema(pluginsOf(builtInPlugins))
+
+/** What is wrong with the options of plugins that the config's own schema does not know: files and packages. */
+function checkImported(loaded: LoadedConfig, plugins: ReadonlyMap<string, Plugin<object>>) {
+  const { plugins: general = {}, routes } = loaded.config as Config
+  const places = [
+    { at: ['plugins'], settings: general, isOverride: false },
+    ...Object.entries(routes).map(([path, { plugins: settings = {} }]) => {
+      return { at: ['routes', path, 'plugins'], settings, isOverride: true }
+    }),
+  ]
+  return places.flatMap(({ at, settings, isOverride }) =>
+    Object.entries(settings).flatMap(([name, value]) => {
+      const plugin = plugins.get(name)
+      const known = !value || isConfiguredPlugin(value) || Object.hasOwn(builtInPlugins, name)
+      if (known || !plugin) return []
+      const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
+      return checkValue(loaded, [...at, name], value, schema)
+    }),
+  )
+}
+
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
 export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger()): Promise<Host> {
   const directory = dirname(loaded.file)
   const config = loaded.config as Config
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
-  assertNoProblems(checkConfig(loaded, buildConfigSchema(pluginsOf(builtInPlugins))))
+  assertNoProblems(checkConfig(loaded, builtInSchema))
   const plugins = await findPlugins(config, builtInPlugins, directory)
-  assertNoProblems(checkConfig(loaded, buildConfigSchema(Object.fromEntries(plugins))))
+  assertNoProblems(checkImported(loaded, plugins))
   return buildHost({ config, plugins, directory, log })
 }
 

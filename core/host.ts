@@ -157,6 +157,10 @@ async function setUp(parts: Parts, input: HostInput, services: HostServices) {
   }
 }
 
+const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] => [
+  ...new Set(notesFor(notes.revisions, route).flatMap(list => list(route))),
+]
+
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
 export async function buildHost(input: HostInput): Promise<Host> {
   const { config, log, directory } = input
@@ -164,9 +168,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const secrets = createSecrets(config.secrets)
   let address = ''
   const notes = createNotes()
+  const revisions = new Map<CompiledRoute, readonly Revision[]>()
   const routes = compileRoutes(config, {
     address: () => http.publicUrl?.replace(/\/$/, '') ?? address,
-    revisions: route => [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))],
+    revisions: route => revisions.get(route) ?? revisionsOf(notes, route),
   })
   const provided = new Set(planPlugins(config, input.plugins, routes).flatMap(({ plugin }) => plugin.provides ?? []))
   checkConventions(routes, provided)
@@ -211,6 +216,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     readiness: () => checkReadiness(notes, inFlight.draining()),
     keys: secrets.keys,
   })
+  for (const route of routes) revisions.set(route, revisionsOf(notes, route))
   checkViews(routes, sessions)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)

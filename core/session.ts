@@ -84,8 +84,6 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     if (!ran) throw new TypeError('runSession returned without having called `run`')
   }
 
-  const spansRun = runSession !== undefined
-
   /** Throws `notFound` where the address names no toolset. */
   return async function openSession(facts: RequestFacts): Promise<OpenSession> {
     const { params, user, ip, sessionId } = facts
@@ -93,20 +91,46 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     const base = route.toolsetsFor(params)
     if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
-    return {
-      route,
-      params,
-      user,
-      ip,
-      ...(sessionId !== undefined && { sessionId }),
-      get view() {
-        return viewFor(request)
-      },
-      toolsets: () => request.toolsets,
-      spansRun,
-      // Without `runSession` nothing of the request that opened the session is kept.
-      run: runSession ? body => run(facts, body) : body => body(),
-    }
+    // Without `runSession` nothing of the request that opened the session is kept.
+    const runs = runSession ? (body: () => Promise<void>) => run(facts, body) : undefined
+    return new Opened({ route, params, user, ip, sessionId }, request, viewFor, runs)
+  }
+}
+
+type OpenFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
+
+class Opened implements OpenSession {
+  readonly route: OpenSession['route']
+  readonly params: OpenSession['params']
+  readonly user: OpenSession['user']
+  readonly ip: string
+  readonly sessionId: string | undefined
+  readonly #request: ViewRequest
+  readonly #viewFor: SessionSettings['viewFor']
+  readonly #runs: OpenSession['run'] | undefined
+
+  constructor(facts: OpenFacts, request: ViewRequest, viewFor: SessionSettings['viewFor'], runs?: OpenSession['run']) {
+    this.route = facts.route
+    this.params = facts.params
+    this.user = facts.user
+    this.ip = facts.ip
+    this.sessionId = facts.sessionId
+    this.#request = request
+    this.#viewFor = viewFor
+    this.#runs = runs
+  }
+
+  get view() {
+    return this.#viewFor(this.#request)
+  }
+  toolsets() {
+    return this.#request.toolsets
+  }
+  get spansRun() {
+    return this.#runs !== undefined
+  }
+  run(body: () => Promise<void>) {
+    return this.#runs ? this.#runs(body) : body()
   }
 }
 

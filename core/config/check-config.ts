@@ -64,11 +64,16 @@ function compile(schema: object, at: Path): ValidateFunction {
   }
 }
 
-/** The schema with what only code can hold, and without what only JSON does. */
+const withCallablesOf = new WeakMap<object, JsonSchema>()
+
+/** The schema with what only code can hold, and without what only JSON does; one object for one schema. */
 function withCallables(schema: JsonSchema): JsonSchema {
   const { $schema: _, ...properties } = schema['properties'] as Record<string, JsonSchema>
   const callable = { callable: true }
-  return { ...schema, properties: { ...properties, configureSession: callable, runSession: callable } }
+  const whole = { ...schema, properties: { ...properties, configureSession: callable, runSession: callable } }
+  const known = withCallablesOf.get(schema) ?? whole
+  withCallablesOf.set(schema, known)
+  return known
 }
 
 /**

@@ -76,14 +76,18 @@ describe('2026-07-28: one request', () => {
 
   it('server/discover tells versions, capabilities and how long that holds', async () => {
     const { result } = (await modern(url, 'server/discover')).message
-    expect(result.supportedVersions).to.deep.equal([MODERN_REVISION])
-    expect(result.capabilities).to.deep.equal({ logging: {}, resources: {}, tools: {} })
+    expect(result.supportedVersions).to.deep.equal([MODERN_REVISION, ...HANDSHAKE_REVISIONS])
+    expect(result.capabilities).to.deep.equal({
+      logging: {},
+      resources: { listChanged: true, subscribe: true },
+      tools: { listChanged: true },
+    })
     expect(result).to.include({ resultType: 'complete', cacheScope: 'public' })
     expect(result.ttlMs).to.be.greaterThan(0)
     expect(result._meta[META.serverInfo]).to.deep.equal({ name: 'test-host', version: '1.2.3' })
   })
 
-  it('server/discover lists the older revisions too where the route serves them', async () => {
+  it('server/discover promises no changes on a stateless route, which has no way to tell of them', async () => {
     const stateless = await startHost({
       stateless: true,
       toolsets: { all: [echo] },
@@ -91,6 +95,7 @@ describe('2026-07-28: one request', () => {
     })
     const { result } = (await modern(stateless.url, 'server/discover')).message
     expect(result.supportedVersions).to.deep.equal([MODERN_REVISION, ...HANDSHAKE_REVISIONS])
+    expect(result.capabilities).to.deep.equal({ logging: {}, tools: {} })
   })
 
   it('ignores a session id and a Last-Event-ID', async () => {
@@ -115,7 +120,7 @@ describe('2026-07-28: one request', () => {
     expectRefused(await post(url, '{"jsonrpc":"2.0","id":1,"result":{}}', version), 'invalidRequest', 'no responses')
     const { body } = modernRequest('server/discover')
     expectRefused(await post(url, `[${body}]`, version), 'invalidRequest', 'only revision 2025-03-26 has batches')
-    expectRefused(await post(url, `[${body}]`), 'headerMismatch')
+    expectRefused(await post(url, `[${body}]`), 'invalidRequest', '2026-07-28 has no batches')
     expectRefused(await modern(url, 'initialize', { protocolVersion: MODERN_REVISION }), 'methodNotFound')
   })
 })
@@ -178,17 +183,14 @@ describe('2026-07-28: headers against the body', () => {
         },
       )
       expectRefused(answer, 'unsupportedVersion')
-      expect(answer.message.error.data).to.deep.equal({ supported: [MODERN_REVISION], requested: version })
+      expect(answer.message.error.data).to.deep.equal({
+        supported: [MODERN_REVISION, ...HANDSHAKE_REVISIONS],
+        requested: version,
+      })
       expect(answer.message.id).to.equal(3)
     }
     const headerOnly = await post(url, '{"jsonrpc":"2.0","id":1,"method":"ping"}', { 'MCP-Protocol-Version': 'v9' })
     expectRefused(headerOnly, 'unsupportedVersion')
-  })
-
-  it('a handshake revision on a route that keeps sessions is refused for now, with what is served', async () => {
-    const answer = await post(url, '{"jsonrpc":"2.0","id":1,"method":"ping"}', { 'MCP-Protocol-Version': '2025-11-25' })
-    expectRefused(answer, 'unsupportedVersion')
-    expect(answer.message.error.data.supported).to.deep.equal([MODERN_REVISION])
   })
 
   it('Mcp-Method must be there and say the method, letter for letter', async () => {
