@@ -75,6 +75,6 @@ export { parseEventId, type ResumableStream } from './sessions/resumable-stream.
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { Change, ChangeBus, Slots } from './slots.ts'
-export { type EventStream, openEventStream, RETRY } from './sse.ts'
+export { type EventStream, openEventStream, RETRY, whenClosed } from './sse.ts'
 export type { View } from './view.ts'
 export { encodeError, encodeNotification, encodeResult } from './wire.ts'

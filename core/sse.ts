@@ -53,18 +53,30 @@ export interface EventStreamOptions {
   readonly stalled: (waiting: number) => void
 }
 
+/** Runs `task` when the response is closed, by either end; soon where it is already, which tells nobody any more. */
+export function whenClosed(res: ServerResponse, task: () => void): void {
+  if (res.destroyed) process.nextTick(task)
+  else res.once('close', task)
+}
+
 /** Turns a response into an event stream; its headers leave at once. */
 export function openEventStream(res: ServerResponse, { headers, stalled }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
   open.add(res)
-  res.once('close', () => forget(res))
+  whenClosed(res, () => forget(res))
   timer ??= setInterval(keepAlive, KEEP_ALIVE_INTERVAL).unref()
 
+  // `res.writable` stays true whatever happens to the response.
+  const isClosed = () => res.destroyed || res.writableEnded
+
   function write(text: string): boolean {
-    if (!res.writable) return false
-    res.write(text)
-    if (res.writableLength <= MAX_WAITING) return true
+    if (isClosed()) return false
+    // What waited before counts: one message alone, however large, says nothing about its reader.
+    if (res.writableLength <= MAX_WAITING) {
+      res.write(text)
+      return true
+    }
     stalled(res.writableLength)
     res.destroy()
     return false
@@ -90,7 +102,7 @@ export function openEventStream(res: ServerResponse, { headers, stalled }: Event
       res.end()
     },
     get closed() {
-      return !res.writable
+      return isClosed()
     },
   }
 }

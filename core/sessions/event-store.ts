@@ -10,8 +10,11 @@ export interface StoredEvent {
 
 /** Streams are named by their session and their own id, so that nothing of one session is found from another. */
 export interface EventStore {
-  /** Keeps a message and gives its number. It is stored when this returns, or its promise resolves. */
-  append(session: string, stream: string, message: string): number | Promise<number>
+  /**
+   * Keeps a message and gives its number: one more than the stream's last, or where the store has forgotten the stream,
+   * than `known`, the last that its writer was given. It is stored when this returns, or its promise resolves.
+   */
+  append(session: string, stream: string, message: string, known: number): number | Promise<number>
   /** What came after `seq`; undefined where the stream is unknown or something after `seq` is gone. */
   after(session: string, stream: string, seq: number): StoredEvents | Promise<StoredEvents>
   /** Forgets a stream, or a whole session. */
@@ -37,7 +40,7 @@ const DEFAULTS: MemoryBounds = { events: 1_000, bytes: 1024 * 1024, total: 64 * 
 interface StoredStream {
   readonly session: string
   readonly name: string
-  events: StoredEvent[]
+  readonly events: StoredEvent[]
   last: number
   bytes: number
   expires: number
@@ -66,38 +69,33 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
     }
   }
 
-  function find(session: string, name: string): StoredStream {
+  function find(session: string, name: string, known: number): StoredStream {
     const streams = sessions.get(session) ?? new Map<string, StoredStream>()
     sessions.set(session, streams)
-    const stream = streams.get(name) ?? { session, name, events: [], last: 0, bytes: 0, expires: 0 }
+    const stream = streams.get(name) ?? { session, name, events: [], last: known, bytes: 0, expires: 0 }
     streams.set(name, stream)
     return stream
   }
 
-  function trim(stream: StoredStream) {
-    let dropped = 0
-    while (stream.events.length - dropped > 1) {
-      const fits = stream.events.length - dropped <= maxEvents && stream.bytes <= maxBytes
-      const oldest = stream.events[dropped]
-      if (fits || !oldest) break
-      stream.bytes -= oldest.message.length
-      total -= oldest.message.length
-      dropped++
-    }
-    if (dropped > 0) stream.events = stream.events.slice(dropped)
+  function grow(stream: StoredStream, bytes: number) {
+    stream.bytes += bytes
+    total += bytes
   }
 
+  const isTooLarge = ({ events, bytes }: StoredStream) =>
+    events.length > 1 && (events.length > maxEvents || bytes > maxBytes)
+
   return {
-    append(session, name, message) {
-      const stream = find(session, name)
+    append(session, name, message, known) {
+      sweep()
+      const stream = find(session, name, known)
       stream.last++
       stream.events.push({ seq: stream.last, message })
-      stream.bytes += message.length
-      total += message.length
+      grow(stream, Buffer.byteLength(message))
       stream.expires = now() + lifetime
       byAge.delete(stream)
       byAge.add(stream)
-      trim(stream)
+      while (isTooLarge(stream)) grow(stream, -Buffer.byteLength(stream.events.shift()?.message ?? ''))
       sweep()
       return stream.last
     },

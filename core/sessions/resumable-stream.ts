@@ -19,10 +19,12 @@ export interface ResumableStream {
   readonly name: string
   /** Stores a message, then sends it to whoever reads. */
   write(message: string): void
-  /** After what was written: no more will come, and the reader's response ends. */
+  /** After what was written: no more will come, and the responses of its readers end. */
   finish(): void
-  /** Closes the connection, not the stream; `retry` tells the client when to come back, in milliseconds. */
+  /** Closes the connections, not the stream; `retry` tells the clients when to come back, in milliseconds. */
   disconnect(retry?: number): void
+  /** True where nothing is stored after `seq`: whoever saw that missed nothing, whatever the store still has. */
+  endsAt(seq: number): boolean
   /**
    * A reader for what comes after `seq`. It replaces the one before, which stays open and silent. False, and no
    * reader, where something after `seq` is gone.
@@ -41,80 +43,125 @@ export interface ResumableStreamSettings {
   readonly failed: (error: unknown) => void
 }
 
-/** A new stream; nobody reads it yet. */
-export function createResumableStream(settings: ResumableStreamSettings): ResumableStream {
-  const { store, session, finished, failed } = settings
-  const name = randomBytes(8).toString('base64url')
-  const idOf = (seq: number) => `${name}.${seq}`
-  let reader: EventStream | undefined
-  let replaying = false
-  let stored = 0
-  let sent = 0
-  let appending = 0
-  let ending = false
+class StoredStream implements ResumableStream {
+  readonly name = randomBytes(8).toString('base64url')
+  readonly #settings: ResumableStreamSettings
+  /** Messages that wait until the store has the one before: their numbers are in the order of writing. */
+  readonly #unstored: string[] = []
+  #appending = false
+  /** Who gets what is written. */
+  #reader: EventStream | undefined
+  /** True while the reader is still told what was stored before it came. */
+  #replaying = false
+  /** Readers that were replaced. */
+  #silent: EventStream[] = []
+  /** The last message that is stored, and the last that the reader was sent. */
+  #stored = 0
+  #sent = 0
+  #ending = false
+  #over = false
 
-  function endIfDone() {
-    if (!ending || appending > 0 || replaying) return
-    ending = false
-    reader?.end()
-    reader = undefined
-    finished(name)
+  constructor(settings: ResumableStreamSettings) {
+    this.#settings = settings
   }
 
-  function deliver(seq: number, message: string) {
-    stored = Math.max(stored, seq)
-    if (!reader || replaying) return
-    sent = seq
-    if (!reader.send(message, idOf(seq))) reader = undefined
+  #idOf(seq: number) {
+    return `${this.name}.${seq}`
   }
 
-  async function replay(to: EventStream): Promise<boolean> {
-    // What is written meanwhile is stored, not sent: the next turn of the loop finds it, in order.
-    do {
-      const events = await store.after(session, name, sent)
-      if (!events) return false
-      for (const { seq, message } of events) {
-        to.send(message, idOf(seq))
-        sent = seq
+  write(message: string) {
+    this.#unstored.push(message)
+    if (!this.#appending) void this.#appendAll()
+  }
+
+  /** Runs to its end at once where the store does. */
+  async #appendAll() {
+    const { store, session, failed } = this.#settings
+    this.#appending = true
+    for (let message = this.#unstored.shift(); message !== undefined; message = this.#unstored.shift()) {
+      try {
+        const seq = store.append(session, this.name, message, this.#stored)
+        this.#deliver(typeof seq === 'number' ? seq : await seq, message)
+      } catch (error) {
+        failed(error)
+        // Nobody can come back for it, but who is here can have it.
+        if (!this.#replaying) this.#reader?.send(message)
       }
-      stored = Math.max(stored, sent)
-    } while (sent < stored)
+    }
+    this.#appending = false
+    this.#endIfDone()
+  }
+
+  #deliver(seq: number, message: string) {
+    this.#stored = seq
+    // A replay finds it in the store, or found it there before its number was known here.
+    if (!this.#reader || this.#replaying || seq <= this.#sent) return
+    this.#sent = seq
+    if (!this.#reader.send(message, this.#idOf(seq))) this.#reader = undefined
+  }
+
+  finish() {
+    this.#ending = true
+    this.#endIfDone()
+  }
+
+  #endIfDone() {
+    if (!this.#ending || this.#appending || this.#replaying) return
+    this.disconnect()
+    if (this.#over) return
+    this.#over = true
+    this.#settings.finished(this.name)
+  }
+
+  disconnect(retry?: number) {
+    const readers = this.#reader ? [...this.#silent, this.#reader] : this.#silent
+    this.#reader = undefined
+    this.#silent = []
+    this.#replaying = false
+    for (const reader of readers) if (!reader.closed) reader.end(retry)
+  }
+
+  endsAt(seq: number) {
+    return seq === this.#stored
+  }
+
+  async attach(reader: EventStream, seq: number) {
+    const open = this.#silent.filter(({ closed }) => !closed)
+    this.#silent = this.#reader && !this.#reader.closed ? [...open, this.#reader] : open
+    this.#reader = reader
+    this.#sent = seq
+    this.#replaying = seq < this.#stored
+    const whole = !this.#replaying || (await this.#replay(reader))
+    if (!whole && this.#reader === reader) {
+      this.#reader = undefined
+      this.#replaying = false
+    }
+    this.#endIfDone()
+    return whole
+  }
+
+  /** Ends early where another reader came, or this one went. */
+  async #replay(reader: EventStream): Promise<boolean> {
+    const { store, session } = this.#settings
+    // What is written meanwhile is stored, not sent: the next turn of the loop finds it, in order.
+    while (this.#reader === reader && this.#sent < this.#stored) {
+      const events = await store.after(session, this.name, this.#sent)
+      if (this.#reader !== reader) return true
+      if (!events || events.length === 0) return false
+      for (const { seq, message } of events) {
+        if (!reader.send(message, this.#idOf(seq))) break
+        this.#sent = seq
+      }
+      if (reader.closed) this.#reader = undefined
+    }
+    this.#replaying = false
     return true
   }
 
-  return {
-    name,
-    write(message) {
-      const seq = store.append(session, name, message)
-      if (typeof seq === 'number') return deliver(seq, message)
-      appending++
-      seq
-        .then(number => deliver(number, message), failed)
-        .finally(() => {
-          appending--
-          endIfDone()
-        })
-    },
-    finish() {
-      ending = true
-      endIfDone()
-    },
-    disconnect(retry) {
-      reader?.end(retry)
-      reader = undefined
-    },
-    async attach(next, seq) {
-      reader = undefined
-      replaying = true
-      sent = seq
-      const whole = stored === 0 && seq === 0 ? true : await replay(next)
-      replaying = false
-      if (whole) reader = next
-      endIfDone()
-      return whole
-    },
-    prime(to, retry) {
-      to.event({ id: idOf(0), retry, data: '' })
-    },
+  prime(reader: EventStream, retry: number) {
+    reader.event({ id: this.#idOf(0), retry, data: '' })
   }
 }
+
+/** A new stream; nobody reads it yet. */
+export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

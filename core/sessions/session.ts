@@ -205,7 +205,7 @@ export class Session implements Held {
     for (const question of [...(this.#questions?.values() ?? [])]) question.reject(reason)
     this.#subscription?.end()
     this.#channel?.close()
-    for (const stream of [...(this.#streams?.values() ?? [])]) stream.disconnect()
+    for (const stream of [...(this.#streams?.values() ?? [])]) stream.finish()
     for (const task of this.#disposing?.splice(0) ?? []) task()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = undefined

@@ -1,7 +1,7 @@
 // GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
-import { type HostContext, openEventStream, type PluginHost, type Route } from '../../core/index.ts'
+import { type HostContext, openEventStream, type PluginHost, type Route, whenClosed } from '../../core/index.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
 function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
@@ -17,7 +17,7 @@ export function createStreamGet(host: PluginHost, route: Route) {
     const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
     const leave = session.use()
     ctx.respond = false
-    ctx.res.once('close', () => {
+    whenClosed(ctx.res, () => {
       leave()
       session.dispose(new Error('the client closed the stream'))
     })

@@ -12,11 +12,12 @@ import {
   type ResumableStream,
   type Route,
   type Session,
+  whenClosed,
 } from '../../core/index.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
-/** Streams of one session that may be open by GET at once: a laptop that slept is not locked out by its own past. */
+/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
 export const MAX_OPEN_GETS = 3
 
 /** A revision without sessions has neither verb, whatever the session header says. */
@@ -26,14 +27,21 @@ function refuseModern({ req, method }: HostContext) {
 }
 
 export function createSessionGets(host: PluginHost, route: Route) {
-  const openGets = new WeakMap<Session, number>()
+  /** By what they wait for: a session's own messages, or a stream that broke. */
+  const openGets = new WeakMap<Session | ResumableStream, number>()
+
+  /** Throws `conflict` where too many wait for the same. */
+  function admit(awaited: Session | ResumableStream) {
+    if ((openGets.get(awaited) ?? 0) < MAX_OPEN_GETS) return
+    throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
+  }
 
   /** The response as a stream; the session counts as used, and the stream as one of three, until it closes. */
-  function openReader(session: Session, { res }: HostContext): EventStream {
-    openGets.set(session, (openGets.get(session) ?? 0) + 1)
+  function openReader(session: Session, awaited: Session | ResumableStream, { res }: HostContext): EventStream {
+    openGets.set(awaited, (openGets.get(awaited) ?? 0) + 1)
     const leave = session.use()
-    res.once('close', () => {
-      openGets.set(session, (openGets.get(session) ?? 1) - 1)
+    whenClosed(res, () => {
+      openGets.set(awaited, (openGets.get(awaited) ?? 1) - 1)
       leave()
     })
     return openEventStream(res, {
@@ -44,8 +52,10 @@ export function createSessionGets(host: PluginHost, route: Route) {
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
   function openStandalone(session: Session, ctx: HostContext) {
+    admit(session)
+    ctx.respond = false
     const stream = host.openStream(session)
-    const reader = openReader(session, ctx)
+    const reader = openReader(session, session, ctx)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
     session.connect({
@@ -68,16 +78,16 @@ export function createSessionGets(host: PluginHost, route: Route) {
     const gone = new HostError('invalidRequest', { detail: 'nothing can be resumed from this Last-Event-ID' })
     if (!place) throw gone
     const stream = session.streams.get(place.stream)
-    const events = await host.storedEvents(session, place.stream, place.seq)
-    // A stream that nothing was written to yet is stored nowhere, and can only be resumed from its first event.
-    if (!events && !(stream && place.seq === 0)) throw gone
+    if (stream) admit(stream)
+    const events = stream?.endsAt(place.seq) ? [] : await host.storedEvents(session, place.stream, place.seq)
+    if (!events) throw gone
     ctx.respond = false
-    const reader = openReader(session, ctx)
+    const reader = openReader(session, stream ?? session, ctx)
     if (stream) {
       if (!(await stream.attach(reader, place.seq))) reader.end()
       return
     }
-    for (const { seq, message } of events ?? []) reader.send(message, `${place.stream}.${seq}`)
+    for (const { seq, message } of events) reader.send(message, `${place.stream}.${seq}`)
     reader.end()
   }
 
@@ -87,11 +97,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
     const lastEventId = ctx.req.headers['last-event-id']
     checkVersion(ctx)
     const session = findSession(host, route, ctx)
-    if ((openGets.get(session) ?? 0) >= MAX_OPEN_GETS) {
-      throw new HostError('conflict', { detail: `the session has ${MAX_OPEN_GETS} open streams` })
-    }
     if (typeof lastEventId === 'string') return resume(session, lastEventId, ctx)
-    ctx.respond = false
     openStandalone(session, ctx)
   }
 

@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { createMemoryEventStore, type EventStore, type MemoryBounds } from '../../core/sessions/event-store.ts'
+
+/** A store whose time is the test's. */
+function createStore(bounds: Partial<MemoryBounds> = {}) {
+  let now = 0
+  const store = createMemoryEventStore(bounds, () => now)
+  return { store, advance: (milliseconds: number) => void (now += milliseconds) }
+}
+
+const texts = (store: EventStore, session: string, stream: string, seq: number) => {
+  const events = store.after(session, stream, seq)
+  if (events instanceof Promise) throw new Error('the memory store answers at once')
+  return events?.map(event => `${event.seq}:${event.message}`)
+}
+
+const fill = (store: EventStore, session: string, stream: string, messages: readonly string[]) => {
+  let last = 0
+  for (const message of messages) last = store.append(session, stream, message, last) as number
+  return last
+}
+
+describe('the event store in memory', () => {
+  it('numbers the messages of a stream from 1 and gives what came after a number, in order', () => {
+    const { store } = createStore()
+    expect(fill(store, 's', 'a', ['x', 'y', 'z'])).to.equal(3)
+    expect(texts(store, 's', 'a', 0)).to.deep.equal(['1:x', '2:y', '3:z'])
+    expect(texts(store, 's', 'a', 2)).to.deep.equal(['3:z'])
+    expect(texts(store, 's', 'a', 3)).to.deep.equal([])
+  })
+
+  it('knows nothing after a number that it never gave', () => {
+    const { store } = createStore()
+    fill(store, 's', 'a', ['x'])
+    expect(texts(store, 's', 'a', 2)).to.equal(undefined)
+    expect(texts(store, 's', 'b', 0)).to.equal(undefined)
+  })
+
+  it('keeps streams of one name in two sessions apart', () => {
+    const { store } = createStore()
+    fill(store, 's', 'a', ['mine'])
+    fill(store, 't', 'a', ['theirs', 'theirs too'])
+    expect(texts(store, 's', 'a', 0)).to.deep.equal(['1:mine'])
+    expect(texts(store, 's', 'a', 1)).to.deep.equal([])
+  })
+
+  it('keeps so many events of a stream and tells where something is gone', () => {
+    const { store } = createStore({ events: 2 })
+    fill(store, 's', 'a', ['x', 'y', 'z'])
+    expect(texts(store, 's', 'a', 0)).to.equal(undefined)
+    expect(texts(store, 's', 'a', 1)).to.deep.equal(['2:y', '3:z'])
+  })
+
+  it('keeps so many bytes of a stream, but always its last event', () => {
+    const { store } = createStore({ bytes: 10 })
+    fill(store, 's', 'a', ['12345', '67890'])
+    expect(texts(store, 's', 'a', 0)).to.have.length(2)
+    fill(store, 's', 'a', ['!'])
+    expect(texts(store, 's', 'a', 0)).to.equal(undefined)
+    expect(texts(store, 's', 'a', 1)).to.have.length(2)
+    fill(store, 's', 'b', ['x', 'longer than ten bytes'])
+    expect(texts(store, 's', 'b', 1)).to.have.length(1)
+  })
+
+  it('counts the bytes that travel, not the characters', () => {
+    const { store } = createStore({ bytes: 5 })
+    fill(store, 's', 'a', ['€', '€'])
+    expect(texts(store, 's', 'a', 0)).to.equal(undefined)
+    expect(texts(store, 's', 'a', 1)).to.deep.equal(['2:€'])
+  })
+
+  it('keeps so many bytes of all streams: those that were written to longest ago go first', () => {
+    const { store } = createStore({ total: 10 })
+    fill(store, 's', 'a', ['12345'])
+    fill(store, 't', 'b', ['12'])
+    store.append('s', 'a', '3', 1)
+    fill(store, 'u', 'c', ['123'])
+    expect(texts(store, 't', 'b', 0)).to.equal(undefined)
+    expect(texts(store, 's', 'a', 0)).to.have.length(2)
+    expect(texts(store, 'u', 'c', 0)).to.have.length(1)
+  })
+
+  it('forgets a stream when its lifetime has passed since its last event', () => {
+    const { store, advance } = createStore({ lifetime: 100 })
+    fill(store, 's', 'a', ['x'])
+    advance(99)
+    expect(texts(store, 's', 'a', 0)).to.deep.equal(['1:x'])
+    store.append('s', 'a', 'y', 1)
+    advance(99)
+    expect(texts(store, 's', 'a', 0)).to.have.length(2)
+    advance(1)
+    expect(texts(store, 's', 'a', 0)).to.equal(undefined)
+  })
+
+  it('goes on counting where its writer was when it has forgotten the stream', () => {
+    const { store, advance } = createStore({ lifetime: 100 })
+    const last = fill(store, 's', 'a', ['x', 'y'])
+    advance(100)
+    expect(store.append('s', 'a', 'z', last)).to.equal(3)
+    expect(texts(store, 's', 'a', 2)).to.deep.equal(['3:z'])
+    expect(texts(store, 's', 'a', 1)).to.equal(undefined)
+  })
+
+  it('drops one stream, or all of a session, and no other', () => {
+    const { store } = createStore()
+    for (const [session, stream] of ['s a', 's b', 's c', 't a'].map(pair => pair.split(' '))) {
+      fill(store, String(session), String(stream), ['x'])
+    }
+    store.drop('s', 'a')
+    expect(['a', 'b', 'c'].map(name => texts(store, 's', name, 0)?.length)).to.deep.equal([undefined, 1, 1])
+    store.drop('s')
+    expect(['a', 'b', 'c'].map(name => texts(store, 's', name, 0)?.length)).to.deep.equal([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(texts(store, 't', 'a', 0)).to.have.length(1)
+  })
+})
+
+type Kept = { key: string; events: Array<{ seq: number; message: string }>; at: number }
+
+const bytesOf = ({ events }: Kept) => events.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0)
+
+/** The same bounds said as simply as can be: streams in the order of their last write, everything counted anew. */
+class Model {
+  readonly #bounds: MemoryBounds
+  #streams: Kept[] = []
+  now = 0
+
+  constructor(bounds: MemoryBounds) {
+    this.#bounds = bounds
+  }
+
+  #expire() {
+    this.#streams = this.#streams.filter(({ at }) => at + this.#bounds.lifetime > this.now)
+  }
+
+  append(key: string, message: string, known: number): number {
+    this.#expire()
+    const found = this.#streams.find(stream => stream.key === key)
+    const seq = (found?.events.at(-1)?.seq ?? known) + 1
+    const stream = { key, events: [...(found?.events ?? []), { seq, message }], at: this.now }
+    while (
+      stream.events.length > 1 &&
+      (stream.events.length > this.#bounds.events || bytesOf(stream) > this.#bounds.bytes)
+    ) {
+      stream.events.shift()
+    }
+    this.#streams = [...this.#streams.filter(other => other !== found), stream]
+    while (this.#streams.reduce((sum, kept) => sum + bytesOf(kept), 0) > this.#bounds.total) this.#streams.shift()
+    return seq
+  }
+
+  after(key: string, seq: number) {
+    this.#expire()
+    const events = this.#streams.find(stream => stream.key === key)?.events ?? []
+    const first = events[0]?.seq ?? Number.POSITIVE_INFINITY
+    return seq + 1 < first || seq > (events.at(-1)?.seq ?? 0) ? undefined : events.filter(event => event.seq > seq)
+  }
+
+  drop(session: string, name?: string) {
+    this.#streams = this.#streams.filter(({ key }) => !key.startsWith(name === undefined ? `${session}/` : `${session}/${name}`))
+  }
+}
+
+describe('the event store in memory, against a model', () => {
+  const place = { session: fc.constantFrom('s', 't'), name: fc.constantFrom('a', 'b', 'c') }
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('append' as const), ...place, size: fc.nat(12) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), time: fc.nat(60) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('drop' as const), ...place, whole: fc.boolean() }) },
+  )
+  const bounds = fc.record({
+    events: fc.integer({ min: 1, max: 6 }),
+    bytes: fc.integer({ min: 1, max: 40 }),
+    total: fc.integer({ min: 1, max: 60 }),
+    lifetime: fc.integer({ min: 1, max: 100 }),
+  })
+
+  it('answers as the model after any appends, drops and passing of time', () => {
+    fc.assert(
+      fc.property(bounds, fc.array(step, { maxLength: 60 }), (limits, steps) => {
+        const { store, advance } = createStore(limits)
+        const model = new Model(limits)
+        const known = new Map<string, number>()
+        let written = 0
+        for (const action of steps) {
+          if (action.do === 'pass') {
+            advance(action.time)
+            model.now += action.time
+          } else if (action.do === 'drop') {
+            const { session, name, whole } = action
+            store.drop(session, ...(whole ? [] : [name]))
+            model.drop(session, ...(whole ? [] : [name]))
+          } else {
+            const { session, name, size } = action
+            const key = `${session}/${name}`
+            const message = String(++written).padEnd(size, 'é')
+            const seq = store.append(session, name, message, known.get(key) ?? 0)
+            expect(seq).to.equal(model.append(key, message, known.get(key) ?? 0))
+            known.set(key, Number(seq))
+          }
+          for (const session of ['s', 't']) {
+            for (const name of ['a', 'b', 'c']) {
+              const last = known.get(`${session}/${name}`) ?? 0
+              for (let seq = 0; seq <= last + 1; seq++) {
+                const expected = model.after(`${session}/${name}`, seq)?.map(event => `${event.seq}:${event.message}`)
+                expect(texts(store, session, name, seq)).to.deep.equal(expected)
+              }
+            }
+          }
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+})

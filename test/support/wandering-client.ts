@@ -1,0 +1,88 @@
+// The client of one resumable stream whose connections break: it remembers what it got and comes back with the last
+// id it saw. It records every breach of what a stream promises.
+import type { EventStream } from '../../core/index.ts'
+import type { ResumableStream } from '../../core/sessions/resumable-stream.ts'
+
+interface Connection {
+  readonly reader: EventStream
+  /** What was sent on it; the client has seen all but what was lost when it broke. */
+  readonly sent: Array<{ id: string | undefined; message: string }>
+  readonly since: number
+  broken: boolean
+  ended: boolean
+}
+
+export class WanderingClient {
+  readonly #stream: ResumableStream
+  /** Messages in the order of their arrival, each with its id. */
+  readonly received: Array<{ id: string | undefined; message: string }> = []
+  readonly breaches: string[] = []
+  #current: Connection | undefined
+
+  constructor(stream: ResumableStream) {
+    this.#stream = stream
+  }
+
+  #seqOf(id: string | undefined): number {
+    return id === undefined ? Number.NaN : Number(id.slice(this.#stream.name.length + 1))
+  }
+
+  #connect(since: number): Connection {
+    const { breaches } = this
+    const breach = (what: string) => void breaches.push(what)
+    const connection: Connection = {
+      sent: [],
+      since,
+      broken: false,
+      ended: false,
+      reader: {
+        send: (message, id) => {
+          if (connection.ended) breach(`${message} was sent after the end`)
+          if (connection.broken || connection.ended) return false
+          if (connection !== this.#current) breach(`${message} was sent to a reader that was replaced`)
+          connection.sent.push({ id, message })
+          return true
+        },
+        event: () => true,
+        end: () => {
+          if (connection.ended) breach('a reader was ended twice')
+          connection.ended = true
+        },
+        get closed() {
+          return connection.broken || connection.ended
+        },
+      },
+    }
+    return connection
+  }
+
+  /** The connection breaks, and up to `lost` of the messages that were sent last never arrive. */
+  drop(lost: number): void {
+    const connection = this.#current
+    if (!connection) return
+    connection.broken = true
+    this.received.push(...connection.sent.splice(0, connection.ended ? undefined : connection.sent.length - lost))
+    this.#current = undefined
+  }
+
+  /** A new connection, from the last id seen. A connection that is still open is taken for dead. */
+  async comeBack(): Promise<void> {
+    const before = this.#current
+    if (before) this.received.push(...before.sent.splice(0))
+    const since = this.received.length === 0 ? 0 : this.#seqOf(this.received.at(-1)?.id)
+    const connection = this.#connect(since)
+    this.#current = connection
+    if (!(await this.#stream.attach(connection.reader, since))) this.breaches.push(`nothing to resume after ${since}`)
+  }
+
+  /** What it has when nothing more will come. */
+  finish(): { readonly messages: string[]; readonly seqs: number[]; readonly ended: boolean } {
+    const ended = this.#current?.ended ?? false
+    this.received.push(...(this.#current?.sent.splice(0) ?? []))
+    return {
+      messages: this.received.map(({ message }) => message),
+      seqs: this.received.map(({ id }) => this.#seqOf(id)),
+      ended,
+    }
+  }
+}
