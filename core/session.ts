@@ -5,7 +5,7 @@ import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type { Definition } from './define.ts'
 import type { Config, ServerSettings, SessionOptions, SessionRequest } from './define-config.ts'
-import { HostError } from './errors.ts'
+import { HostError, StartError } from './errors.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
@@ -15,6 +15,26 @@ export interface SessionSettings {
   readonly viewFor: (request: ViewRequest) => View
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
+  /** The toolsets that plugins contribute to this route. */
+  readonly contributed: (route: CompiledRoute) => readonly string[]
+  /** False where no plugin of this route decides `access`. */
+  readonly decidesAccess: (route: CompiledRoute) => boolean
+}
+
+type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
+
+/** The view of a route for this choice. Throws a StartError where it has an item whose `access` nobody would decide. */
+function cutView(settings: SessionSettings, route: CompiledRoute, choice: Choice): View {
+  const { config, viewFor, varies, contributed, decidesAccess } = settings
+  const toolsets = [...choice.toolsets, ...contributed(route)]
+  const cacheScope = varies(route) ? 'private' : 'public'
+  const view = viewFor({ extra: [], server: config.server, capabilities: {}, ...choice, toolsets, cacheScope })
+  if (view.restricted && !decidesAccess(route)) {
+    const { key, definition } = view.restricted
+    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+    throw new StartError(`${what}, but no plugin of this route decides who has it`, { exitCode: 2 })
+  }
+  return view
 }
 
 function sessionRequest({ headers, user, route, params, ip }: RequestFacts): SessionRequest {
@@ -45,7 +65,8 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
 }
 
 /** Opens sessions: for one request, or for as long as a session lasts. */
-export function createSessions({ config, catalog, viewFor, varies }: SessionSettings) {
+export function createSessions(settings: SessionSettings) {
+  const { config, catalog } = settings
   const { server, configureSession, runSession } = config
 
   async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<View> {
@@ -54,21 +75,13 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    return viewFor({
-      toolsets: [...options.toolsets].sort(),
-      extra,
-      server: options.server,
-      capabilities: options.capabilities,
-      cacheScope: varies(route) ? 'private' : 'public',
-    })
+    const { toolsets, server: asked, capabilities } = options
+    return cutView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
   }
 
   // Each list of toolsets is one object that belongs to one route, so it names the view by itself.
   let ready = new WeakMap<readonly string[], View>()
   let generation = catalog.generation()
-
-  const plainView = (toolsets: readonly string[], route: CompiledRoute) =>
-    viewFor({ toolsets, extra: [], server, capabilities: {}, cacheScope: varies(route) ? 'private' : 'public' })
 
   function viewOf(facts: RequestFacts, route: CompiledRoute): View | Promise<View> {
     const base = route.toolsetsFor(facts.params)
@@ -78,20 +91,23 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
       generation = catalog.generation()
       ready = new WeakMap()
     }
-    const view = ready.get(base) ?? plainView(base, route)
+    const view = ready.get(base) ?? cutView(settings, route, { toolsets: base })
     ready.set(base, view)
     return view
   }
 
   async function run(facts: RequestFacts, body: () => Promise<void>) {
     if (!runSession) return body()
-    let ran = false
+    let running: Promise<void> | undefined
     const once = () => {
-      ran = true
-      return body()
+      running ??= body()
+      // Whoever forgets to wait for it must not end the process.
+      running.catch(() => undefined)
+      return running
     }
     await runSession(sessionRequest(facts), { id: facts.sessionId }, once, { signal: facts.signal() })
-    if (!ran) throw new TypeError('runSession returned without having called `run`')
+    if (!running) throw new TypeError('runSession returned without having called `run`')
+    await running
   }
 
   /** Throws `notFound` where the address names no toolset. */
@@ -102,11 +118,8 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
 }
 
 /** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], { config, viewFor, varies }: SessionSettings): void {
+export function checkViews(routes: readonly CompiledRoute[], settings: SessionSettings): void {
   for (const route of routes) {
-    for (const toolsets of route.knownCombinations()) {
-      const cacheScope = varies(route) ? 'private' : 'public'
-      viewFor({ toolsets, extra: [], server: config.server, capabilities: {}, cacheScope })
-    }
+    for (const toolsets of route.knownCombinations()) cutView(settings, route, { toolsets })
   }
 }

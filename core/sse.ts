@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
-/** Bytes that may wait for one reader; past it the stream is closed. */
+/** Bytes that may wait for one reader when the next message comes; past it the stream is closed. */
 export const MAX_WAITING = 4 * 1024 * 1024
 
 const HEADERS = {
@@ -17,9 +17,11 @@ const HEADERS = {
 export interface EventStream {
   /** Sends a message as one event. False when the stream is closed, or was closed because nobody reads it. */
   send(message: string): boolean
-  /** Sends what waits, then ends the response. */
-  end(): void
+  /** Sends what waits and then, whatever it measures, the last message; ends the response. */
+  end(message?: string): void
 }
+
+const toEvent = (message: string) => `event: message\ndata: ${message}\n\n`
 
 /** Open streams share one timer. */
 const open = new Set<ServerResponse>()
@@ -45,16 +47,20 @@ export function openEventStream(res: ServerResponse, stalled: (waiting: number) 
   timer ??= setInterval(keepAlive, KEEP_ALIVE_INTERVAL).unref()
   return {
     send(message) {
-      if (!res.writable) return false
-      res.write(`event: message\ndata: ${message}\n\n`)
-      if (res.writableLength <= MAX_WAITING) return true
-      stalled(res.writableLength)
-      res.destroy()
-      return false
+      // `writable` stays true on a response that has ended.
+      if (res.writableEnded || res.destroyed) return false
+      // Measured before it grows: one large message does not make its reader a slow one.
+      if (res.writableLength > MAX_WAITING) {
+        stalled(res.writableLength)
+        res.destroy()
+        return false
+      }
+      res.write(toEvent(message))
+      return true
     },
-    end() {
+    end(message) {
       forget(res)
-      res.end()
+      res.end(message === undefined ? undefined : toEvent(message))
     },
   }
 }

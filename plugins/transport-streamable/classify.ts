@@ -99,8 +99,11 @@ export function classify(message: Spoken, headers: IncomingHttpHeaders, supporte
   const header = headerOf(headers)
   const meta = message.params['_meta']
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  // `initialize` negotiates in its body: only the revision that has no handshake is told by its header.
+  const opens = message.method === 'initialize' && header !== MODERN_REVISION
   const modern =
-    (named !== undefined && !isHandshakeRevision(named)) || (header !== undefined && !isHandshakeRevision(header))
+    (named !== undefined && !isHandshakeRevision(named)) ||
+    (header !== undefined && !isHandshakeRevision(header) && !opens)
   return modern ? classifyModern(message, header, supported) : classifyLegacy(message, header, supported)
 }
 

@@ -70,16 +70,18 @@ class PostExchange implements Exchange {
     const last = this.#answered === this.#settings.expected
     if (this.closed) return void clearTimeout(this.#timer)
     if (this.#stream) {
-      this.#stream.send(message)
-      if (last) this.#stream.end()
+      if (last) this.#stream.end(message)
+      else this.#stream.send(message)
       return
     }
     this.#ready.push(message)
     if (!last) return
     clearTimeout(this.#timer)
-    const body = this.#settings.batch ? `[${this.#ready.join(',')}]` : message
-    const length = Buffer.byteLength(body)
-    this.#res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, ...headers })
+    const { batch, expected } = this.#settings
+    const body = batch ? `[${this.#ready.join(',')}]` : message
+    const base = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+    if (expected === 1) this.#res.writeHead(status, { ...base, ...headers })
+    else this.#res.writeHead(200, base)
     this.#res.end(body)
   }
 

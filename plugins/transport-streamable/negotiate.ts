@@ -6,6 +6,8 @@ import { HostError } from '../../core/index.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
+/** What is sent is UTF-8, so a range that asks for that charset is met too. */
+const OFFERED = [JSON_TYPE, SSE_TYPE].flatMap(type => [type, `${type};charset=utf-8`])
 
 /** Clients send one of a few headers; the answer is remembered for the first of them. */
 const remembered = new Map<string, boolean>()
@@ -14,8 +16,8 @@ const MAX_REMEMBERED = 200
 function acceptsBoth(accept: string): boolean {
   const known = remembered.get(accept)
   if (known !== undefined) return known
-  const types = new Negotiator({ headers: { accept } }).mediaTypes([JSON_TYPE, SSE_TYPE])
-  const both = types.includes(JSON_TYPE) && types.includes(SSE_TYPE)
+  const allowed = new Negotiator({ headers: { accept } }).mediaTypes(OFFERED)
+  const both = [JSON_TYPE, SSE_TYPE].every(type => allowed.some(offer => offer.startsWith(type)))
   if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, both)
   return both
 }
@@ -34,7 +36,7 @@ export function negotiate(headers: IncomingHttpHeaders): void {
     throw new HostError('notAcceptable', { detail: `Accept must allow both ${JSON_TYPE} and ${SSE_TYPE}` })
   }
   if (!isJson(contentType)) throw new HostError('unsupportedMediaType', { detail: `Content-Type must be ${JSON_TYPE}` })
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new HostError('unsupportedMediaType', { detail: 'a compressed body is not accepted' })
   }
 }

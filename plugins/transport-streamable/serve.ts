@@ -82,7 +82,14 @@ export function createPostHandler(host: PluginHost, route: Route) {
       })
       let text = ''
       await session.run(async () => {
-        text = encodeResult(call, await host.answer(call))
+        const result = await host.answer(call)
+        try {
+          text = encodeResult(call, result)
+        } catch (err) {
+          // What JSON cannot hold is a failure of the handler, as a throw is.
+          host.log.error({ err, method, route: route.path }, 'a result cannot be written as JSON')
+          throw new HostError('internal', { cause: err }).within200()
+        }
       })
       exchange.respond(text)
     } catch (thrown) {
@@ -145,15 +152,14 @@ export function createPostHandler(host: PluginHost, route: Route) {
   }
 
   return async (ctx: HostContext) => {
-    negotiate(ctx.req.headers)
-    const text = await readBody(ctx.req, host.http.maxBodySize)
-    let messages: Message | readonly Message[]
     try {
-      messages = readMessages(text)
+      negotiate(ctx.req.headers)
+      const messages = readMessages(await readBody(ctx.req, host.http.maxBodySize))
+      return await ('kind' in messages ? serveOne(messages, ctx) : serveBatch(messages, ctx))
     } catch (error) {
-      if (HostError.is(error)) return refuse(ctx, error)
-      throw error
+      if (!HostError.is(error)) throw error
+      host.log.debug({ refused: error.kind, detail: error.detail, path: ctx.path }, 'refused a request')
+      return refuse(ctx, error)
     }
-    return 'kind' in messages ? serveOne(messages, ctx) : serveBatch(messages, ctx)
   }
 }
