@@ -1,13 +1,13 @@
-// Measures one row: starts its servers, checks and warms each, then loads them in turn, A B A B.
+// Measures one row: starts its servers and checks each, then warms and loads them in turn, A B A B.
 import { applyLoad } from './load.ts'
 import { CAN_READ_COST, readCpuSeconds, readPeakRss } from './process-cost.ts'
 import { type RunningServer, startServer } from './processes.ts'
 import { type BenchRequest, checkSample } from './requests.ts'
 import type { Contestant, Row, Target } from './row.ts'
 
-/** A server is warm when one more second of load no longer makes its answers cheaper; it has at most 10. */
-const MOST_WARM_UPS = 10
-const LEAST_WARM_UPS = 3
+/** A server is warm when so many seconds of load in a row made its answers no cheaper; it has at most 12. */
+const PATIENCE = 2
+const MOST_WARM_UPS = 12
 const STILL_FALLING = 0.95
 
 export interface MeasureOptions {
@@ -23,6 +23,8 @@ export interface Round {
   readonly requestsPerSecond: number
   /** CPU time of the server for one request, microseconds; wall-clock time where the system does not tell. */
   readonly cost: number
+  /** The same for each second of the warm-up before it: the first tells what a server costs after it was idle. */
+  readonly warmUpCosts: readonly number[]
 }
 
 export interface Measured {
@@ -67,37 +69,49 @@ const inContext = async <T>(name: string, work: Promise<T>): Promise<T> => {
   }
 }
 
-/** Slow peers need more seconds than fast ones until their code is compiled: the same for all would be unfair to them. */
-async function warmUp(entrant: Entrant, options: MeasureOptions): Promise<void> {
-  let last = Number.POSITIVE_INFINITY
-  for (let second = 1; second <= MOST_WARM_UPS; second++) {
-    const { cost } = await runRound(entrant, { ...options, seconds: 1 })
-    if (second >= LEAST_WARM_UPS && cost > last * STILL_FALLING) return
-    last = cost
-  }
-}
-
 async function enter(contestant: Contestant, options: MeasureOptions): Promise<Entrant> {
   const { scratch, signal } = options
   const server = await startServer(contestant.command(scratch), signal)
   try {
     const request = await contestant.request(server.url)
     await checkSample(server.url, request, signal)
-    const entrant = { name: contestant.name, server, request, rounds: [] }
-    await warmUp(entrant, options)
-    return entrant
+    return { name: contestant.name, server, request, rounds: [] }
   } catch (cause) {
     await server.stop()
     throw cause
   }
 }
 
-async function runRound({ server: { pid, url }, request }: Entrant, options: MeasureOptions): Promise<Round> {
+async function loadFor(seconds: number, { server: { pid, url }, request }: Entrant, options: MeasureOptions) {
   const before = CAN_READ_COST ? readCpuSeconds(pid) : 0
-  const { requests, seconds } = await applyLoad({ url, request, ...options })
-  const used = CAN_READ_COST ? readCpuSeconds(pid) - before : seconds
-  await checkSample(url, request, options.signal)
-  return { requests, requestsPerSecond: requests / seconds, cost: (used * 1e6) / requests }
+  const result = await applyLoad({ ...options, url, request, seconds })
+  const used = CAN_READ_COST ? readCpuSeconds(pid) - before : result.seconds
+  return { ...result, cost: (used * 1e6) / result.requests }
+}
+
+/**
+ * Warms a server and returns what each second of that cost. Slow peers need more seconds than fast ones until their
+ * code is compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer),
+ * after which some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
+ */
+async function warmUp(entrant: Entrant, options: MeasureOptions): Promise<number[]> {
+  const costs: number[] = []
+  let least = Number.POSITIVE_INFINITY
+  let idle = 0
+  while (costs.length < MOST_WARM_UPS && idle < PATIENCE) {
+    const { cost } = await loadFor(1, entrant, options)
+    idle = cost > least * STILL_FALLING ? idle + 1 : 0
+    least = Math.min(least, cost)
+    costs.push(cost)
+  }
+  return costs
+}
+
+async function runRound(entrant: Entrant, options: MeasureOptions): Promise<Round> {
+  const warmUpCosts = await warmUp(entrant, options)
+  const { requests, seconds, cost } = await loadFor(options.seconds, entrant, options)
+  await checkSample(entrant.server.url, entrant.request, options.signal)
+  return { requests, requestsPerSecond: requests / seconds, cost, warmUpCosts }
 }
 
 function judge({ text, needs, value, holds }: Target, measured: readonly Measured[], rounds: number): Judged {

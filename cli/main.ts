@@ -66,7 +66,8 @@ function report(error: unknown, verbose: boolean): void {
   console.error(`mcp-host: ${text}`)
   if (verbose) console.error(error)
   else if (!known) console.error('This is unexpected; run it again with --verbose for the stack.')
-  process.exitCode = known ? error.exitCode : 1
+  // What a plugin opened before the start failed must not keep the process.
+  process.exit(known ? error.exitCode : 1)
 }
 
 run(process.argv.slice(2)).catch(error => report(error, process.argv.includes('--verbose')))

@@ -29,6 +29,9 @@ export function routeTable(routes: readonly RouteSummary[]): string {
   return table([['route', 'toolsets', 'protocol revisions', 'who may call'], ...rows])
 }
 
+/** A word of a shell command; quoted where it must be. */
+const shellWord = (text: string): string => (/^[\w.:/~%-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
 function curlLine(url: string): string {
   const body = {
     jsonrpc: '2.0',
@@ -47,8 +50,7 @@ const showcase = (routes: readonly RouteSummary[]) =>
   routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0]
 
 export function startPage({ url, routes }: Host): string {
-  const shown = showcase(routes)
-  const address = shown === undefined ? url : `${url}${shown.path.replace(/\/:.*$/, '')}`
+  const address = shellWord(showcase(routes)?.url ?? url)
   return [
     `mcp-host ${version}`,
     '',

@@ -11,17 +11,31 @@ function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
 }
 
 async function drain(host: Host, signal: NodeJS.Signals) {
-  console.log(`${signal}: draining; a second signal ends at once`)
   void nextSignal('SIGTERM', 'SIGINT').then(() => process.exit(1))
+  console.log(`${signal}: draining; a second signal ends at once`)
   const { finished, cancelled } = await host.close()
-  console.log(`stopped: ${finished} running requests finished, ${cancelled} were cancelled`)
+  console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
 export async function start({ config, verbose }: VerbOptions): Promise<void> {
-  const signalled = nextSignal('SIGTERM', 'SIGINT')
+  let listening = false
+  const signalled = nextSignal('SIGTERM', 'SIGINT').then(signal => {
+    // Nothing to drain yet; and a start that hangs must end too.
+    if (!listening) process.exit(1)
+    return signal
+  })
   const log = createLogger({ verbose })
   const host = await loadHost({ cwd: process.cwd(), ...(config !== undefined && { file: config }) }, log)
-  await host.listen()
+  try {
+    await host.listen()
+  } catch (error) {
+    // What it cannot close of a half-started host is not the news.
+    await host.close().catch(() => undefined)
+    throw error
+  }
+  listening = true
+  // A promise that a tool left behind must not end every other caller's work.
+  process.on('unhandledRejection', err => log.error({ err }, 'a promise was rejected and nobody handled it'))
   console.log(startPage(host))
   await drain(host, await signalled)
   process.exit(0)

@@ -126,8 +126,13 @@ function compileDefinition(definition: Definition, where: string): CatalogItem {
   }
 }
 
-/** The toolset of definitions that every route serves: what plugins contribute, and `host.tools.add` by default. */
-export const EVERYWHERE = '*'
+/** The toolset that every route serves: `host.tools.add` adds there by default. No config can name it, or any with a slash. */
+export const EVERYWHERE = '/'
+const isHidden = (toolset: string) => toolset.startsWith('/')
+
+/** A toolset as an operator knows it. */
+export const describeToolset = (name: string): string =>
+  name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
 export interface Catalog {
   /** Counts changes: what was cut from an older generation is out of date. */
@@ -138,7 +143,7 @@ export interface Catalog {
   items(toolset: string): readonly CatalogItem[]
   /** Compiles a definition that no toolset holds. Throws a StartError that names `where`. */
   compile(definition: Definition, where: string): CatalogItem
-  /** Adds before the host runs: nobody is told. */
+  /** Adds before the host runs, to a toolset that may be new: nobody is told. */
   add(toolset: string, definition: Definition): void
   readonly runtime: RuntimeHost
 }
@@ -148,12 +153,14 @@ export interface CatalogSettings {
   readonly bus: () => ChangeBus
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
+  /** The toolsets that some address serves together. */
+  readonly combinations: () => ReadonlyArray<readonly string[]>
 }
 
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { bus, decidesAccess }: CatalogSettings,
+  { bus, decidesAccess, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
   const sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
@@ -169,17 +176,17 @@ export function createCatalog(
   }
 
   function put(toolset: string, definition: Definition): CatalogItem {
-    const item = compile(definition, toolset === EVERYWHERE ? 'every route' : `toolset "${toolset}"`)
+    const item = compile(definition, describeToolset(toolset))
     const items = sets.get(toolset)
     if (!items) throw new Error(`there is no toolset "${toolset}"; there are: ${names().join(', ')}`)
     if (items.has(itemId(item))) {
-      throw new StartError(`toolset "${toolset}" has two ${item.kind} called "${item.key}"`, { exitCode: 2 })
+      throw new StartError(`${describeToolset(toolset)} has two ${item.kind} called "${item.key}"`, { exitCode: 2 })
     }
     items.set(itemId(item), item)
     return item
   }
 
-  const names = () => [...sets.keys()].filter(name => name !== EVERYWHERE)
+  const names = () => [...sets.keys()].filter(name => !isHidden(name))
   for (const [name, definitions] of toolsets) {
     sets.set(name, new Map())
     for (const definition of definitions) put(name, definition)
@@ -190,9 +197,23 @@ export function createCatalog(
     bus().publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
+  /** The other toolsets that are served where this one is. */
+  const neighbours = (toolset: string) =>
+    combinations()
+      .map(names => [EVERYWHERE, ...names])
+      .filter(names => names.includes(toolset))
+      .flat()
+      .filter(name => name !== toolset)
+
   const runtimeItems = <D extends Definition>(kind: ItemKind): RuntimeItems<D> => ({
     add(definition, { toolset = EVERYWHERE } = {}) {
-      changed(put(toolset, definition).kind, toolset)
+      const item = put(toolset, definition)
+      const twin = neighbours(toolset).find(name => sets.get(name)?.has(itemId(item)))
+      if (twin !== undefined) {
+        sets.get(toolset)?.delete(itemId(item))
+        throw new Error(`${describeToolset(twin)} has one of the ${item.kind} called "${item.key}" on the same route`)
+      }
+      changed(item.kind, toolset)
     },
     remove(name, { toolset = EVERYWHERE } = {}) {
       const removed = sets.get(toolset)?.delete(itemId({ kind, key: name })) ?? false
@@ -203,10 +224,13 @@ export function createCatalog(
 
   return {
     generation: () => generation,
-    has: toolset => toolset !== EVERYWHERE && sets.has(toolset),
+    has: toolset => !isHidden(toolset) && sets.has(toolset),
     names,
     compile,
-    add: (toolset, definition) => void put(toolset, definition),
+    add(toolset, definition) {
+      if (!sets.has(toolset)) sets.set(toolset, new Map())
+      put(toolset, definition)
+    },
     items: toolset => [...(sets.get(toolset)?.values() ?? [])],
     runtime: {
       tools: runtimeItems('tools'),

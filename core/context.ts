@@ -182,6 +182,8 @@ export function runHandler(
   let interrupted: Promise<object> | undefined
   let settle: ((result: Promise<object>) => void) | undefined
   const interrupt: Interrupt = result => {
+    // A handler that never waited for its question has answered already: nobody else listens to this then.
+    result.catch(() => undefined)
     interrupted = result
     settle?.(result)
   }
@@ -199,7 +201,6 @@ export function runHandler(
     settle = result => {
       clearTimeout(timer)
       resolve(result)
-      result.catch(() => undefined)
       ctx.end(new Error('waiting for the client to answer'))
     }
     value.then(

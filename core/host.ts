@@ -10,16 +10,24 @@ import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
 import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
-import { errorText, StartError } from './errors.ts'
+import { StartError } from './errors.ts'
 import { createInFlight } from './in-flight.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
 import { createPipeline, HOOK_POINTS, type Served } from './pipeline.ts'
-import { createNotes, createPluginHost, type HostServices, notesFor, type PluginNotes } from './plugin-host.ts'
-import { planPlugins } from './plugin-plan.ts'
+import {
+  checkReadiness,
+  createNotes,
+  createPluginHost,
+  type HostServices,
+  notesFor,
+  type PluginNotes,
+  startPlugin,
+} from './plugin-host.ts'
+import { checkConventions, type PluginInstance, planPlugins, providersAmong } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
 import { resolveHttp, resolveSessions } from './resolve-settings.ts'
-import { type CompiledRoute, compileRoutes } from './routes.ts'
+import { type CompiledRoute, compileRoutes, sampleUrl } from './routes.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
@@ -34,6 +42,7 @@ import { createViews } from './view.ts'
 /** One line of the start-up page. */
 export interface RouteSummary {
   readonly path: string
+  /** One of its addresses as clients reach it; a parameter that it needs has the name of a toolset. */
   readonly url: string
   readonly toolsets: readonly string[]
   readonly revisions: readonly Revision[]
@@ -87,22 +96,6 @@ function describeCallers({ authorize }: CompiledRoute): string {
   return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
 }
 
-/** Fails closed: what a route asks for, some plugin must decide. */
-function checkConventions(routes: readonly CompiledRoute[], provided: ReadonlySet<string>) {
-  for (const { path, authorize, cors } of routes) {
-    if (authorize !== undefined && !provided.has('authorize')) {
-      throw new StartError(`routes['${path}'].authorize: no plugin of this config can decide it; switch on auth-jwt`, {
-        exitCode: 2,
-      })
-    }
-    if (cors !== undefined && !provided.has('cors')) {
-      throw new StartError(`routes['${path}'].cors: no plugin of this config knows "${cors}"; switch on cors`, {
-        exitCode: 2,
-      })
-    }
-  }
-}
-
 function handlerSettings({ config, catalog, secrets }: Parts): HandlerSettings {
   const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
   return {
@@ -146,14 +139,10 @@ function addressOf(server: Server): string {
   return `http://${name}:${port}`
 }
 
-async function setUp(parts: Parts, input: HostInput, services: HostServices) {
-  for (const instance of planPlugins(input.config, input.plugins, parts.routes)) {
-    try {
-      await instance.plugin.setup(createPluginHost(instance, parts.notes, services), instance.options)
-    } catch (cause) {
-      if (cause instanceof StartError) throw cause
-      throw new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause })
-    }
+async function setUp(parts: Parts, instances: readonly PluginInstance[], services: HostServices) {
+  for (const instance of instances) {
+    const host = createPluginHost(instance, parts.notes, services)
+    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
   }
 }
 
@@ -173,20 +162,35 @@ export async function buildHost(input: HostInput): Promise<Host> {
     address: () => http.publicUrl?.replace(/\/$/, '') ?? address,
     revisions: route => revisions.get(route) ?? revisionsOf(notes, route),
   })
-  const provided = new Set(planPlugins(config, input.plugins, routes).flatMap(({ plugin }) => plugin.provides ?? []))
-  checkConventions(routes, provided)
+  const instances = planPlugins(config, input.plugins, routes)
+  const provides = providersAmong(instances)
+  checkConventions(routes, provides)
 
   const slots: Slots = { changeBus: createMemoryChangeBus(), eventStore: createMemoryEventStore() }
   const changes = createChangeFeed(() => slots.changeBus)
   const toolsets = await loadToolsets(config.toolsets, directory)
-  const catalog = createCatalog(toolsets, { bus: () => slots.changeBus, decidesAccess: provided.has('access') })
+  const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
+  const catalog = createCatalog(toolsets, {
+    bus: () => slots.changeBus,
+    decidesAccess: provides('access'),
+    combinations: () =>
+      routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
+  })
   const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes }
   const methods = createMethodTable(handlerSettings(parts))
   const inFlight = createInFlight()
 
   const varies = (route: CompiledRoute) =>
     config.configureSession !== undefined || route.authorize !== undefined || notesFor(notes.varies, route).length > 0
-  const sessions: SessionSettings = { config, catalog, viewFor: createViews(catalog), varies }
+  const decidesAccess = (route: CompiledRoute) => provides('access', route)
+  const sessions: SessionSettings = {
+    config,
+    catalog,
+    viewFor: createViews(catalog),
+    varies,
+    contributed,
+    decidesAccess,
+  }
   let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
 
   const openSession = createSessions(sessions)
@@ -199,7 +203,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     openSession,
   })
 
-  await setUp(parts, input, {
+  await setUp(parts, instances, {
     log,
     server: { name: config.server.name, version: config.server.version },
     http,
@@ -227,6 +231,8 @@ export async function buildHost(input: HostInput): Promise<Host> {
       requestTimeout: http.requestTimeout,
       headersTimeout: http.requestTimeout,
       keepAliveTimeout: http.keepAliveTimeout,
+      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
+      joinDuplicateHeaders: true,
       // How often Node looks for requests past their time.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
     },
@@ -240,7 +246,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     get routes() {
       return routes.map(route => ({
         path: route.path,
-        url: route.url(),
+        url: sampleUrl(route),
         toolsets: route.toolsets,
         revisions: route.revisions,
         stateless: route.stateless,
@@ -262,7 +268,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       registry.close(new Error('the server is shutting down'))
       server.closeAllConnections()
       if (server.listening || address !== '') await closed
-      for (const task of notes.closing.reverse()) await task()
+      for (const task of notes.closing.splice(0).reverse()) await task()
       return report
     },
   }
@@ -271,15 +277,3 @@ export async function buildHost(input: HostInput): Promise<Host> {
 const NO_SECRETS =
   'no `secrets` in the config: keys were made for this process alone, so what it seals (requestState) opens on no ' +
   'other node and not after a restart'
-
-async function checkReadiness({ ready }: PluginNotes, draining: boolean) {
-  const checks: Record<string, boolean> = { accepting: !draining }
-  for (const [name, check] of ready) {
-    try {
-      checks[name] = await check()
-    } catch {
-      checks[name] = false
-    }
-  }
-  return { ready: Object.values(checks).every(Boolean), checks }
-}

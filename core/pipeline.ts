@@ -84,7 +84,9 @@ export function createPipeline(served: readonly Served[], http: ResolvedHttp, lo
     if (!found?.target.open) guard(ctx)
     const length = ctx.req.headers['content-length']
     if (length !== undefined && Number(length) > http.maxBodySize) {
-      throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes` })
+      // What was declared is not read: the connection ends with the answer.
+      const headers = { Connection: 'close' }
+      throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes`, headers })
     }
     const at = found && (found.target.route === undefined || found.target.route.toolsetsFor(found.params))
     if (!found || !at) throw new HostError('notFound', { detail: 'nothing is served at this path' })

@@ -3,11 +3,10 @@
 
 import type { Call, Next, OpenSession, RequestFacts } from './call.ts'
 import { createCall } from './call.ts'
-import { EVERYWHERE } from './catalog.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { ResolvedHttp } from './define-config.ts'
 import type { Endpoint, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
-import { StartError } from './errors.ts'
+import { errorText, StartError } from './errors.ts'
 import type { Logger } from './log.ts'
 import type { Method } from './methods/index.ts'
 import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
@@ -33,6 +32,8 @@ export interface PluginNotes {
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly revisions: Note<(route: Route) => readonly Revision[]>[]
   readonly varies: Note<true>[]
+  /** Names of toolsets that the catalog keeps for what plugins contribute. */
+  readonly contributed: Note<string>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
@@ -46,6 +47,7 @@ export const createNotes = (): PluginNotes => ({
   routeEndpoints: [],
   revisions: [],
   varies: [],
+  contributed: [],
   starting: [],
   closing: [],
   draining: [],
@@ -75,15 +77,35 @@ export interface HostServices {
   keys(use: string): readonly Buffer[]
 }
 
+/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
+export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await part()
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
+  }
+}
+
+/** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
+async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await part()
+  } catch (err) {
+    log.error({ err }, 'failed to close')
+  }
+}
+
 /** The host as one instance of a plugin sees it. */
 export function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
   const { log, server, http, runtime, slots, filled, openSession, answer, inFlight, readiness, keys } = services
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
+  const own = log.child({ plugin: instance.name })
   const clash = (what: string) => new StartError(`plugins.${instance.name}: ${what}`, { exitCode: 2 })
   return {
     name: instance.name,
-    log: log.child({ plugin: instance.name }),
+    log: own,
     server,
     http,
     routes: instance.routes,
@@ -100,7 +122,9 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
       services.addMethod(name, { answer: answerCall }, instance.routes)
     },
     contribute(definitions) {
-      for (const definition of definitions) services.addDefinition(EVERYWHERE, definition)
+      const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+      for (const definition of definitions) services.addDefinition(toolset, definition)
+      if (!notes.contributed.some(({ value }) => value === toolset)) note(notes.contributed, toolset)
     },
     variesByCaller: () => note(notes.varies, true),
     fill(slot, service) {
@@ -110,8 +134,8 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
       slots[slot] = service
     },
     slot: name => slots[name],
-    starting: task => void notes.starting.push(task),
-    closing: task => void notes.closing.push(task),
+    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
+    closing: task => void notes.closing.push(() => closePlugin(own, task)),
     draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),
     readiness,
@@ -134,4 +158,17 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     inFlight,
     keys,
   }
+}
+
+/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
+export async function checkReadiness({ ready }: PluginNotes, draining: boolean) {
+  const checks: Record<string, boolean> = { accepting: !draining }
+  for (const [name, check] of ready) {
+    try {
+      checks[name] = await check()
+    } catch {
+      checks[name] = false
+    }
+  }
+  return { ready: Object.values(checks).every(Boolean), checks }
 }

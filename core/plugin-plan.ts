@@ -141,3 +141,30 @@ function orderByNeeds(instances: readonly PluginInstance[]): PluginInstance[] {
   instances.forEach(visit)
   return ordered
 }
+
+/** Whether a plugin that acts on the route, or on any, provides a capability. */
+type Provides = (capability: string, route?: CompiledRoute) => boolean
+
+export const providersAmong =
+  (instances: readonly PluginInstance[]): Provides =>
+  (capability, route) =>
+    instances.some(
+      ({ plugin, routes }) => (!route || routes.includes(route)) && (plugin.provides?.includes(capability) ?? false),
+    )
+
+/** Fails closed: what a route asks for, some plugin that acts there must decide. */
+export function checkConventions(routes: readonly CompiledRoute[], provides: Provides) {
+  for (const route of routes) {
+    const { path, authorize, cors } = route
+    if (authorize !== undefined && !provides('authorize', route)) {
+      throw new StartError(`routes['${path}'].authorize: no plugin of this route can decide it; switch on auth-jwt`, {
+        exitCode: 2,
+      })
+    }
+    if (cors !== undefined && !provides('cors', route)) {
+      throw new StartError(`routes['${path}'].cors: no plugin of this route knows "${cors}"; switch on cors`, {
+        exitCode: 2,
+      })
+    }
+  }
+}

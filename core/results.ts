@@ -17,8 +17,20 @@ import {
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 
-const isBlock = (value: unknown): value is ContentBlock =>
-  isObject(value) && typeof value['type'] === 'string' && Object.hasOwn(CONTENT_SINCE, value['type'])
+/** What makes an object a block of its `type`: structured content may have a `type` of its own. */
+const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  image: ['data', 'mimeType'],
+  audio: ['data', 'mimeType'],
+  resource_link: ['uri', 'name'],
+} satisfies Partial<Record<ContentBlock['type'], readonly string[]>>
+
+function isBlock(value: unknown): value is ContentBlock {
+  if (!isObject(value) || typeof value['type'] !== 'string' || !Object.hasOwn(CONTENT_SINCE, value['type']))
+    return false
+  const fields = BLOCK_FIELDS[value['type']]
+  return fields ? fields.every(name => typeof value[name] === 'string') : isObject(value['resource'])
+}
 
 const isWholeResult = (value: object): value is CallToolResult =>
   'content' in value && Array.isArray(value.content) && value.content.every(isBlock)
@@ -36,7 +48,10 @@ export function toolResult(value: unknown, structured: boolean): CallToolResult 
     if (isWholeResult(value)) return value
     if (isBlock(value) && !structured) return { content: [value] }
     if (Array.isArray(value) && value.length > 0 && value.every(isBlock) && !structured) return { content: value }
-    return { content: [text(JSON.stringify(value))], structuredContent: value }
+    const json: string | undefined = JSON.stringify(value)
+    if (json === undefined) throw new TypeError('a tool cannot return an object that has no JSON')
+    // What writes its own JSON, such as a Date, is what it writes.
+    return { content: [text(json)], structuredContent: 'toJSON' in value ? JSON.parse(json) : value }
   }
   if (value === undefined || (value === null && !structured)) return { content: [] }
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
@@ -88,4 +103,10 @@ export function legacyToolResult(result: CallToolResult, revision: Revision): Ca
     content: result.content.map(block => contentFor(block, revision)),
     ...(isObject(structuredContent) && { structuredContent }),
   }
+}
+
+/** A prompt's messages as an older revision knows them. */
+export function legacyPromptResult(result: GetPromptResult, revision: Revision): GetPromptResult {
+  const messages = result.messages.map(({ role, content }) => ({ role, content: contentFor(content, revision) }))
+  return { ...result, messages }
 }

@@ -120,6 +120,13 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
   return routes
 }
 
+/** An address of the route that serves something: a parameter that it needs has the name of a toolset. */
+export function sampleUrl(route: CompiledRoute): string {
+  const servesWithout = route.toolsetsFor({}) !== undefined
+  const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
+  return route.url(Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name])))
+}
+
 /** Without its trailing slash. */
 export const normalize = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 

@@ -114,7 +114,7 @@ function checkShape(schema: JsonSchema, role: SchemaRole): void {
   }
 }
 
-const LENIENT: Options = { strict: false, logger: false }
+const LENIENT: Options = { strict: false, strictNumbers: true, logger: false }
 const metaValidators = new Map<Dialect, Ajv>()
 
 /** Throws where the schema breaks the rules of its dialect. The meta-schemas are compiled once. */

@@ -5,7 +5,7 @@ import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type { Definition } from './define.ts'
 import type { Config, ServerSettings, SessionOptions, SessionRequest } from './define-config.ts'
-import { HostError } from './errors.ts'
+import { HostError, StartError } from './errors.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
@@ -15,6 +15,31 @@ export interface SessionSettings {
   readonly viewFor: (request: ViewRequest) => View
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
+  /** The toolsets that plugins contribute to this route. */
+  readonly contributed: (route: CompiledRoute) => readonly string[]
+  /** False where no plugin of this route decides `access`. */
+  readonly decidesAccess: (route: CompiledRoute) => boolean
+}
+
+type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
+
+/** What a view of this route is cut from, for this choice of toolsets. */
+function requestView(settings: SessionSettings, route: CompiledRoute, choice: Choice): ViewRequest {
+  const { config, varies, contributed } = settings
+  const toolsets = [...choice.toolsets, ...contributed(route)]
+  const cacheScope = varies(route) ? 'private' : 'public'
+  return { extra: [], server: config.server, capabilities: {}, ...choice, toolsets, cacheScope }
+}
+
+/** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
+function cutView({ viewFor, decidesAccess }: SessionSettings, route: CompiledRoute, request: ViewRequest): View {
+  const view = viewFor(request)
+  if (view.restricted && !decidesAccess(route)) {
+    const { key, definition } = view.restricted
+    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+    throw new StartError(`${what}, but no plugin of this route decides who has it`, { exitCode: 2 })
+  }
+  return view
 }
 
 const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
@@ -48,10 +73,9 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
 }
 
 /** Opens sessions: for one request, or for as long as a session lasts. */
-export function createSessions({ config, catalog, viewFor, varies }: SessionSettings) {
+export function createSessions(settings: SessionSettings) {
+  const { config, catalog } = settings
   const { server, configureSession, runSession } = config
-
-  const scopeOf = (route: CompiledRoute) => (varies(route) ? 'private' : 'public')
 
   /** What `configureSession` makes of a route for one caller. */
   async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
@@ -60,15 +84,15 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    const { server: changed, capabilities } = options
-    return { toolsets: [...options.toolsets].sort(), extra, server: changed, capabilities, cacheScope: scopeOf(route) }
+    const { toolsets, server: asked, capabilities } = options
+    return requestView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
   }
 
   // Each list of toolsets is one object that belongs to one route, so it names the request by itself.
   const plain = new WeakMap<readonly string[], ViewRequest>()
 
   function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
-    const request = plain.get(toolsets) ?? { toolsets, extra: [], server, capabilities: {}, cacheScope: scopeOf(route) }
+    const request = plain.get(toolsets) ?? requestView(settings, route, { toolsets })
     plain.set(toolsets, request)
     return request
   }
@@ -93,7 +117,7 @@ export function createSessions({ config, catalog, viewFor, varies }: SessionSett
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
     const runs = runSession ? (body: () => Promise<void>) => run(facts, body) : undefined
-    return new Opened({ route, params, user, ip, sessionId }, request, viewFor, runs)
+    return new Opened({ route, params, user, ip, sessionId }, request, () => cutView(settings, route, request), runs)
   }
 }
 
@@ -106,22 +130,22 @@ class Opened implements OpenSession {
   readonly ip: string
   readonly sessionId: string | undefined
   readonly #request: ViewRequest
-  readonly #viewFor: SessionSettings['viewFor']
+  readonly #cut: () => View
   readonly #runs: OpenSession['run'] | undefined
 
-  constructor(facts: OpenFacts, request: ViewRequest, viewFor: SessionSettings['viewFor'], runs?: OpenSession['run']) {
+  constructor(facts: OpenFacts, request: ViewRequest, cut: () => View, runs: OpenSession['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
     this.ip = facts.ip
     this.sessionId = facts.sessionId
     this.#request = request
-    this.#viewFor = viewFor
+    this.#cut = cut
     this.#runs = runs
   }
 
   get view() {
-    return this.#viewFor(this.#request)
+    return this.#cut()
   }
   toolsets() {
     return this.#request.toolsets
@@ -135,11 +159,9 @@ class Opened implements OpenSession {
 }
 
 /** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], { config, viewFor, varies }: SessionSettings): void {
+export function checkViews(routes: readonly CompiledRoute[], settings: SessionSettings): void {
   for (const route of routes) {
-    for (const toolsets of route.knownCombinations()) {
-      const cacheScope = varies(route) ? 'private' : 'public'
-      viewFor({ toolsets, extra: [], server: config.server, capabilities: {}, cacheScope })
-    }
+    for (const toolsets of route.knownCombinations())
+      cutView(settings, route, requestView(settings, route, { toolsets }))
   }
 }

@@ -28,6 +28,8 @@ export interface EventStream {
   }): boolean
   /** Tells the client when to come back, where `retry` is given; then ends the response, after what waits. */
   end(retry?: number): void
+  /** Sends the last message, whatever waits, and ends the response: the answer of a call is never held back. */
+  endWith(message: string): void
   readonly closed: boolean
 }
 
@@ -100,6 +102,10 @@ export function openEventStream(res: ServerResponse, { headers, stalled }: Event
       if (retry !== undefined) write(`retry: ${retry}\n\n`)
       forget(res)
       res.end()
+    },
+    endWith(message) {
+      forget(res)
+      res.end(`event: message\ndata: ${message}\n\n`)
     },
     get closed() {
       return isClosed()

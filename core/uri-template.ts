@@ -38,64 +38,75 @@ export function compileUriTemplate(template: string): CompiledUriTemplate {
   }
 }
 
-/** `table[part * width + position]` is 1 where that part and all that follow match what is left of the URI. */
-function fitTable(parts: readonly Part[], uri: string): Uint8Array {
-  const width = uri.length + 1
-  const table = new Uint8Array((parts.length + 1) * width)
-  table[parts.length * width + uri.length] = 1
-  for (const [index, part] of [...parts.entries()].reverse()) {
-    const here = index * width
-    const next = here + width
-    let queryEnd = uri.length
-    for (let at = uri.length; at >= 0; at--) {
-      if (uri[at] === '#') queryEnd = at
-      if (part.kind === 'literal') {
-        if (uri.startsWith(part.text, at)) table[here + at] = table[next + at + part.text.length] ?? 0
-      } else if (part.kind === 'value') {
-        // One character of the value, and then either the rest of the template or more of the value.
-        if (at < uri.length && !part.excludes.includes(uri.charAt(at))) {
-          table[here + at] = (table[next + at + 1] ?? 0) | (table[here + at + 1] ?? 0)
-        }
-      } else if (table[next + at] || (uri[at] === part.lead && table[next + queryEnd])) {
-        table[here + at] = 1
-      }
-    }
+/** For each part and the end: where in the URI it and all that follows match what is left. 1 is yes. */
+function fitTable(parts: readonly Part[], uri: string): Uint8Array[] {
+  let next = new Uint8Array(uri.length + 1)
+  next[uri.length] = 1
+  const rows = [next]
+  for (let index = parts.length - 1; index >= 0; index--) {
+    const part = parts[index]
+    if (part?.kind === 'literal') next = fitLiteral(part.text, uri, next)
+    else if (part?.kind === 'value') next = fitValue(part.excludes, uri, next)
+    else if (part) next = fitQuery(part.lead, uri, next)
+    rows.unshift(next)
   }
-  return table
+  return rows
+}
+
+function fitLiteral(text: string, uri: string, next: Uint8Array): Uint8Array<ArrayBuffer> {
+  const fits = new Uint8Array(next.length)
+  for (let at = uri.indexOf(text); at !== -1; at = uri.indexOf(text, at + 1)) fits[at] = next[at + text.length] ?? 0
+  return fits
+}
+
+function fitValue(excludes: string, uri: string, next: Uint8Array): Uint8Array<ArrayBuffer> {
+  const fits = new Uint8Array(next.length)
+  for (let at = uri.length - 1; at >= 0; at--) {
+    // One character of the value, and then either the rest of the template or more of the value.
+    const follows = next[at + 1] === 1 || fits[at + 1] === 1
+    if (follows && !excludes.includes(uri.charAt(at))) fits[at] = 1
+  }
+  return fits
+}
+
+function fitQuery(lead: string, uri: string, next: Uint8Array): Uint8Array<ArrayBuffer> {
+  const fits = new Uint8Array(next)
+  let end = uri.length
+  for (let at = uri.length - 1; at >= 0; at--) {
+    if (uri[at] === '#') end = at
+    if (uri[at] === lead && next[end] === 1) fits[at] = 1
+  }
+  return fits
 }
 
 /** Adds the values of `uri` to `values`; false where it does not match. */
 function collect(parts: readonly Part[], uri: string, values: [string, string][]): boolean {
-  const width = uri.length + 1
-  const table = fitTable(parts, uri)
-  if (!table[0]) return false
+  const rows = fitTable(parts, uri)
+  if (rows[0]?.[0] !== 1) return false
   let at = 0
   for (const [index, part] of parts.entries()) {
-    const next = (index + 1) * width
     if (part.kind === 'literal') {
       at += part.text.length
     } else if (part.kind === 'value') {
-      const end = longestEnd(part, uri, at, table.subarray(next, next + width))
+      const end = longestEnd(part, uri, at, rows[index + 1])
       const value = decode(uri.slice(at, end))
       if (value === undefined || (part.segment && isUnsafeSegment(value))) return false
       values.push([part.name, value])
       at = end
     } else if (uri[at] === part.lead) {
-      const query = uri
-        .slice(at + 1)
-        .split('#', 1)
-        .join()
-      if (!collectQuery(part, query, values)) return false
-      at += 1 + query.length
+      const fragment = uri.indexOf('#', at)
+      const end = fragment === -1 ? uri.length : fragment
+      if (!collectQuery(part, uri.slice(at + 1, end), values)) return false
+      at = end
     }
   }
   return true
 }
 
-function longestEnd(part: ValuePart, uri: string, from: number, fits: Uint8Array): number {
+function longestEnd(part: ValuePart, uri: string, from: number, fits: Uint8Array | undefined): number {
   let longest = from
   for (let end = from + 1; end <= uri.length && !part.excludes.includes(uri.charAt(end - 1)); end++) {
-    if (fits[end]) longest = end
+    if (fits?.[end]) longest = end
   }
   return longest
 }

@@ -1,7 +1,15 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
-import type { Catalog, CatalogItem, PromptItem, ResourceItem, ToolItem } from './catalog.ts'
+import {
+  type Catalog,
+  type CatalogItem,
+  describeToolset,
+  EVERYWHERE,
+  type PromptItem,
+  type ResourceItem,
+  type ToolItem,
+} from './catalog.ts'
 import type { ServerSettings } from './define-config.ts'
 import { HostError, StartError } from './errors.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
@@ -18,6 +26,8 @@ export interface View {
   readonly resources: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
+  /** An item that not every caller may use; undefined where there is none. */
+  readonly restricted: CatalogItem | undefined
   /** `public` only where every caller of the route gets the same. */
   readonly cacheScope: 'public' | 'private'
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
@@ -85,13 +95,13 @@ function createPager(list: ListName, items: readonly CatalogItem[], cacheScope: 
 function collect(catalog: Catalog, { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>): CatalogItem[] {
   const seen = new Map<string, string>()
   const items: CatalogItem[] = []
-  const sources = [...toolsets, '*'].map(name => [name, catalog.items(name)] as const)
-  for (const [source, list] of [...sources, ['session', extra] as const]) {
+  const sources = [...toolsets, EVERYWHERE].map(name => [describeToolset(name), catalog.items(name)] as const)
+  for (const [source, list] of [...sources, ['configureSession', extra] as const]) {
     for (const item of list) {
       const id = `${item.kind} ${item.key}`
       const first = seen.get(id)
       if (first !== undefined) {
-        throw new StartError(`two ${item.kind} are called "${item.key}": in toolset "${first}" and in "${source}"`, {
+        throw new StartError(`two ${item.kind} are called "${item.key}": in ${first} and in ${source}`, {
           exitCode: 2,
         })
       }
@@ -142,6 +152,7 @@ function buildView(catalog: Catalog, request: ViewRequest): View {
     resources: mapOf(resources),
     templates,
     prompts: mapOf(prompts),
+    restricted: items.find(({ definition }) => definition.access !== undefined),
     cacheScope,
     page: (list, cursor, modern) => pagers[list](cursor, modern),
   }

@@ -1,6 +1,7 @@
 // JSON-RPC on the wire: answers, errors and notifications as text. The one place where a message becomes a string.
 import type { Call } from './call.ts'
-import type { HostError } from './errors.ts'
+import { HostError } from './errors.ts'
+import type { Logger } from './log.ts'
 import { META, type RequestId, type Revision } from './protocol.ts'
 
 /** A result whose JSON is already written. */
@@ -11,11 +12,21 @@ export class SerializedResult {
   }
 }
 
-/** The answer to a Call. Throws a TypeError for a result that JSON cannot hold. */
-export function encodeResult(call: Call, result: object): string {
+/** Throws a TypeError for a result that JSON cannot hold. */
+function encodeResult(call: Call, result: object): string {
   const id = JSON.stringify(call.id)
   if (result instanceof SerializedResult) return `{"jsonrpc":"2.0","id":${id},"result":${result.json}}`
   return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(call.modern ? modernResult(call, result) : result)}}`
+}
+
+/** The answer to a Call. What JSON cannot hold is a failure of its handler, as a throw is: logged, told as `internal`. */
+export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, result: object): string {
+  try {
+    return encodeResult(call, result)
+  } catch (err) {
+    log.error({ err, method: call.method, route: call.session.route.path }, 'a result cannot be written as JSON')
+    throw new HostError('internal', { cause: err }).within200()
+  }
 }
 
 /** What 2026-07-28 wants on every result (basic, "ResultType" and "Per-response protocol fields"). */

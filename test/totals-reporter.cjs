@@ -7,7 +7,9 @@ module.exports = class TotalsReporter extends reporters.Spec {
     runner.once(Runner.constants.EVENT_RUN_BEGIN, () => console.log(`\n  node ${process.version}`))
     runner.once(Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats
-      process.on('exit', () => console.log(`${passes} passed, ${failures} failed${pending ? `, ${pending} skipped` : ''}`))
+      process.on('exit', () =>
+        console.log(`${passes} passed, ${failures} failed${pending ? `, ${pending} skipped` : ''}`),
+      )
     })
   }
 }

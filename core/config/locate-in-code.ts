@@ -77,7 +77,7 @@ function findDeclared(tokens: readonly Token[], name: string): number | undefine
 function readObject(tokens: readonly Token[], open: number): Read {
   const node: Node = { start: tokens[open]?.start ?? 0, entries: new Map() }
   let index = open + 1
-  while (index < tokens.length && textAt(tokens, index) !== '}') {
+  while (!isEnd(tokens, index)) {
     if (textAt(tokens, index) === ',') {
       index += 1
       continue
@@ -119,7 +119,7 @@ function readKey(tokens: readonly Token[], index: number): { name: string; at: n
 function readList(tokens: readonly Token[], open: number): Read {
   const node: Node = { start: tokens[open]?.start ?? 0, entries: new Map() }
   let index = open + 1
-  for (let place = 0; index < tokens.length && textAt(tokens, index) !== ']'; place += 1) {
+  for (let place = 0; !isEnd(tokens, index); place += 1) {
     // Behind a spread nobody knows which entry is which.
     if (textAt(tokens, index) === '...') return { node, end: skipToClosing(tokens, index) + 1 }
     if (textAt(tokens, index) !== ',') {
@@ -131,6 +131,9 @@ function readList(tokens: readonly Token[], open: number): Read {
   }
   return { node, end: index + 1 }
 }
+
+/** Any bracket ends: in broken code it may be the wrong one. */
+const isEnd = (tokens: readonly Token[], index: number): boolean => CLOSING.has(textAt(tokens, index) ?? ')')
 
 const leaf = (start: number): Node => ({ start, entries: new Map() })
 

@@ -4,7 +4,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import { HostError } from '../errors.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
-import { promptResult } from '../results.ts'
+import { legacyPromptResult, promptResult } from '../results.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 function checkArguments(prompt: PromptDefinition, given: unknown): Record<string, string> {
@@ -32,7 +32,8 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
       if (isObject(value) && value['resultType'] === 'input_required') return value
-      return promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+      const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+      return call.modern ? result : legacyPromptResult(result, call.revision)
     },
     error => {
       throw HostError.is(error) ? handlerFailure(error) : error

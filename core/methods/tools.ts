@@ -5,7 +5,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { HostError } from '../errors.ts'
 import { errorResult, legacyToolResult, toolResult } from '../results.ts'
-import type { Checked } from '../schema.ts'
+import type { Checked, CompiledSchema } from '../schema.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
@@ -35,12 +35,19 @@ function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<ob
   if (isObject(value) && value['resultType'] === 'input_required') return value
   const result = toolResult(value, tool.output !== undefined)
   if (!tool.output || result.isError) return call.modern ? result : legacyToolResult(result, call.revision)
-  const checked = tool.output.validate(result.structuredContent)
+  const checked = validateAsSent(tool.output, result.structuredContent)
   const judge = ({ ok, ...rest }: Checked) => {
     if (!ok) throw new TypeError(`${tool.key} broke its output schema: ${'problems' in rest ? rest.problems : ''}`)
     return call.modern ? result : legacyToolResult(result, call.revision)
   }
   return checked instanceof Promise ? checked.then(judge) : judge(checked)
+}
+
+/** Validates a value as the client will see it: inside of it, a Date is a text by then. */
+function validateAsSent(output: CompiledSchema, value: unknown): Checked | Promise<Checked> {
+  const checked = output.validate(value)
+  if (checked instanceof Promise || checked.ok || typeof value !== 'object' || value === null) return checked
+  return output.validate(JSON.parse(JSON.stringify(value)))
 }
 
 function failed(tool: ToolItem, error: unknown): object {

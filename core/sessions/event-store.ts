@@ -25,9 +25,9 @@ export type StoredEvents = readonly StoredEvent[] | undefined
 
 /** Bounds of the store in memory. */
 export interface MemoryBounds {
-  /** Events of one stream; the oldest go first. Default 1,000. */
+  /** Events of one stream; the oldest go first. Default 10,000. */
   readonly events: number
-  /** Bytes of one stream. Default 1 MiB. */
+  /** Bytes of one stream; its last event is kept whatever its size. Default 4 MiB. */
   readonly bytes: number
   /** Bytes of all streams; the streams that were written to longest ago go first. Default 64 MiB. */
   readonly total: number
@@ -35,7 +35,8 @@ export interface MemoryBounds {
   readonly lifetime: number
 }
 
-const DEFAULTS: MemoryBounds = { events: 1_000, bytes: 1024 * 1024, total: 64 * 1024 * 1024, lifetime: 300_000 }
+const MIB = 1024 * 1024
+const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
 interface StoredStream {
   readonly session: string

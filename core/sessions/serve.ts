@@ -7,7 +7,7 @@ import type { PluginHost } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
-import { encodeError, encodeResult } from '../wire.ts'
+import { encodeAnswer, encodeError } from '../wire.ts'
 import type { Session } from './session.ts'
 
 /** How the answer to one request travels. */
@@ -44,7 +44,7 @@ async function serveRequest(
   try {
     if (method === 'initialize') negotiate(session, params)
     const call = host.createCall(callRequest(session, { kind: 'request', id, method, params }, headers, reply))
-    reply.respond(encodeResult(call, await host.answer(call)))
+    reply.respond(encodeAnswer(host, call, await host.answer(call)))
   } catch (thrown) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')

@@ -94,7 +94,9 @@ function classifyLegacy(message: Spoken, header: string | undefined, supported: 
 /** Modern is what names a version without a handshake, in `_meta` or in the header; everything else is older. */
 export function isModern(message: Exclude<Message, { kind: 'invalid' }>, headers: IncomingHttpHeaders): boolean {
   const header = headerOf(headers)
-  if (header !== undefined && !isHandshakeRevision(header)) return true
+  // `initialize` negotiates in its body: only the revision that has no handshake is told by its header.
+  const opens = message.kind === 'request' && message.method === 'initialize' && header !== MODERN_REVISION
+  if (header !== undefined && !isHandshakeRevision(header) && !opens) return true
   const meta = message.kind === 'response' ? undefined : message.params['_meta']
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
   return named !== undefined && !isHandshakeRevision(named)

@@ -8,8 +8,8 @@ export const JSON_WINDOW = 250
 /** Where messages go once the answer is a stream. */
 export interface Sink {
   send(message: string): void
-  /** No more will come. */
-  end(): void
+  /** The last message, if there is one: no more will come. */
+  end(message?: string): void
   /** Closes the connection, where the client can come back for the rest. */
   disconnect?(retry?: number): void
 }
@@ -79,6 +79,10 @@ class PostExchange implements Exchange {
   respond(message: string, status = 200, headers: Readonly<Record<string, string>> = {}) {
     if (this.#over) return
     this.#settled++
+    if (this.#over && this.#sink) {
+      clearTimeout(this.#timer)
+      return this.#sink.end(message)
+    }
     if (this.#sink) this.#sink.send(message)
     else this.#ready.push(message)
     if (this.#over) this.#finish(status, headers)
@@ -99,12 +103,9 @@ class PostExchange implements Exchange {
     // Everything was cancelled: the client expects no answer, but its request must end.
     if (only === undefined) return void this.#openSink()?.end()
     const body = batch ? `[${this.#ready.join(',')}]` : only
-    const length = Buffer.byteLength(body)
-    this.#res.writeHead(expected === 1 ? status : 200, {
-      'Content-Type': 'application/json',
-      'Content-Length': length,
-      ...headers,
-    })
+    const base = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+    if (expected === 1) this.#res.writeHead(status, { ...base, ...headers })
+    else this.#res.writeHead(200, base)
     this.#res.end(body)
   }
 

@@ -1,7 +1,7 @@
 // Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
 import {
+  encodeAnswer,
   encodeError,
-  encodeResult,
   type HostContext,
   HostError,
   type Message,
@@ -19,10 +19,15 @@ export type Request = Extract<Message, { kind: 'request' }>
 
 /** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: PluginHost, route: Route) {
-  const openSink = (ctx: HostContext): Sink =>
-    openEventStream(ctx.res, {
+  function openSink(ctx: HostContext): Sink {
+    const stream = openEventStream(ctx.res, {
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
     })
+    return {
+      send: message => stream.send(message),
+      end: message => (message === undefined ? stream.end() : stream.endWith(message)),
+    }
+  }
 
   async function answer({ id, method, params }: Request, speech: Speech, ctx: HostContext, exchange: Exchange) {
     const { headers } = ctx.req
@@ -50,7 +55,7 @@ export function createPerRequest(host: PluginHost, route: Route) {
       })
       let text = ''
       await session.run(async () => {
-        text = encodeResult(call, await host.answer(call))
+        text = encodeAnswer(host, call, await host.answer(call))
       })
       exchange.respond(text)
     } catch (thrown) {

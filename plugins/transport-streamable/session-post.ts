@@ -51,7 +51,10 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     void stream.attach(reader, 0)
     return {
       send: message => stream.write(message),
-      end: () => stream.finish(),
+      end: message => {
+        if (message !== undefined) stream.write(message)
+        stream.finish()
+      },
       ...(isPrimed(session) && { disconnect: (retry = RETRY) => stream.disconnect(retry) }),
     }
   }
@@ -122,10 +125,10 @@ export function createSessionPosts(host: PluginHost, route: Route) {
   }
 
   return function serve(messages: readonly Valid[], ctx: HostContext, batch: boolean): Promise<void> {
-    checkVersion(ctx)
     const [first] = messages
     const opens = first?.kind === 'request' && first.method === 'initialize'
     if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
+    checkVersion(ctx)
     const session = findSession(host, route, ctx)
     if (batch && session.revision !== '2025-03-26') {
       throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })

@@ -6,7 +6,10 @@ import { createMemoryEventStore, type EventStore, type MemoryBounds } from '../.
 function createStore(bounds: Partial<MemoryBounds> = {}) {
   let now = 0
   const store = createMemoryEventStore(bounds, () => now)
-  return { store, advance: (milliseconds: number) => void (now += milliseconds) }
+  const advance = (milliseconds: number) => {
+    now += milliseconds
+  }
+  return { store, advance }
 }
 
 const texts = (store: EventStore, session: string, stream: string, seq: number) => {
@@ -161,12 +164,59 @@ class Model {
   }
 
   drop(session: string, name?: string) {
-    this.#streams = this.#streams.filter(({ key }) => !key.startsWith(name === undefined ? `${session}/` : `${session}/${name}`))
+    this.#streams = this.#streams.filter(
+      ({ key }) => !key.startsWith(name === undefined ? `${session}/` : `${session}/${name}`),
+    )
+  }
+}
+
+const SESSIONS = ['s', 't'] as const
+const NAMES = ['a', 'b', 'c'] as const
+
+type Step =
+  | { do: 'append'; session: string; name: string; size: number }
+  | { do: 'pass'; time: number }
+  | { do: 'drop'; session: string; name: string; whole: boolean }
+
+interface Both {
+  readonly store: EventStore
+  readonly model: Model
+  readonly advance: (milliseconds: number) => void
+  /** The last number of each stream that its writer knows. */
+  readonly known: Map<string, number>
+}
+
+function perform(step: Step, { store, model, advance, known }: Both) {
+  if (step.do === 'pass') {
+    advance(step.time)
+    model.now += step.time
+    return
+  }
+  const { session, name } = step
+  if (step.do === 'drop') {
+    store.drop(session, ...(step.whole ? [] : [name]))
+    return model.drop(session, ...(step.whole ? [] : [name]))
+  }
+  const key = `${session}/${name}`
+  const last = known.get(key) ?? 0
+  const message = String(last).padEnd(step.size, 'é')
+  const seq = store.append(session, name, message, last)
+  expect(seq).to.equal(model.append(key, message, last))
+  known.set(key, Number(seq))
+}
+
+function expectEqual(store: EventStore, model: Model, known: Both['known']) {
+  for (const [session, name] of SESSIONS.flatMap(session => NAMES.map(name => [session, name] as const))) {
+    const key = `${session}/${name}`
+    for (let seq = 0; seq <= (known.get(key) ?? 0) + 1; seq++) {
+      const expected = model.after(key, seq)?.map(event => `${event.seq}:${event.message}`)
+      expect(texts(store, session, name, seq)).to.deep.equal(expected)
+    }
   }
 }
 
 describe('the event store in memory, against a model', () => {
-  const place = { session: fc.constantFrom('s', 't'), name: fc.constantFrom('a', 'b', 'c') }
+  const place = { session: fc.constantFrom(...SESSIONS), name: fc.constantFrom(...NAMES) }
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ do: fc.constant('append' as const), ...place, size: fc.nat(12) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), time: fc.nat(60) }) },
@@ -185,32 +235,9 @@ describe('the event store in memory, against a model', () => {
         const { store, advance } = createStore(limits)
         const model = new Model(limits)
         const known = new Map<string, number>()
-        let written = 0
         for (const action of steps) {
-          if (action.do === 'pass') {
-            advance(action.time)
-            model.now += action.time
-          } else if (action.do === 'drop') {
-            const { session, name, whole } = action
-            store.drop(session, ...(whole ? [] : [name]))
-            model.drop(session, ...(whole ? [] : [name]))
-          } else {
-            const { session, name, size } = action
-            const key = `${session}/${name}`
-            const message = String(++written).padEnd(size, 'é')
-            const seq = store.append(session, name, message, known.get(key) ?? 0)
-            expect(seq).to.equal(model.append(key, message, known.get(key) ?? 0))
-            known.set(key, Number(seq))
-          }
-          for (const session of ['s', 't']) {
-            for (const name of ['a', 'b', 'c']) {
-              const last = known.get(`${session}/${name}`) ?? 0
-              for (let seq = 0; seq <= last + 1; seq++) {
-                const expected = model.after(`${session}/${name}`, seq)?.map(event => `${event.seq}:${event.message}`)
-                expect(texts(store, session, name, seq)).to.deep.equal(expected)
-              }
-            }
-          }
+          perform(action, { store, model, advance, known })
+          expectEqual(store, model, known)
         }
       }),
       { numRuns: 150 },

@@ -193,7 +193,17 @@ describe('an event id', () => {
 
   it('is nothing else', () => {
     const { name } = openStream(createMemoryEventStore()).stream
-    for (const text of ['', '1', name, `${name}.`, `${name}.-1`, `${name}.1.1`, `${name}.1e3`, `x${name}.1`, `${name}. 1`]) {
+    for (const text of [
+      '',
+      '1',
+      name,
+      `${name}.`,
+      `${name}.-1`,
+      `${name}.1.1`,
+      `${name}.1e3`,
+      `x${name}.1`,
+      `${name}. 1`,
+    ]) {
       expect(parseEventId(text), text).to.equal(undefined)
     }
     fc.assert(

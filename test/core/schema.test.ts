@@ -208,6 +208,14 @@ describe('schemas of definitions: problems for the model', () => {
     )
   })
 
+  it('keeps what is wrong beside the alternatives, of the same value', () => {
+    const schema = object({ a: { enum: ['x', 'y'], anyOf: [{ pattern: '^x' }, { maxLength: 0 }] } })
+    expect(problemsOf(schema, { a: 'b' }).split('\n')).to.deep.equal([
+      'a: must be one of "x", "y"; was "b"',
+      'a: fits none of the allowed forms (a: must match pattern "^x", was "b"; or a: must not have more than 0 characters, was "b")',
+    ])
+  })
+
   it('merges alternatives behind a recursive $ref, and keeps what is wrong beside them', () => {
     const schema = object(
       { n: { $ref: '#/$defs/n' }, b: { type: 'string' } },
@@ -316,6 +324,11 @@ describe('schemas of definitions: Standard Schema', () => {
     expect(() => compileSchema(impossible, 'output')).to.throw(
       /zod cannot give the JSON Schema of its output: Transforms/,
     )
+  })
+
+  it('keeps a message of several lines on one', () => {
+    const schema = z.object({ a: z.string().refine(() => false, 'is wrong:\n  and why') })
+    expect(problemsOf(schema, { a: 'x' })).to.equal('a: is wrong: and why')
   })
 
   it('holds a converted input to an object root as well', () => {

@@ -88,13 +88,14 @@ export function modern(url: string, method: string, params: Fields = {}, options
   return post(url, body, headers, options.init)
 }
 
-/** A request of a revision with a handshake, to a stateless route. */
+/** A request of a revision with a handshake, to a stateless route; `revision: undefined` leaves its header out. */
 export function legacy(
   url: string,
   method: string,
   params: Fields = {},
-  { headers, id = nextId++, init, revision = '2025-11-25' }: RpcOptions & { revision?: string | undefined } = {},
+  { headers, id = nextId++, init, ...rest }: RpcOptions & { revision?: string | undefined } = {},
 ): Promise<RpcAnswer> {
+  const revision = 'revision' in rest ? rest.revision : '2025-11-25'
   const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
   return post(url, body, { 'MCP-Protocol-Version': revision, ...headers }, init)
 }

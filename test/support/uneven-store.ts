@@ -37,7 +37,10 @@ export function createUnevenStore(delay: Delay, effect: Effect = 'asked'): Event
         return !events || seq > events.length ? undefined : events.slice(seq)
       }),
     drop: (session, stream) =>
-      later('drop', () => void (stream === undefined ? sessions.delete(session) : sessions.get(session)?.delete(stream))),
+      later(
+        'drop',
+        () => void (stream === undefined ? sessions.delete(session) : sessions.get(session)?.delete(stream)),
+      ),
   }
 }
 

@@ -44,6 +44,7 @@ export class WanderingClient {
           return true
         },
         event: () => true,
+        endWith: () => breach('a resumable stream ends with nothing that was not stored'),
         end: () => {
           if (connection.ended) breach('a reader was ended twice')
           connection.ended = true

@@ -36,6 +36,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   stateless: false,
   secrets: ['a long random string', undefined],
   tools: { fetchTimeout: '30s', callTimeout: 'off' },
+  sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100 },
   toolsets: {
     clock: './tools/clock.ts',
     mixed: ['./tools/*.ts', defineTool({ name: 'purge', access: 'admin', handler: () => 'done' })],

@@ -1,0 +1,154 @@
+// Who may import whom, and what files look like: the rules of the architecture page, over import lines.
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { expect } from 'chai'
+import { globSync } from 'tinyglobby'
+import { fileOf, type Import, mayImport, packageOf, readImports } from './support/import-lines.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']
+const MAX_LINES = 300
+
+const files = globSync(['mcp.config.example.ts', ...FOLDERS.map(folder => `${folder}/**/*.ts`)], { cwd: ROOT }).sort()
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+const imports = new Map<string, Import[]>(files.map(file => [file, readImports(read(file))]))
+const shipped = files.filter(file => /^(?:core|plugins|client|cli)\//.test(file))
+
+/** The files from a first one back to itself along imports that exist at run time, or undefined. */
+function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>()
+  function visit(file: string, path: readonly string[]): string[] | undefined {
+    const start = path.indexOf(file)
+    if (start !== -1) return [...path.slice(start), file]
+    if (done.has(file)) return undefined
+    for (const next of graph.get(file) ?? []) {
+      const cycle = visit(next, [...path, file])
+      if (cycle) return cycle
+    }
+    done.add(file)
+    return undefined
+  }
+  for (const file of graph.keys()) {
+    const cycle = visit(file, [])
+    if (cycle) return cycle
+  }
+  return undefined
+}
+
+/** The comment that a file opens with, after a `#!` line. */
+const openingComment = (text: string): string => /^(?:#!.*\n)?((?:\/\/.*\n)*)/.exec(text)?.[1]?.trimEnd() ?? ''
+
+describe('the rules of this test', () => {
+  it('see every form of import, and which of them are erased', () => {
+    const source = [
+      "import a from 'a'",
+      "import { type B } from 'b'",
+      'import {',
+      '  c,',
+      "} from './c.ts'",
+      "import type { D } from 'd'",
+      "export * from 'e'",
+      "export type { F } from 'f'",
+      "import 'g'",
+      "const h = await import('h')",
+      'const i = await import(url)',
+      "// import j from 'j'",
+      "/** import k from 'k' */",
+      "export const text = ' from l'",
+    ].join('\n')
+    const seen = readImports(source).map(({ specifier, typeOnly }) => (typeOnly ? `type ${specifier}` : specifier))
+    expect(seen.sort()).to.deep.equal(['./c.ts', '?', 'a', 'b', 'e', 'g', 'h', 'type d', 'type f'])
+  })
+
+  for (const [from, specifier, typeOnly = false] of [
+    ['core/host.ts', '../plugins/index.ts'],
+    ['core/host.ts', '../plugins/health/index.ts', true],
+    ['core/define-config.ts', '../plugins/index.ts'],
+    ['core/host.ts', '../client/index.ts'],
+    ['core/host.ts', '../cli/main.ts'],
+    ['core/host.ts', 'express'],
+    ['core/protocol.ts', '@modelcontextprotocol/server', true],
+    ['core/catalog.ts', '?'],
+    ['plugins/health/index.ts', '../../core/errors.ts', true],
+    ['plugins/health/index.ts', '../transport-streamable/index.ts'],
+    ['plugins/health/index.ts', '../../client/index.ts'],
+    ['plugins/health/index.ts', 'mcp-host'],
+    ['client/token.ts', '../core/index.ts', true],
+    ['client/token.ts', 'node:fs'],
+    ['client/token.ts', './node/files.ts'],
+    ['cli/main.ts', '../test/support/rpc.ts'],
+    ['examples/clock/clock.ts', '../../core/index.ts', true],
+  ] as const) {
+    it(`forbid ${from} the import${typeOnly ? ' of a type' : ''} of ${specifier}`, () => {
+      expect(mayImport(from, { specifier, typeOnly })).to.equal(false)
+    })
+  }
+
+  it('see a cycle', () => {
+    const graph = new Map(Object.entries({ a: ['b'], b: ['c', 'd'], c: [], d: ['b'] }))
+    expect(findCycle(graph)).to.deep.equal(['b', 'd', 'b'])
+  })
+})
+
+describe('the source', () => {
+  it('is all found', () => {
+    expect(files).to.include.members(['core/index.ts', 'core/config/load-config.ts', 'plugins/health/index.ts'])
+    expect(files).to.include.members(['cli/main.ts', 'examples/clock/clock.ts', 'mcp.config.example.ts'])
+  })
+
+  it('imports only what the folder may import', () => {
+    const forbidden = [...imports].flatMap(([file, list]) =>
+      list.filter(imported => !mayImport(file, imported)).map(({ specifier }) => `${file} imports ${specifier}`),
+    )
+    expect(forbidden).to.deep.equal([])
+  })
+
+  it('imports only files that exist, and has no cycle at run time', () => {
+    const graph = new Map(
+      [...imports].map(([file, list]) => {
+        const runtime = list.filter(({ typeOnly }) => !typeOnly)
+        return [file, runtime.flatMap(({ specifier }) => fileOf(file, specifier) ?? [])] as const
+      }),
+    )
+    expect(files).to.include.members([...graph.values()].flat())
+    expect(findCycle(graph)?.join(' -> ')).to.equal(undefined)
+  })
+
+  it('has no file whose name says nothing: Manager, Service, Util, Helper', () => {
+    expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
+  })
+
+  it('opens every file with a comment on its job', () => {
+    expect(shipped.filter(file => openingComment(read(file)).length < 20)).to.deep.equal([])
+  })
+
+  it(`keeps a file within ${MAX_LINES} lines, unless its opening comment says why it is long`, () => {
+    const long = shipped.filter(file => {
+      const text = read(file)
+      return text.split('\n').length > MAX_LINES && !/\blong\b/i.test(openingComment(text))
+    })
+    expect(long).to.deep.equal([])
+  })
+})
+
+describe('the dependencies', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
+  const runtime = Object.keys(dependencies ?? {})
+  const used = new Set(
+    shipped.flatMap(file => imports.get(file) ?? []).flatMap(({ specifier }) => packageOf(specifier) ?? []),
+  )
+
+  it('of package.json are each imported somewhere, or are types that our declarations need', () => {
+    const isUsed = (name: string) => used.has(name) || (name.startsWith('@types/') && used.has(name.slice(7)))
+    expect(runtime.filter(name => name !== '@types/node' && !isUsed(name))).to.deep.equal([])
+  })
+
+  it('that the source imports are each in package.json', () => {
+    expect(runtime).to.include.members([...used])
+  })
+
+  it('have each a line in docs/dependencies.md, and no line is left of one that went', () => {
+    const listed = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)
+    expect(listed).to.have.members([...runtime, ...Object.keys(devDependencies ?? {})])
+  })
+})

@@ -1,0 +1,160 @@
+// A start that cannot succeed: one clear message, an exit code that says whose fault it is, no stack.
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { type ConfigParts, configText, type Ended, runCli, stopAll } from './run-cli.ts'
+
+const STACK = /^\s+at /m
+
+after(removeFolders)
+after(stopAll)
+
+async function startWith(parts: ConfigParts, files: Record<string, string> = {}, args: string[] = []): Promise<Ended> {
+  const folder = await makeFolder({ 'mcp.config.mjs': configText(parts), ...files })
+  return runCli(['start', ...args], folder)
+}
+
+/** The one message, which is all that was said. */
+function expectMessage({ code, stdout, stderr }: Ended, expectedCode: 1 | 2, message: string | RegExp) {
+  expect(stderr).to.match(/^mcp-host: /)
+  expect(stderr.slice('mcp-host: '.length).trimEnd()).to.match(
+    typeof message === 'string' ? new RegExp(`^${message}$`) : message,
+  )
+  expect(stderr).not.to.match(STACK)
+  expect(stdout).to.equal('')
+  expect(code).to.equal(expectedCode)
+}
+
+const failing = (text: string) =>
+  `const broken = definePlugin({ options: { type: 'object', additionalProperties: false, properties: {} }, ${text} })`
+
+describe('mcp-host start on a busy port', () => {
+  let busy: Server
+  let port: number
+  before(async () => {
+    busy = createServer().listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const address = busy.address()
+    port = typeof address === 'object' && address !== null ? address.port : 0
+  })
+  after(() => void busy.close())
+
+  it('says which port of which address, and what to do, and exits 1', async () => {
+    const ended = await startWith({ http: `{ port: ${port} }` })
+    expectMessage(ended, 1, `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port, or stop what listens there`)
+  })
+
+  it('runs the closing tasks of plugins that were set up, and ends though one left a timer', async () => {
+    const ended = await startWith({
+      http: `{ port: ${port} }`,
+      before: failing("setup(host) { setInterval(() => {}, 1000); host.closing(() => console.log('closed')) }"),
+      plugins: 'broken: broken()',
+    })
+    expect(ended.stdout).to.equal('closed\n')
+    expect(ended.code).to.equal(1)
+  })
+})
+
+describe('mcp-host start without a config that can be read', () => {
+  it('says where it looked and what to create, and exits 2', async () => {
+    const folder = await makeFolder({})
+    const ended = await runCli(['start'], folder)
+    expectMessage(ended, 2, /^No config found in .+Create mcp\.config\.ts/)
+    expect(ended.stderr).to.include(folder)
+  })
+
+  it('says so when the file that --config names does not exist', async () => {
+    const ended = await runCli(['start', '--config', 'other.json'], await makeFolder({}))
+    expectMessage(ended, 2, 'other\\.json: there is no such file; check --config')
+  })
+
+  it('says so when the config cannot be read', async () => {
+    const folder = await makeFolder({})
+    await mkdir(join(folder, 'a.json'))
+    expectMessage(await runCli(['start', '-c', 'a.json'], folder), 2, /^a\.json: cannot be read: EISDIR.*$/)
+  })
+
+  it('names the line of a config that is not valid JSON', async () => {
+    const folder = await makeFolder({ 'mcp.config.json': '{\n  "server": {},\n  oops\n}' })
+    expectMessage(await runCli(['start'], folder), 2, /^mcp\.config\.json:3: not valid JSON: .*$/)
+  })
+
+  it('names the line at which a config throws', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': "\nthrow new Error('no such host')\n" })
+    expectMessage(await runCli(['start'], folder), 2, 'mcp\\.config\\.mjs:2: cannot be loaded: no such host')
+  })
+})
+
+describe('mcp-host start with mistakes in the config', () => {
+  it('shows every one of them with its line, its key, what was found and what fits, and exits 2', async () => {
+    const config = [
+      'server:',
+      '  name: a',
+      'http:',
+      '  prot: 3000',
+      'toolsets:',
+      '  a: ./a.mjs',
+      'routes:',
+      '  /:',
+      '    toolsets: a',
+      'plugins:',
+      '  health:',
+      '    path: 7',
+    ].join('\n')
+    const ended = await runCli(['start'], await makeFolder({ 'mcp.config.yaml': config }))
+    expectMessage(ended, 2, /^The config has 3 problems\./)
+    const [, ...problems] = ended.stderr.trimEnd().split('\n\n')
+    expect(problems).to.have.lengthOf(3)
+    expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}missing\n/)
+    expect(problems[1]).to.match(/^mcp\.config\.yaml:4 {2}http\.prot\n {2}unknown option; did you mean "port"\?\n/)
+    expect(problems[2]).to.match(
+      /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}wrong value\n {2}found 7; expected a path that starts with '\/'$/,
+    )
+  })
+
+  it('names a route that asks for authorization which no plugin can decide', async () => {
+    const ended = await startWith({ routes: "{ '/': { toolsets: ['first'], authorize: true } }" })
+    expectMessage(ended, 2, /^routes\['\/'\]\.authorize: no plugin of this config can decide it/)
+  })
+})
+
+describe('mcp-host start with code that throws', () => {
+  it('names the plugin that throws at set-up, and exits 1', async () => {
+    const ended = await startWith({
+      before: failing("setup() { throw new Error('the disk is full') }"),
+      plugins: 'broken: broken()',
+    })
+    expectMessage(ended, 1, 'plugins\\.broken failed to start: the disk is full')
+  })
+
+  it('names the plugin whose starting task rejects, and exits 1', async () => {
+    const ended = await startWith({
+      before: failing("setup(host) { host.starting(async () => { throw new Error('no connection') }) }"),
+      plugins: 'broken: broken()',
+    })
+    expectMessage(ended, 1, 'plugins\\.broken failed to start: no connection')
+  })
+
+  it('names the toolset and the file of a module that throws, and exits 2', async () => {
+    const files = { 'tools.mjs': "throw new Error('no key')" }
+    const ended = await startWith({ tool: "'./tools.mjs'" }, files)
+    expectMessage(ended, 2, /^toolsets\.second: \S+tools\.mjs cannot be loaded: no key$/)
+  })
+
+  it('names a local plugin whose module throws, and exits 2', async () => {
+    const files = { 'audit.mjs': "throw new Error('no audit today')" }
+    const ended = await startWith({ plugins: "'./audit.mjs': {}" }, files)
+    expectMessage(ended, 2, /^plugins\['\.\/audit\.mjs'\]: \S+audit\.mjs cannot be loaded: no audit today$/)
+  })
+
+  it('shows the stack of what was thrown with --verbose', async () => {
+    const files = { 'tools.mjs': "throw new Error('no key')" }
+    const { stderr, code } = await startWith({ tool: "'./tools.mjs'" }, files, ['--verbose'])
+    expect(stderr).to.match(STACK)
+    expect(stderr).to.match(/Error: no key\n\s+at .*tools\.mjs:1/)
+    expect(code).to.equal(2)
+  })
+})

@@ -1,0 +1,98 @@
+// The CLI as an operator runs it: a process of its own, in a folder with a config. Started from source.
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+/** For configs in folders outside of this repository, where `mcp-host` is no package that can be found. */
+export const CORE = new URL('../../core/index.ts', import.meta.url).href
+
+export interface Ended {
+  /** The exit code, or the signal that ended it. */
+  readonly code: number | NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>
+  /** Resolves when it has ended and all it wrote was read. */
+  readonly ended: Promise<Ended>
+  /** Waits until stdout has `words` and returns the match. Rejects when the process ends without it. */
+  printed(words: RegExp): Promise<RegExpExecArray>
+  /** Waits until it serves, and returns where. */
+  listening(): Promise<string>
+}
+
+const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
+
+/** Runs `mcp-host ...args` in `cwd`. */
+export function startCli(args: readonly string[], cwd: string): Running {
+  const argv = ['--import', TSX, `${ROOT}cli/main.ts`, ...args]
+  const child = spawn(process.execPath, argv, { cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+  running.add(child)
+  const text = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text.stdout += chunk
+  })
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    text.stderr += chunk
+  })
+  const ended = once(child, 'close').then(([code, signal]): Ended => {
+    running.delete(child)
+    return { code: code ?? signal, ...text }
+  })
+
+  async function printed(words: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = words.exec(text.stdout)
+      if (match) return match
+      const end = await Promise.race([once(child.stdout, 'data'), ended])
+      if (!Array.isArray(end) && !words.test(end.stdout)) {
+        throw new Error(`ended with ${end.code} without ${words}:\n${end.stdout}${end.stderr}`)
+      }
+    }
+  }
+
+  const listening = async () => (await printed(/^listening on (http:\S+)$/m))[1] ?? ''
+  return { child, ended, printed, listening }
+}
+
+/** Runs `mcp-host ...args` in `cwd` to its end. */
+export const runCli = (args: readonly string[], cwd: string): Promise<Ended> => startCli(args, cwd).ended
+
+/** Ends what a failed test left running: for `after`. */
+export async function stopAll(): Promise<void> {
+  const ends = [...running].map(child => once(child, 'close'))
+  for (const child of running) child.kill('SIGKILL')
+  await Promise.all(ends)
+}
+
+export interface ConfigParts {
+  /** JavaScript in front of the config. */
+  readonly before?: string
+  readonly http?: string
+  readonly routes?: string
+  /** Properties of `plugins`, beside the transport. */
+  readonly plugins?: string
+  /** The one tool of the second toolset. */
+  readonly tool?: string
+}
+
+const OTHER = "defineTool({ name: 'other', handler: () => 'other' })"
+
+/** The text of an `mcp.config.mjs`; each part is JavaScript. */
+export const configText = (parts: ConfigParts = {}): string => `import { definePlugin, defineTool } from '${CORE}'
+${parts.before ?? ''}
+export default {
+  server: { name: 'cli-test', version: '1.0.0' },
+  http: ${parts.http ?? '{ port: 0 }'},
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { first: [defineTool({ name: 'echo', handler: () => 'echoed' })], second: [${parts.tool ?? OTHER}] },
+  routes: ${parts.routes ?? "{ '/': { toolsets: ['first', 'second'] } }"},
+  plugins: { 'transport-streamable': {}, ${parts.plugins ?? ''} },
+}
+`

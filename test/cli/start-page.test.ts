@@ -1,0 +1,98 @@
+// What `start` prints, and that the commands in it work as printed, by the shell that people paste them into.
+import { execFile } from 'node:child_process'
+import { networkInterfaces } from 'node:os'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { type ConfigParts, configText, type Running, startCli, stopAll } from './run-cli.ts'
+
+const run = promisify(execFile)
+
+after(removeFolders)
+
+async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }))
+  const [page] = await running.printed(/[\s\S]*^listening on .*\n/m)
+  return { page, running }
+}
+
+/** The curl command of a page: its line and the ones that continue it. */
+const curlOf = (page: string): string => /^curl (?:.*\\\n)*.*/m.exec(page)?.[0] ?? ''
+
+async function toolsFromCurl(page: string): Promise<string[]> {
+  const { stdout } = await run('sh', ['-c', curlOf(page)])
+  return JSON.parse(stdout).result.tools.map(({ name }: { name: string }) => name)
+}
+
+describe('the page that mcp-host start prints', () => {
+  after(stopAll)
+
+  let page: string
+  before(async () => {
+    const routes = `{
+      '/': { toolsets: ['first'] },
+      '/old': { toolsets: ['first', 'second'], stateless: true },
+      '/off': { toolsets: ['second'], plugins: { 'transport-streamable': false } },
+      '/t/:category?': { toolsets: ':category', default: ['second'] },
+    }`
+    ;({ page } = await serve({ routes }))
+  })
+
+  it('has each route with its toolsets, protocol revisions and callers', () => {
+    const rows = page.split('\n').filter(line => line.startsWith('/'))
+    expect(rows.map(row => row.split(/ {3,}/))).to.deep.equal([
+      ['/', 'first', '2026-07-28', 'anyone'],
+      ['/old', 'first, second', '2026-07-28 and older, to 2024-11-05 (stateless)', 'anyone'],
+      ['/off', 'second', 'none: no transport plugin is on', 'anyone'],
+      ['/t/:category?', 'first, second', '2026-07-28', 'anyone'],
+    ])
+  })
+
+  it('ends with the address, which answers', async () => {
+    const [, address = ''] = /\nlistening on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(page) ?? []
+    expect((await fetch(`${address}/nowhere`)).status).to.equal(404)
+  })
+
+  it('has a curl command that lists the tools of the first open route when sh runs it as printed', async () => {
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo'])
+  })
+
+  it('has a client command for the same address', () => {
+    const [, address] = /^curl -s (\S+)/m.exec(page) ?? []
+    expect(page).to.match(/^npx @modelcontextprotocol\/inspector --cli .* --method tools\/list$/m)
+    expect(page).to.include(`--cli ${address} `)
+  })
+})
+
+describe('the printed curl command works as printed', () => {
+  afterEach(stopAll)
+
+  for (const [what, routes, tools] of [
+    [
+      'a route whose parameter has a default',
+      "{ '/t/:category?': { toolsets: ':category', default: ['second'] } }",
+      ['other'],
+    ],
+    ['a route whose parameter has no default', "{ '/t/:category?': { toolsets: ':category' } }", ['echo']],
+    ['a route with a parameter that names no toolset', "{ '/:tenant/mcp': { toolsets: 'second' } }", ['other']],
+    ['a path with characters that a shell reads', `{ "/it's&co;$HOME": { toolsets: 'first' } }`, ['echo']],
+  ] as const) {
+    it(`where the only route is ${what}`, async () => {
+      const { page } = await serve({ routes })
+      expect(await toolsFromCurl(page)).to.deep.equal(tools)
+    })
+  }
+
+  it('on a host that is bound to every address', async () => {
+    const { page } = await serve({ http: "{ host: '0.0.0.0', port: 0 }" })
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo', 'other'])
+  })
+
+  it('on a host that is bound to IPv6 loopback', async function () {
+    const addresses = Object.values(networkInterfaces()).flatMap(known => known ?? [])
+    if (!addresses.some(({ address }) => address === '::1')) this.skip()
+    const { page } = await serve({ http: "{ host: '::1', port: 0 }" })
+    expect(page).to.match(/^listening on http:\/\/\[::1\]:\d+$/m)
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo', 'other'])
+  })
+})

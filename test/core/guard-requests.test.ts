@@ -1,0 +1,115 @@
+// The guard as requests meet it: on which paths, with which answer, and what the operator reads about it.
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
+import { modern, modernRequest } from '../support/rpc.ts'
+import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+
+const CONFIG = {
+  toolsets: { all: [defineTool({ name: 'echo', handler: () => 'echo' })] },
+  routes: { '/': { toolsets: 'all' } },
+  plugins: { 'transport-streamable': {}, health: {} },
+}
+
+let url: string
+let log: LogLine[]
+before(async () => {
+  ;({ url, log } = await startHost(CONFIG))
+})
+after(stopHosts)
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']
+const FOREIGN = [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }, { Origin: 'null' }, { Host: 'a b' }]
+
+describe('the guard, met by requests', () => {
+  beforeEach(() => void log.splice(0))
+
+  describe('requests with a foreign Host or Origin', () => {
+    for (const method of METHODS) {
+      it(`are 403 on ${method}, before it is looked at whether the path exists or the verb fits`, async () => {
+        for (const headers of FOREIGN) {
+          for (const path of ['/', '/nowhere']) {
+            const answer = await sendRaw(url, requestHead(url, { method, path, headers }))
+            expect([answer.status, answer.headers.has('allow')], JSON.stringify(headers)).to.deep.equal([403, false])
+            expect(answer.headers.has('access-control-allow-origin')).to.equal(false)
+            if (method !== 'HEAD') expect(answer.message.error.code).to.equal(-32600)
+          }
+        }
+      })
+    }
+
+    it('are 403 in both eras, before the body is read', async () => {
+      const { headers, body } = modernRequest('tools/list')
+      for (const foreign of FOREIGN) {
+        const answer = await sendRaw(url, requestBytes(url, body, { headers: { ...headers, ...foreign } }))
+        expect(answer.status).to.equal(403)
+        const old = await sendRaw(url, requestHead(url, { headers: { ...foreign, 'Content-Length': '1000000' } }))
+        expect(old.status).to.equal(403)
+      }
+    })
+
+    it('are served at /health, which is public', async () => {
+      for (const headers of FOREIGN) {
+        const answer = await sendRaw(url, requestHead(url, { method: 'GET', path: '/health', headers }))
+        expect([answer.status, answer.message?.status ?? answer.body]).to.deep.equal([200, 'ready'])
+      }
+    })
+
+    it('leave a line in the log that names what was refused and the key that would allow it', async () => {
+      await sendRaw(url, requestHead(url, { headers: { Host: 'mcp.acme.example:81' } }))
+      await sendRaw(url, requestHead(url, { headers: { Origin: 'https://app.acme.example' } }))
+      const [host, origin] = log
+      expect(log.map(({ level }) => level)).to.deep.equal(['warn', 'warn'])
+      expect(host).to.include({ refused: 'hostNotAllowed', detail: 'mcp.acme.example:81', path: '/', ip: '127.0.0.1' })
+      expect(host?.['fix']).to.include('"mcp.acme.example:81" to http.allowedHosts').and.include('http.publicUrl')
+      expect(origin).to.include({ refused: 'originNotAllowed', detail: 'https://app.acme.example' })
+      expect(origin?.['fix']).to.include('"https://app.acme.example" to http.allowedOrigins')
+    })
+
+    it('are told what was refused, and nothing of the config', async () => {
+      const { message } = await sendRaw(url, requestHead(url, { headers: { Host: 'evil.example' } }))
+      expect(message.error).to.deep.equal({ code: -32600, message: 'Host not allowed: evil.example' })
+    })
+  })
+
+  describe('a host on 0.0.0.0', () => {
+    it('serves any Host without an Origin, and refuses any Origin, while nothing is configured', async () => {
+      const open = await startHost({ ...CONFIG, http: { host: '0.0.0.0' } })
+      expect((await modern(open.url, 'tools/list')).status).to.equal(200)
+      const { headers, body } = modernRequest('tools/list')
+      const named = await sendRaw(
+        open.url,
+        requestBytes(open.url, body, { headers: { ...headers, Host: 'a.example' } }),
+      )
+      expect(named.status).to.equal(200)
+      for (const origin of ['https://a.example', open.url]) {
+        expect((await modern(open.url, 'tools/list', {}, { headers: { Origin: origin } })).status).to.equal(403)
+      }
+    })
+
+    it('serves its publicUrl alone where one is configured', async () => {
+      const http = { host: '0.0.0.0', publicUrl: 'https://mcp.acme.example' }
+      const open = await startHost({ ...CONFIG, http })
+      const { headers, body } = modernRequest('tools/list')
+      const under = async (more: Record<string, string>) =>
+        (await sendRaw(open.url, requestBytes(open.url, body, { headers: { ...headers, ...more } }))).status
+      expect(await under({ Host: 'mcp.acme.example' })).to.equal(200)
+      expect(await under({ Host: 'mcp.acme.example', Origin: 'https://mcp.acme.example' })).to.equal(200)
+      expect(await under({})).to.equal(403)
+      expect(await under({ Host: 'mcp.acme.example', Origin: open.url })).to.equal(403)
+    })
+  })
+
+  describe('a host that trusts its proxy', () => {
+    it('judges X-Forwarded-Host, and logs the address that was forwarded', async () => {
+      const trusting = await startHost({ ...CONFIG, http: { trustProxy: true, publicUrl: 'https://mcp.acme.example' } })
+      const forwarded = (host: string) => ({ 'X-Forwarded-Host': host, 'X-Forwarded-For': '203.0.113.9' })
+      const status = async (host: string) =>
+        (await modern(trusting.url, 'tools/list', {}, { headers: forwarded(host) })).status
+      expect(await status('mcp.acme.example')).to.equal(200)
+      expect(await status('evil.example')).to.equal(403)
+      const [line] = trusting.log.filter(({ level }) => level === 'warn')
+      expect(line).to.include({ detail: 'evil.example', ip: '203.0.113.9' })
+    })
+  })
+})

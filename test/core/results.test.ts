@@ -1,0 +1,249 @@
+import { expect } from 'chai'
+import {
+  type ContentBlock,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type JsonSchema,
+  type Revision,
+  ToolError,
+} from '../../core/index.ts'
+import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
+import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+
+const text = (value: string) => ({ type: 'text' as const, text: value })
+const structured = (value: unknown) => ({ content: [text(JSON.stringify(value))], structuredContent: value })
+
+let url: string
+let log: LogLine[]
+/** What the handlers return; each test sets it before it calls. */
+let returned: unknown
+
+const give = () => returned as never
+const withOutput = (name: string, output: JsonSchema) => defineTool({ name, output, handler: give })
+
+before(async () => {
+  const all = [
+    defineTool({ name: 'free', handler: give }),
+    withOutput('object', { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }),
+    withOutput('dated', { type: 'object', properties: { at: { type: 'string', format: 'date-time' } } }),
+    defineTool({
+      name: 'refuses',
+      output: { type: 'object', required: ['a'] },
+      handler() {
+        throw new ToolError('not found')
+      },
+    }),
+    withOutput('array', { type: 'array' }),
+    withOutput('number', { type: 'number' }),
+    withOutput('text', { type: 'string' }),
+    withOutput('nothing', { type: 'null' }),
+    defineResource({ name: 'resource', uri: 'r:one', mimeType: 'text/plain', handler: give }),
+    definePrompt({ name: 'prompt', description: 'A prompt.', handler: give }),
+  ]
+  ;({ url, log } = await startHost({ stateless: true, toolsets: { all }, routes: { '/': { toolsets: 'all' } } }))
+})
+after(stopHosts)
+beforeEach(() => {
+  log.length = 0
+})
+
+/** The answer's result without what every result of its revision has; or its error. */
+function bare({ result, error }: RpcMessage) {
+  if (error) return { error: error.code }
+  const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...rest } = result
+  return rest
+}
+
+async function ask(method: string, params: Record<string, unknown>, value: unknown, revision?: Revision) {
+  returned = value
+  const { message } = await (revision ? legacy(url, method, params, { revision }) : modern(url, method, params))
+  return bare(message)
+}
+
+const call = (name: string, value: unknown, revision?: Revision) => ask('tools/call', { name }, value, revision)
+const errors = () => log.filter(({ level }) => level === 'error').map(({ err }) => (err as Error).message)
+
+const blocks: ContentBlock[] = [
+  { type: 'text', text: 'words', annotations: { audience: ['user'], priority: 0.5 }, _meta: { 'a.example/b': 1 } },
+  { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+  { type: 'audio', data: 'aGk=', mimeType: 'audio/wav' },
+  { type: 'resource_link', uri: 'r:one', name: 'one', mimeType: 'text/plain', size: 3 },
+  { type: 'resource', resource: { uri: 'r:two', text: 'two', mimeType: 'text/plain' } },
+  { type: 'resource', resource: { uri: 'r:three', blob: 'aGk=' } },
+]
+
+describe('what a tool returns', () => {
+  const cases: Array<[string, unknown, object]> = [
+    ['text', 'hello', { content: [text('hello')] }],
+    ['an empty text', '', { content: [text('')] }],
+    ['a number', -1.5, { content: [text('-1.5')] }],
+    ['zero', 0, { content: [text('0')] }],
+    ['a boolean', false, { content: [text('false')] }],
+    ['null', null, { content: [] }],
+    ['nothing', undefined, { content: [] }],
+    ['an object', { a: 1, b: undefined }, { content: [text('{"a":1}')], structuredContent: { a: 1 } }],
+    ['an object of no keys', {}, structured({})],
+    ['an array', [1, 'two', null], structured([1, 'two', null])],
+    ['an empty array', [], structured([])],
+    ['a date', new Date(0), structured('1970-01-01T00:00:00.000Z')],
+    ['what writes its own JSON', { toJSON: () => ({ own: true }) }, structured({ own: true })],
+    ['an object whose `type` is that of a block', { type: 'image', width: 5 }, structured({ type: 'image', width: 5 })],
+    ['a list of such', [{ type: 'resource', id: 1 }], structured([{ type: 'resource', id: 1 }])],
+    ['an object whose `content` is no block', { content: ['a'] }, structured({ content: ['a'] })],
+    ['every kind of block', blocks, { content: blocks }],
+    ['a whole result', { content: [text('a')], isError: true }, { content: [text('a')], isError: true }],
+    ['a whole result of no content', { content: [], structuredContent: 5 }, { content: [], structuredContent: 5 }],
+  ]
+  for (const [what, value, expected] of cases) {
+    it(`may be ${what}`, async () => {
+      expect(await call('free', value)).to.deep.equal(expected)
+      expect(errors()).to.deep.equal([])
+    })
+  }
+
+  for (const block of blocks) {
+    it(`may be one block of the kind ${block.type}, with all of its fields`, async () => {
+      expect(await call('free', block)).to.deep.equal({ content: [block] })
+    })
+  }
+
+  it('keeps the `_meta` of a whole result beside the host’s', async () => {
+    returned = { content: [], _meta: { 'a.example/b': 1 } }
+    const { _meta } = (await modern(url, 'tools/call', { name: 'free' })).message.result
+    expect(_meta).to.have.all.keys('a.example/b', 'io.modelcontextprotocol/serverInfo')
+  })
+
+  const circle: Record<string, unknown> = {}
+  circle['self'] = circle
+  const impossible: Array<[string, unknown]> = [
+    ['a function', () => 'a'],
+    ['a symbol', Symbol('a')],
+    ['a bigint', 5n],
+    ['a bigint inside', { a: 5n }],
+    ['a circle', circle],
+    ['what has no JSON', { toJSON: () => undefined }],
+  ]
+  for (const [what, value] of impossible) {
+    it(`cannot be ${what}: a failed call that is logged`, async () => {
+      expect(await call('free', value)).to.deep.equal({ content: [text('free failed')], isError: true })
+      expect(errors()).to.have.length(1)
+    })
+  }
+
+  it('is told older revisions in what they know: objects, and kinds of content', async () => {
+    expect(await call('free', { a: 1 }, '2025-11-25')).to.deep.equal(structured({ a: 1 }))
+    for (const value of [[1, 2], new Date(0)]) {
+      const content = [text(JSON.stringify(value))]
+      expect(await call('free', value, '2025-11-25')).to.deep.equal({ content })
+    }
+    expect(await call('free', blocks, '2025-06-18')).to.deep.equal({ content: blocks })
+    const [words, image, audio, link, ...embedded] = blocks
+    const linkInWords = text('one: r:one')
+    const march = { content: [words, image, audio, linkInWords, ...embedded] }
+    expect(await call('free', blocks, '2025-03-26')).to.deep.equal(march)
+    expect(link?.type).to.equal('resource_link')
+  })
+})
+
+describe('an output schema', () => {
+  const kept: Array<[string, unknown, object]> = [
+    ['object', { a: 1 }, structured({ a: 1 })],
+    ['object', { content: [], structuredContent: { a: 1 } }, { content: [], structuredContent: { a: 1 } }],
+    ['dated', { at: new Date(0) }, structured({ at: '1970-01-01T00:00:00.000Z' })],
+    ['array', [{ type: 'text', text: 'a' }], structured([{ type: 'text', text: 'a' }])],
+    ['array', [], structured([])],
+    ['number', 5, { content: [text('5')], structuredContent: 5 }],
+    ['text', '', { content: [text('')], structuredContent: '' }],
+    ['nothing', null, { content: [text('null')], structuredContent: null }],
+  ]
+  for (const [name, value, expected] of kept) {
+    it(`of ${name} is kept by ${JSON.stringify(value)}, which is structured content`, async () => {
+      expect(await call(name, value)).to.deep.equal(expected)
+      expect(errors()).to.deep.equal([])
+    })
+  }
+
+  const broken: Array<[string, unknown]> = [
+    ['object', { a: 'one' }],
+    ['object', 'text'],
+    ['object', undefined],
+    ['object', { content: [{ type: 'text', text: 'no structured content' }] }],
+    ['dated', { at: new Date(Number.NaN) }],
+    ['array', { 0: 'a' }],
+    ['number', Number.NaN],
+    ['nothing', undefined],
+  ]
+  for (const [name, value] of broken) {
+    it(`of ${name} that a tool breaks with ${String(JSON.stringify(value))} is the tool’s failure, and is logged`, async () => {
+      expect(await call(name, value)).to.deep.equal({ content: [text(`${name} failed`)], isError: true })
+      expect(errors()).to.have.length(1)
+      expect(errors()[0]).to.match(new RegExp(`^${name} broke its output schema: `))
+    })
+  }
+
+  it('does not bind a result that says it is an error, nor one that a ToolError makes', async () => {
+    const failed = { content: [text('not found')], isError: true }
+    expect(await call('object', failed)).to.deep.equal(failed)
+    expect(await call('refuses', undefined)).to.deep.equal(failed)
+    expect(errors()).to.deep.equal([])
+  })
+})
+
+describe('what a resource returns', () => {
+  const read = (value: unknown) => ask('resources/read', { uri: 'r:one' }, value)
+  const about = { uri: 'r:one', mimeType: 'text/plain' }
+
+  it('may be text, bytes, contents, a list of them or a whole result', async () => {
+    const other = { uri: 'r:two', mimeType: 'image/png', blob: 'aGk=' }
+    const cases: Array<[unknown, object[]]> = [
+      ['hi', [{ ...about, text: 'hi' }]],
+      ['', [{ ...about, text: '' }]],
+      [Buffer.from('hi'), [{ ...about, blob: 'aGk=' }]],
+      [new Uint8Array([104, 105]), [{ ...about, blob: 'aGk=' }]],
+      [{ text: 'hi', mimeType: 'text/html' }, [{ ...about, text: 'hi', mimeType: 'text/html' }]],
+      [
+        [{ text: 'a' }, other],
+        [{ ...about, text: 'a' }, other],
+      ],
+      [[], []],
+      [{ contents: [other] }, [other]],
+    ]
+    for (const [value, contents] of cases) expect(await read(value)).to.deep.equal({ contents })
+  })
+
+  it('may be nothing: then there is no such resource', async () => {
+    for (const value of [undefined, null]) {
+      expect(await read(value)).to.deep.equal({ error: -32602 })
+      expect(await ask('resources/read', { uri: 'r:one' }, value, '2025-11-25')).to.deep.equal({ error: -32002 })
+    }
+  })
+
+  it('cannot be anything else: an error that is logged', async () => {
+    for (const value of [5, true, {}, ['a'], { contents: 'a' }, new Date(0)]) {
+      log.length = 0
+      expect(await read(value)).to.deep.equal({ error: -32603 })
+      expect(errors()).to.deep.equal(['a resource returns text, bytes, contents or a result'])
+    }
+  })
+})
+
+describe('what a prompt returns', () => {
+  const get = (value: unknown) => ask('prompts/get', { name: 'prompt' }, value)
+  const description = 'A prompt.'
+
+  it('may be text, messages or a whole result', async () => {
+    const messages = blocks.map(content => ({ role: 'assistant', content }))
+    expect(await get('hi')).to.deep.equal({ description, messages: [{ role: 'user', content: text('hi') }] })
+    expect(await get(messages)).to.deep.equal({ description, messages })
+    expect(await get({ description: 'Another.', messages })).to.deep.equal({ description: 'Another.', messages })
+  })
+
+  it('cannot be anything else: an error that is logged', async () => {
+    for (const value of [undefined, null, 5, {}, { messages: 'a' }]) {
+      log.length = 0
+      expect(await get(value)).to.deep.equal({ error: -32603 })
+      expect(errors()).to.deep.equal(['a prompt returns text, messages or a result'])
+    }
+  })
+})

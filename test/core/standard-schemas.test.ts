@@ -1,0 +1,121 @@
+import { type } from 'arktype'
+import { expect } from 'chai'
+import * as v from 'valibot'
+import { z } from 'zod'
+import { defineTool, type StandardSchema } from '../../core/index.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const zodOrder = z.object({
+  item: z.string().min(2),
+  count: z.int().positive().default(1),
+  tags: z.array(z.string()).optional(),
+})
+const zodTool = defineTool({
+  name: 'zod',
+  input: zodOrder,
+  output: z.object({ line: z.string(), count: z.number() }),
+  // The handler's argument has its defaults: this compiles because `count` is a number, not a number or undefined.
+  handler: ({ item, count, tags = [] }) => ({
+    line: `${item.toUpperCase()} ${tags.join()}`,
+    count: count.toFixed(0) === '9' ? 'nine' : count,
+  }),
+})
+const arktypeTool = defineTool({
+  name: 'arktype',
+  input: type({ item: 'string >= 2', 'count?': 'number.integer > 0' }),
+  output: type({ line: 'string', count: 'number' }),
+  handler: ({ item, count = 1 }) => ({ line: item.toUpperCase(), count: count === 9 ? 'nine' : count }),
+})
+const later = defineTool({
+  name: 'later',
+  input: z.object({ item: z.string().refine(async item => item !== 'taken', 'is taken') }),
+  handler: ({ item }) => item,
+})
+const trimmed = defineTool({
+  name: 'trimmed',
+  input: z.object({ item: z.string().trim() }),
+  handler: ({ item }) => `<${item}>`,
+})
+
+let url: string
+before(async () => {
+  const all = [zodTool, arktypeTool, later, trimmed]
+  ;({ url } = await startHost({ stateless: true, toolsets: { all }, routes: { '/': { toolsets: 'all' } } }))
+})
+after(stopHosts)
+
+const call = async (name: string, args: object): Promise<RpcMessage> =>
+  (await modern(url, 'tools/call', { name, arguments: args })).message.result
+
+describe('a tool whose schemas are of a library', () => {
+  it('is listed with their JSON Schema, in both eras', async () => {
+    for (const { message } of [await modern(url, 'tools/list'), await legacy(url, 'tools/list')]) {
+      for (const name of ['arktype', 'zod']) {
+        const tool = message.result.tools.find((tool: RpcMessage) => tool.name === name)
+        expect(tool.inputSchema).to.deep.include({ type: 'object', required: ['item'] })
+        expect(tool.inputSchema.properties.item).to.deep.equal({ type: 'string', minLength: 2 })
+        expect(tool.outputSchema.properties).to.have.all.keys('line', 'count')
+        expect(tool.outputSchema.required).to.have.members(['line', 'count'])
+      }
+    }
+  })
+
+  for (const name of ['arktype', 'zod']) {
+    it(`of ${name} gets its arguments when they passed, and gives structured content`, async () => {
+      const result = await call(name, { item: 'abc', count: 2 })
+      expect(result.structuredContent).to.deep.equal({ line: name === 'zod' ? 'ABC ' : 'ABC', count: 2 })
+    })
+
+    it(`of ${name} tells the model which argument is wrong and why`, async () => {
+      const { isError, content } = await call(name, { item: 'a', count: 0 })
+      expect(isError).to.equal(true)
+      expect(content[0].text).to.match(new RegExp(`^Invalid arguments for ${name}:\n`))
+      expect(content[0].text).to.match(/item/).and.to.match(/count/)
+    })
+
+    it(`of ${name} that breaks its own output schema fails`, async () => {
+      const result = await call(name, { item: 'abc', count: 9 })
+      expect(result).to.deep.include({ isError: true, content: [{ type: 'text', text: `${name} failed` }] })
+      expect(result).not.to.have.property('structuredContent')
+    })
+  }
+
+  it('gets what the schema made of the arguments: defaults and transformations', async () => {
+    expect((await call('zod', { item: 'abc' })).structuredContent).to.deep.equal({ line: 'ABC ', count: 1 })
+    expect((await call('trimmed', { item: '  a ' })).content[0].text).to.equal('<a>')
+  })
+
+  it('may have a schema that answers later', async () => {
+    expect((await call('later', { item: 'free' })).content[0].text).to.equal('free')
+    const taken = await call('later', { item: 'taken' })
+    expect([taken.isError, taken.content[0].text]).to.deep.equal([
+      true,
+      'Invalid arguments for later:\n- item: is taken',
+    ])
+  })
+})
+
+describe('a schema that cannot give its JSON Schema stops the start', () => {
+  const start = (input: StandardSchema) => ({
+    toolsets: { all: [defineTool({ name: 'order', input, handler: () => '' })] },
+    routes: { '/': { toolsets: 'all' } },
+  })
+
+  it('of valibot, whose own has none: the error names the function and the package that give it', async () => {
+    const input = v.object({ item: v.string() })
+    await expectStopped(start(input), /toolset "all": tool "order": its input, a schema of valibot, cannot give/)
+    await expectStopped(start(input), 'valibot through toStandardJsonSchema of @valibot/to-json-schema')
+  })
+
+  it('of zod, where a part of it has no JSON: the error says which library and why', async () => {
+    const words = /tool "order": zod cannot give the JSON Schema of its input: .*[Dd]ate/
+    await expectStopped(start(z.object({ at: z.date() })), words)
+  })
+
+  it('of any library, where its root is no object', async () => {
+    await expectStopped(start(z.string()), /tool "order": its input schema's `type` must be "object"/)
+    await expectStopped(start(type('string')), /tool "order": its input schema's `type` must be "object"/)
+  })
+})

@@ -1,0 +1,201 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { defineTool, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/index.ts'
+import { legacy, modern, post, type RpcAnswer } from '../../support/rpc.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+const echo = defineTool({
+  name: 'echo',
+  input: { type: 'object', properties: { text: { type: 'string' } } },
+  handler: args => JSON.stringify(args),
+})
+
+let url: string
+before(async () => {
+  const routes = { '/': { toolsets: 'all' } }
+  ;({ url } = await startHost({ stateless: true, toolsets: { all: [echo] }, routes }))
+})
+after(stopHosts)
+
+/** Every revision that a header can name, and none; true where its error answers have `id: null`. */
+const REVISIONS: Array<[string | undefined, boolean]> = [
+  [MODERN_REVISION, false],
+  ...HANDSHAKE_REVISIONS.map((revision): [string, boolean] => [revision, revision < '2025-11-25']),
+  [undefined, false],
+]
+const under = (revision: string | undefined, body: string | Uint8Array) =>
+  post(url, body, { 'MCP-Protocol-Version': revision })
+
+/** Refused alike under each revision, without an id or with null as the revision has it. */
+async function expectRefused(body: string | Uint8Array, code: number) {
+  for (const [revision, nullId] of REVISIONS) {
+    const { status, message } = await under(revision, body)
+    expect([status, message.error.code], `${revision}: ${JSON.stringify(message)}`).to.deep.equal([400, code])
+    expect(message.jsonrpc).to.equal('2.0')
+    if (nullId) expect(message, revision).to.have.property('id', null)
+    else expect(message, revision).not.to.have.property('id')
+  }
+}
+
+describe('bad input', () => {
+  /** The process lives, and serves both eras. */
+  afterEach(async () => {
+    const { message } = await modern(url, 'tools/call', { name: 'echo', arguments: { text: 'alive' } })
+    expect(message.result.content[0].text).to.equal('{"text":"alive"}')
+    expect((await legacy(url, 'ping')).message.result).to.deep.equal({})
+  })
+
+  describe('the bytes of a body', () => {
+    it('that are not JSON are 400, -32700', async () => {
+      for (const body of ['{', '{"jsonrpc":"2.0",}', 'nonsense', "{'a':1}", '{"a":1}{"b":2}', '[1,', 'NaN', '\u0000']) {
+        await expectRefused(body, -32700)
+      }
+    })
+
+    it('that are not UTF-8 are 400, -32700', async () => {
+      for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0x22, 0xe2, 0x82, 0x22]]) {
+        await expectRefused(Uint8Array.from(bytes), -32700)
+      }
+      const utf16 = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}', 'utf16le')
+      await expectRefused(utf16, -32700)
+    })
+
+    it('that are none at all, or blanks, are 400, -32600', async () => {
+      for (const body of ['', ' ', '\r\n\t']) await expectRefused(body, -32600)
+    })
+
+    it('nested deeper than 128 levels are 400, -32600, closed or not', async () => {
+      const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+      const within = (value: string) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${value}}}`
+      await expectRefused(within(nested(200)), -32600)
+      await expectRefused('['.repeat(60_000), -32600)
+      await expectRefused(`{"a":`.repeat(10_000), -32600)
+      expect((await under('2025-06-18', within(nested(100)))).message.result).to.deep.equal({})
+    })
+
+    it('with keys that could reach a prototype are 400, -32600, and reach none', async () => {
+      const entries = [
+        '"__proto__":{"polluted":1}',
+        '"__proto__":1',
+        '"\\u005f\\u005fproto__":{"polluted":1}',
+        '"constructor":{"prototype":{"polluted":1}}',
+      ]
+      for (const entry of entries) {
+        await expectRefused(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{${entry}}}`, -32600)
+        await expectRefused(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":[{${entry}}]}}`, -32600)
+        await expectRefused(`{${entry},"jsonrpc":"2.0","id":1,"method":"ping"}`, -32600)
+      }
+      expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined)
+    })
+  })
+
+  describe('JSON that is no message', () => {
+    it('of another shape is 400, -32600', async () => {
+      const shapes = [5, 'text', null, true, {}, { id: null }, { jsonrpc: '2.0', id: null, method: 'ping' }]
+      for (const shape of shapes) await expectRefused(JSON.stringify(shape), -32600)
+    })
+
+    it('with an id that is no string or safe integer is 400, -32600', async () => {
+      for (const id of ['1.5', '9007199254740992', '1e400', 'true', '{}', '[1]']) {
+        await expectRefused(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`, -32600)
+      }
+    })
+
+    it('with a readable id is refused under that id, 0 and "" among them', async () => {
+      const shapes = [
+        { method: 'ping' },
+        { jsonrpc: '1.0', method: 'ping' },
+        { jsonrpc: 2, method: 'ping' },
+        { jsonrpc: '2.0' },
+        { jsonrpc: '2.0', method: 5 },
+        { jsonrpc: '2.0', method: null },
+        { jsonrpc: '2.0', method: 'ping', params: [] },
+        { jsonrpc: '2.0', method: 'ping', params: 'x' },
+        { jsonrpc: '2.0', method: 'ping', params: null },
+        { jsonrpc: '2.0', error: 'text' },
+      ]
+      for (const id of [0, '', 'a', -1]) {
+        for (const shape of shapes) {
+          for (const revision of [MODERN_REVISION, '2025-11-25', '2025-03-26']) {
+            const { status, message } = await under(revision, JSON.stringify({ ...shape, id }))
+            expect([status, message.error.code, message.id], JSON.stringify(shape)).to.deep.equal([400, -32600, id])
+          }
+        }
+      }
+    })
+
+    it('names what it is, without repeating what was sent', async () => {
+      const { text } = await under(undefined, '{"secret":"in the body"')
+      expect(text).not.to.include('secret')
+    })
+
+    it('with members and parameters of absurd length is refused or not found, as any other', async () => {
+      const long = 'n'.repeat(50_000)
+      expect((await legacy(url, long)).message.error.code).to.equal(-32601)
+      expect((await legacy(url, 'tools/call', { name: long })).message.error.code).to.equal(-32602)
+      expect((await legacy(url, 'ping', {}, { id: long })).message.id).to.equal(long)
+      expect((await legacy(url, 'tools/call', { name: 'echo', arguments: { [long]: 1 } })).status).to.equal(200)
+    })
+  })
+
+  describe('property', () => {
+    const expectAnswer = ({ status, text, message }: RpcAnswer, sent: string) => {
+      expect([200, 202, 400, 404], sent).to.include(status)
+      if (status === 202) return expect(text).to.equal('')
+      for (const one of [message].flat())
+        expect(one, sent).to.include({ jsonrpc: '2.0' }).and.not.have.any.keys('method')
+      return undefined
+    }
+    const revision = fc.constantFrom(...REVISIONS.map(([name]) => name))
+
+    it('any text is answered by a JSON-RPC error or accepted with 202', async () => {
+      const text = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array())
+      await fc.assert(
+        fc.asyncProperty(text, revision, async (body, version) => {
+          const answer = await under(version, body)
+          expectAnswer(answer, String(body))
+          if (answer.status !== 202) expect(answer.message.error.code).to.be.oneOf([-32700, -32600])
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    it('whatever nearly is a message is answered, and never by a failure of the host', async () => {
+      const methods = [
+        'ping',
+        'initialize',
+        'tools/list',
+        'tools/call',
+        'resources/read',
+        'prompts/get',
+        'server/discover',
+      ]
+      const fields = fc.record(
+        {
+          jsonrpc: fc.constantFrom('2.0', '2.0', '2.0', 2, null),
+          id: fc.oneof(fc.integer(), fc.string(), fc.jsonValue()),
+          method: fc.oneof(fc.constantFrom(...methods, 'completion/complete', 'notifications/x'), fc.jsonValue()),
+          params: fc.oneof(
+            fc.jsonValue(),
+            fc.dictionary(
+              fc.constantFrom('name', 'uri', 'arguments', 'cursor', 'ref', 'argument', '_meta'),
+              fc.jsonValue(),
+            ),
+          ),
+          result: fc.jsonValue(),
+        },
+        { requiredKeys: ['jsonrpc', 'method'] },
+      )
+      const body = fc.oneof({ weight: 4, arbitrary: fields }, fc.array(fields, { maxLength: 4 }))
+      await fc.assert(
+        fc.asyncProperty(body, revision, async (value, version) => {
+          const sent = JSON.stringify(value)
+          const answer = await under(version, sent)
+          expectAnswer(answer, sent)
+          for (const one of [answer.message].flat()) expect(one?.error?.code, sent).not.to.equal(-32603)
+        }),
+        { numRuns: 300 },
+      )
+    })
+  })
+})

@@ -1,0 +1,233 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { type CallContext, defineResource, defineTool, HostError, META, ToolError } from '../../../core/index.ts'
+import { createGate } from '../../support/gate.ts'
+import { openSocket, requestBytes } from '../../support/raw-http.ts'
+import { legacy, modern, modernRequest, type RpcOptions } from '../../support/rpc.ts'
+import { type LogLine, startHost, stopHosts } from '../../support/start-host.ts'
+
+const SECRET = 'password=hunter2'
+const circular: Record<string, unknown> = {}
+circular['self'] = circular
+const content = [{ type: 'text' as const, text: 'fine' }]
+
+/** What a tool may wrongly return, by name. */
+const GARBAGE: Readonly<Record<string, () => unknown>> = {
+  function: () => () => 1,
+  symbol: () => Symbol('x'),
+  bigint: () => 5n,
+  circular: () => circular,
+  'an object that holds a bigint': () => ({ deep: [{ count: 5n }] }),
+  'a result that holds a bigint': () => ({ content, structuredContent: { count: 5n } }),
+  'a circular result': () => ({ content, _meta: circular }),
+  'an object whose toJSON throws': () => ({
+    toJSON() {
+      throw new Error(SECRET)
+    },
+  }),
+  'an object whose getter throws': () => ({
+    get text(): string {
+      throw new Error(SECRET)
+    },
+  }),
+}
+
+const THROWN: Readonly<Record<string, unknown>> = {
+  'an Error': new Error(SECRET),
+  'a string': SECRET,
+  nothing: undefined,
+  'an object': { message: SECRET },
+  'an Error with a cause': new Error('outer', { cause: new Error(SECRET) }),
+  'an Error that claims a code': Object.assign(new Error(SECRET), { code: -32001, status: 403, kind: 'forbidden' }),
+}
+
+const ended = createGate<CallContext>()
+const named = { type: 'object', properties: { what: { type: 'string' } }, required: ['what'] } as const
+const tools = [
+  defineTool({ name: 'good', handler: () => 'good' }),
+  defineTool({ name: 'garbage', input: named, handler: ({ what }) => GARBAGE[what]?.() as object }),
+  defineTool({ name: 'garbage-later', input: named, handler: async ({ what }) => GARBAGE[what]?.() as object }),
+  defineTool({
+    name: 'throw',
+    input: named,
+    handler({ what }) {
+      throw THROWN[what]
+    },
+  }),
+  defineTool({
+    name: 'throw-later',
+    input: named,
+    async handler({ what }, { progress }) {
+      progress(1)
+      await new Promise(resolve => setImmediate(resolve))
+      throw THROWN[what]
+    },
+  }),
+  defineTool({
+    name: 'told',
+    handler() {
+      throw new ToolError('The warehouse is closed.', { cause: new Error(SECRET) })
+    },
+  }),
+  defineTool({
+    name: 'refuse',
+    handler() {
+      throw new HostError('forbidden', { detail: 'not you', data: { why: 'rules' }, cause: new Error(SECRET) })
+    },
+  }),
+  defineTool({ name: 'hang', timeout: 50, handler: () => new Promise(() => undefined) }),
+  defineTool({ name: 'huge', handler: () => 'x'.repeat(8 * 1024 * 1024) }),
+  defineTool({
+    name: 'flood',
+    async handler(_args, ctx) {
+      const line = 'y'.repeat(64 * 1024)
+      while (!ctx.signal.aborted) {
+        ctx.log('info', line)
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      ended.open(ctx)
+    },
+  }),
+  defineTool({
+    name: 'after-the-end',
+    handler(_args, { progress, log }) {
+      setImmediate(() => {
+        progress(5)
+        log('error', 'late')
+        late.open()
+      })
+      return 'over'
+    },
+  }),
+]
+const late = createGate()
+const broken = defineResource({
+  name: 'broken',
+  uri: 'test://broken',
+  handler() {
+    throw new Error(SECRET)
+  },
+})
+
+let url: string
+let log: LogLine[]
+before(async () => {
+  const routes = { '/': { toolsets: 'all' }, '/old': { toolsets: 'all', stateless: true } }
+  ;({ url, log } = await startHost({ toolsets: { all: [...tools, broken] }, routes }))
+})
+after(stopHosts)
+
+const call = (name: string, args: object = {}, options: RpcOptions = {}) =>
+  modern(url, 'tools/call', { name, arguments: args }, options)
+
+const failures = () => log.filter(({ level }) => level === 'error')
+
+describe('bad tools', () => {
+  beforeEach(() => void log.splice(0))
+  afterEach(async () => {
+    expect((await call('good')).message.result.content[0].text).to.equal('good')
+  })
+
+  describe('a tool that throws', () => {
+    for (const what of Object.keys(THROWN)) {
+      for (const name of ['throw', 'throw-later']) {
+        it(`${what} (${name}) is a result with isError; its text is hidden and logged once`, async () => {
+          const { status, text, message } = await call(name, { what })
+          expect(status).to.equal(200)
+          expect(message.result).to.deep.include({ isError: true, content: [{ type: 'text', text: `${name} failed` }] })
+          expect(text).not.to.include('hunter2')
+          expect(failures()).to.have.length(1)
+          expect(failures()[0]).to.deep.include({ err: THROWN[what], name, method: 'tools/call', route: '/' })
+        })
+      }
+    }
+
+    it('a ToolError is a result with its text, and no bug to be logged', async () => {
+      const { status, text, message } = await call('told')
+      expect([status, message.result.isError, message.result.content[0].text]).to.deep.equal([
+        200,
+        true,
+        'The warehouse is closed.',
+      ])
+      expect(text).not.to.include('hunter2')
+      expect(failures()).to.deep.equal([])
+    })
+
+    it('a HostError is a protocol error with its code and data on a 200, in both eras', async () => {
+      const answers = [await call('refuse'), await legacy(`${url}/old`, 'tools/call', { name: 'refuse' })]
+      for (const { status, text, message } of answers) {
+        expect(status).to.equal(200)
+        expect(message.error).to.deep.equal({ code: -32600, message: 'Forbidden: not you', data: { why: 'rules' } })
+        expect(text).not.to.include('hunter2')
+      }
+    })
+  })
+
+  describe('a resource that throws', () => {
+    it('is -32603 on a 200 in both eras; its text is hidden and logged once each time', async () => {
+      const params = { uri: 'test://broken' }
+      const answers = [
+        await modern(url, 'resources/read', params),
+        await legacy(`${url}/old`, 'resources/read', params),
+      ]
+      for (const { status, message } of answers) {
+        expect([status, message.error]).to.deep.equal([200, { code: -32603, message: 'Internal error' }])
+      }
+      expect(failures()).to.have.length(2)
+      expect(failures()[0]).to.deep.include({ method: 'resources/read', name: 'test://broken' })
+    })
+  })
+
+  describe('a tool that returns garbage', () => {
+    for (const what of Object.keys(GARBAGE)) {
+      for (const name of ['garbage', 'garbage-later']) {
+        it(`(${what}, ${name}) gets a failure on a 200 in both eras, and is logged once each time`, async () => {
+          const params = { name, arguments: { what } }
+          const answers = [await call(name, { what }), await legacy(`${url}/old`, 'tools/call', params)]
+          for (const { status, text, message } of answers) {
+            expect(status).to.equal(200)
+            expect(message.result?.isError ?? message.error.code === -32603, text).to.equal(true)
+            expect(text).not.to.include('hunter2')
+          }
+          expect(failures()).to.have.length(2)
+        })
+      }
+    }
+
+    it('of many megabytes is answered whole, in one body', async () => {
+      const { headers, message } = await call('huge')
+      expect(headers.get('content-type')).to.equal('application/json')
+      expect(message.result.content[0].text).to.have.length(8 * 1024 * 1024)
+    })
+  })
+
+  describe('a tool that does not end well', () => {
+    it('by hanging is a result with isError once its time is over', async () => {
+      const { status, message } = await call('hang')
+      expect([status, message.result.isError]).to.deep.equal([200, true])
+      expect(message.result.content[0].text).to.match(/hang: .*too long/)
+    })
+
+    it('by speaking after its end is not heard, and disturbs nobody', async () => {
+      const { messages } = await call('after-the-end', {}, { meta: { progressToken: 1, [META.logLevel]: 'debug' } })
+      await late.opened
+      expect(messages).to.have.length(1)
+      expect(failures()).to.deep.equal([])
+    })
+
+    it('by never ceasing to notify a client that does not read is cut off when the bound is reached, and logged', async () => {
+      const { headers, body } = modernRequest('tools/call', { name: 'flood' }, { meta: { [META.logLevel]: 'info' } })
+      const socket = await openSocket(url)
+      socket.pause()
+      socket.write(requestBytes(url, body, { headers }))
+      const { signal } = await ended.opened
+      expect(signal.aborted).to.equal(true)
+      const [line] = log.filter(({ level }) => level === 'warn')
+      expect(line?.message).to.equal('closed a stream whose reader does not read')
+      // The bound and the message that met it, no more.
+      expect(line?.['waiting']).to.be.within(4 * 1024 * 1024, 4 * 1024 * 1024 + 2 * 64 * 1024)
+      socket.resume()
+      if (!socket.closed) await once(socket, 'close')
+    })
+  })
+})

@@ -1,0 +1,110 @@
+// The package as a stranger gets it: packed, installed in an empty project, run by plain Node, compiled against.
+// Slow, for it builds and installs: `npx mocha 'test/slow/*.slow.ts'`. The project is test/slow/consumer.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { modern } from '../support/rpc.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const run = promisify(execFile)
+/** Children find the Node that runs the tests, and no loader of ours. */
+const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
+
+let folder: string
+let tarball: string
+const running = new Set<ChildProcess>()
+
+before(async function () {
+  this.timeout(180_000)
+  folder = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
+  await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT, env })
+  tarball = (await readdir(folder)).find(name => name.endsWith('.tgz')) ?? ''
+  await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "private": true }')
+  await run('npm', ['install', '--no-audit', '--no-fund', `./${tarball}`], { cwd: folder, env })
+})
+
+after(async () => {
+  for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Starts a program in a process group of its own; resolves with the address that it prints. */
+async function serve(command: string, args: string[], cwd: string): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  for await (const line of createInterface(child.stdout)) {
+    const [, url] = /^listening on (http:\S+)$/.exec(line) ?? []
+    if (url !== undefined) return { child, url }
+  }
+  throw new Error(`${command} ${args.join(' ')} ended before it listened`)
+}
+
+async function expectRepeats(url: string) {
+  const { message } = await modern(url, 'tools/call', { name: 'repeat', arguments: { text: 'ab', times: 2 } })
+  expect(message.result.content).to.deep.equal([{ type: 'text', text: 'abab!' }])
+}
+
+describe('the published package', function () {
+  this.timeout(60_000)
+
+  it('holds the compiled host, the schema and the docs; no tests, no benchmarks, no sources of the host', async () => {
+    const { stdout } = await run('tar', ['-tzf', join(folder, tarball)])
+    const files = stdout
+      .trim()
+      .split('\n')
+      .map(name => name.replace('package/', ''))
+    expect(files).to.include.members([
+      'package.json',
+      'config.schema.json',
+      'dist/cli/main.js',
+      'dist/core/index.d.ts',
+      'dist/core/create-host.js',
+      'docs/dependencies.md',
+      'LICENSE',
+    ])
+    const unexpected = files.filter(name => /^(?:test|bench|core|plugins|cli|client|coverage)\//.test(name))
+    expect(unexpected).to.deep.equal([])
+  })
+
+  it('brings no MCP SDK along', async () => {
+    expect(await readdir(join(folder, 'node_modules')))
+      .to.include('mcp-host')
+      .and.not.include('@modelcontextprotocol')
+  })
+
+  for (const config of ['esm/mcp.config.mjs', 'esm/mcp.config.json', 'esm/mcp.config.ts', 'plain/mcp.config.ts']) {
+    it(`npx mcp-host start serves ${config}, and ends on SIGTERM`, async () => {
+      const { child, url } = await serve('npx', ['--no', 'mcp-host', 'start', '--config', config], folder)
+      await expectRepeats(url)
+      const ended = once(child, 'exit')
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+      await ended
+      const refused = await fetch(url).then(
+        () => 'answered',
+        () => 'refused',
+      )
+      expect(refused).to.equal('refused')
+    })
+  }
+
+  it('a program that embeds a host through mcp-host/host serves with it', async () => {
+    const { child, url } = await serve(process.execPath, ['--import', 'tsx', 'embed.ts'], join(folder, 'esm'))
+    await expectRepeats(url)
+    const ended = once(child, 'exit')
+    child.stdin?.end()
+    expect(await ended).to.deep.equal([0, null])
+  })
+
+  it('its declarations compile strictly, library check included, with nothing else installed', async () => {
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { stdout } = await run(process.execPath, [tsc, '-p', folder], { env }).catch(({ stdout }) => ({ stdout }))
+    expect(stdout).to.equal('')
+  })
+})

@@ -1,0 +1,114 @@
+// What a source file imports, read from its text, and whether it may: for test/architecture.test.ts.
+// The formatter puts every static import at the start of a line, which is what this relies on.
+import { builtinModules } from 'node:module'
+import { dirname, join } from 'node:path/posix'
+
+export interface Import {
+  /** As written. */
+  readonly specifier: string
+  /** Erased by the compiler: `import type`, `export type`. */
+  readonly typeOnly: boolean
+}
+
+const COMMENT = /^\s*\/\/.*$|^\s*\/\*[\s\S]*?\*\/|\s\/\/ .*$/gm
+const FROM =
+  /^(?:import\s+(type\s)?[^'"]*?from|export\s+(type\s)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\})\s+from)\s*'([^']+)'/gm
+const BARE = /^import\s+'([^']+)'/gm
+const DYNAMIC = /\bimport\(\s*(?:'([^']+)'|([^)]*))/g
+
+/** Every import, re-export and `import()` of a text; one whose module is computed has the specifier `?`. */
+export function readImports(source: string): Import[] {
+  const code = source.replace(COMMENT, '')
+  return [
+    ...[...code.matchAll(FROM)].map(([, imported, exported, specifier = '']) => ({
+      specifier,
+      typeOnly: (imported ?? exported) !== undefined,
+    })),
+    ...[...code.matchAll(BARE)].map(([, specifier = '']) => ({ specifier, typeOnly: false })),
+    ...[...code.matchAll(DYNAMIC)].map(([, specifier = '?']) => ({ specifier, typeOnly: false })),
+  ]
+}
+
+/** `@koa/router` of `@koa/router/types`; undefined for files and for Node's own modules. */
+export function packageOf(specifier: string): string | undefined {
+  if (/^[.?]/.test(specifier) || specifier.startsWith('node:') || builtinModules.includes(specifier)) return undefined
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+}
+
+/** The repository's file that a relative specifier names. */
+export const fileOf = (from: string, specifier: string): string | undefined =>
+  specifier.startsWith('.') ? join(dirname(from), specifier) : undefined
+
+const CORE_PACKAGES: ReadonlySet<string> = new Set([
+  '@koa/router',
+  'ajv',
+  'ajv-formats',
+  'cosmiconfig',
+  'fastest-levenshtein',
+  'import-meta-resolve',
+  'koa',
+  'koa-compose',
+  'lru-cache',
+  'pino',
+  'secure-json-parse',
+  'tinyglobby',
+  'tsx',
+  'yaml',
+])
+
+const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
+
+function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
+  const name = packageOf(specifier)
+  if (name !== undefined) return CORE_PACKAGES.has(name)
+  const file = fileOf(from, specifier)
+  if (file === undefined || isIn('core', file)) return true
+  const loadsTable = from === 'core/create-host.ts' || (from === 'core/define-config.ts' && typeOnly)
+  return file === 'plugins/index.ts' && loadsTable
+}
+
+/** A plugin: the kernel's surface, its own files, packages. The table beside them: the plugins' entries. */
+function mayPluginImport(from: string, { specifier }: Import): boolean {
+  const file = fileOf(from, specifier)
+  if (file === undefined) return packageOf(specifier) !== 'mcp-host'
+  if (from === 'plugins/index.ts') return /^plugins\/[^/]+\/index\.ts$/.test(file)
+  return file === 'core/index.ts' || isIn(dirname(from).split('/').slice(0, 2).join('/'), file)
+}
+
+function mayClientImport(from: string, { specifier }: Import): boolean {
+  const file = fileOf(from, specifier)
+  if (file !== undefined) return isIn('client', file) && (isIn('client/node', from) || !isIn('client/node', file))
+  const name = packageOf(specifier)
+  return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
+}
+
+function mayExampleImport(from: string, { specifier }: Import): boolean {
+  const file = fileOf(from, specifier)
+  return file === undefined || isIn('examples', file)
+}
+
+function mayCliImport(from: string, { specifier }: Import): boolean {
+  const file = fileOf(from, specifier)
+  return file === undefined || ['cli', 'core', 'plugins', 'client'].some(folder => isIn(folder, file))
+}
+
+const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean>> = {
+  core: mayCoreImport,
+  plugins: mayPluginImport,
+  client: mayClientImport,
+  cli: mayCliImport,
+  examples: mayExampleImport,
+  'mcp.config.example.ts': mayExampleImport,
+}
+
+/** The only file whose `import()` computes its module. */
+const LOADER = 'core/config/import-module.ts'
+
+/** Whether a file of the repository may import this. The official SDKs are for tests and benchmarks alone. */
+export function mayImport(from: string, imported: Import): boolean {
+  if (imported.specifier === '?') return from === LOADER
+  if (packageOf(imported.specifier)?.startsWith('@modelcontextprotocol/')) return false
+  const rule = RULES[from.split('/')[0] ?? '']
+  if (!rule) throw new Error(`no rule for ${from}`)
+  return rule(from, imported)
+}

@@ -1,0 +1,128 @@
+// One HTTP exchange on a connection of its own, its event stream read event by event: so that a test may stop reading,
+// or break the connection, exactly where it wants to.
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { RpcMessage } from './rpc.ts'
+
+export interface ReadEvent {
+  readonly id: string | undefined
+  readonly event: string | undefined
+  readonly retry: number | undefined
+  /** Undefined where the event has no data line. */
+  readonly data: string | undefined
+  /** The data, where it is JSON. */
+  readonly message: RpcMessage
+}
+
+export interface StreamExchange {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The next event; undefined when the stream has ended, or broke. Comments are left out. */
+  next(): Promise<ReadEvent | undefined>
+  /** Events up to and with the first that fits; all there are when none does. */
+  until(fits: (event: ReadEvent) => boolean): Promise<ReadEvent[]>
+  /** Every event until the end. */
+  rest(): Promise<ReadEvent[]>
+  /** The body's text, of an answer that is no stream. */
+  text(): Promise<string>
+  /** Stops reading from the socket, as a process that hangs. */
+  pause(): void
+  resume(): void
+  /** Destroys the socket. */
+  drop(): void
+  /** True when the response ended as it should; false when it broke. Resolves when either happened. */
+  readonly whole: Promise<boolean>
+}
+
+export interface ExchangeRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Who calls, as far as addresses tell. */
+  readonly localAddress?: string
+}
+
+function parseEvent(text: string): ReadEvent | undefined {
+  const fields = new Map(
+    text
+      .split('\n')
+      .filter(line => !line.startsWith(':'))
+      .map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+  )
+  if (fields.size === 0) return undefined
+  const data = fields.get('data')
+  const retry = fields.get('retry')
+  return {
+    id: fields.get('id'),
+    event: fields.get('event'),
+    retry: retry === undefined ? undefined : Number(retry),
+    data,
+    message: data?.startsWith('{') ? JSON.parse(data) : undefined,
+  }
+}
+
+function readFrom(res: IncomingMessage): StreamExchange {
+  const events: ReadEvent[] = []
+  let text = ''
+  let unread = ''
+  let over = false
+  let wake = () => {}
+  const whole = new Promise<boolean>(resolve => {
+    const finish = () => {
+      over = true
+      wake()
+      resolve(res.complete)
+    }
+    res.once('close', finish).on('error', finish)
+  })
+  res.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+    const parts = `${unread}${chunk}`.split('\n\n')
+    unread = parts.pop() ?? ''
+    events.push(...parts.flatMap(part => parseEvent(part) ?? []))
+    wake()
+  })
+
+  async function next(): Promise<ReadEvent | undefined> {
+    while (events.length === 0 && !over) {
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
+    }
+    return events.shift()
+  }
+
+  async function until(fits: (event: ReadEvent) => boolean): Promise<ReadEvent[]> {
+    const seen: ReadEvent[] = []
+    for (let event = await next(); event; event = await next()) {
+      seen.push(event)
+      if (fits(event)) break
+    }
+    return seen
+  }
+
+  return {
+    status: res.statusCode ?? 0,
+    headers: res.headers,
+    next,
+    until,
+    rest: () => until(() => false),
+    text: async () => {
+      await whole
+      return text
+    },
+    pause: () => void res.pause(),
+    resume: () => void res.resume(),
+    drop: () => void res.socket.destroy(),
+    whole,
+  }
+}
+
+/** Resolves when the response's headers are there. */
+export function exchange(url: string, { method = 'GET', headers, body, localAddress }: ExchangeRequest = {}) {
+  return new Promise<StreamExchange>((resolve, reject) => {
+    const options = { method, headers: { ...headers }, agent: false, ...(localAddress && { localAddress }) }
+    request(url, options, res => resolve(readFrom(res)))
+      .on('error', reject)
+      .end(body)
+  })
+}
