@@ -1,0 +1,153 @@
+// A client of the revisions with a handshake, over raw HTTP: every header and field can be changed, answers are read
+// whole or event by event, and calls may come from any address of this machine.
+import { META } from '../../core/index.ts'
+import { modernRequest, parseEvents, type RpcMessage } from './rpc.ts'
+import { type ExchangeRequest, exchange, type StreamExchange } from './stream-exchange.ts'
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** An answer that was read to its end. */
+export interface WholeAnswer {
+  readonly status: number
+  readonly headers: StreamExchange['headers']
+  readonly text: string
+  /** Messages of an event stream, or the one JSON body. */
+  readonly messages: readonly RpcMessage[]
+  /** The last of them. */
+  readonly message: RpcMessage
+}
+
+export interface SessionSettings {
+  readonly revision?: string
+  readonly capabilities?: object
+  readonly headers?: Headers
+  /** Who calls, as far as addresses tell, such as `127.0.0.2`. */
+  readonly localAddress?: string
+}
+
+export interface SessionClient {
+  readonly id: string
+  readonly url: string
+  /** The answer to `initialize`. */
+  readonly initialized: WholeAnswer
+  /** A request and its whole answer. */
+  request(method: string, params?: object, options?: RequestOptions): Promise<WholeAnswer>
+  /** A request whose answer is read while it is open. */
+  open(method: string, params?: object, options?: RequestOptions): Promise<StreamExchange>
+  /** `tools/call`, as `open`; its progress is asked for. */
+  call(name: string, args?: object, options?: RequestOptions): Promise<StreamExchange>
+  /** Any body: a notification, an answer, a batch. */
+  send(body: unknown, headers?: Headers): Promise<WholeAnswer>
+  get(headers?: Headers): Promise<StreamExchange>
+  end(headers?: Headers): Promise<WholeAnswer>
+}
+
+export interface RequestOptions {
+  readonly id?: string | number
+  readonly headers?: Headers
+}
+
+const BASE = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+
+const present = (headers: Headers) =>
+  Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined))
+
+const bodyOf = (message: unknown) =>
+  JSON.stringify(Array.isArray(message) ? message : { jsonrpc: '2.0', ...(message as object) })
+
+/** POSTs a message, or a text as it is; resolves when the answer's headers are there. */
+export const postOpen = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
+  exchange(url, {
+    ...from,
+    method: 'POST',
+    headers: present({ ...BASE, ...headers }),
+    body: typeof message === 'string' ? message : bodyOf(message),
+  })
+
+export async function readWhole(opened: Promise<StreamExchange>): Promise<WholeAnswer> {
+  const answer = await opened
+  const { status, headers } = answer
+  const text = await answer.text()
+  const streamed = headers['content-type']?.startsWith('text/event-stream')
+  const messages = streamed ? parseEvents(text) : text === '' ? [] : [JSON.parse(text)]
+  return { status, headers, text, messages, message: messages.at(-1) }
+}
+
+/** A request that is no POST, and its whole answer. */
+export const ask = (url: string, method: string, headers: Headers = {}): Promise<WholeAnswer> =>
+  readWhole(exchange(url, { method, headers: present(headers) }))
+
+/** POSTs a message, or a text as it is. */
+export const tell = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
+  readWhole(postOpen(url, message, headers, from))
+
+let lastId = 0
+
+export const initializeMessage = ({ revision = '2025-11-25', capabilities = {} }: SessionSettings = {}) => ({
+  id: 'initialize',
+  method: 'initialize',
+  params: { protocolVersion: revision, capabilities, clientInfo: { name: 'session-client', version: '1.0.0' } },
+})
+
+/** Sends `initialize` alone. */
+export const initialize = (url: string, settings: SessionSettings = {}): Promise<WholeAnswer> =>
+  tell(
+    url,
+    initializeMessage(settings),
+    settings.headers,
+    settings.localAddress === undefined ? {} : { localAddress: settings.localAddress },
+  )
+
+/** A session after its handshake. */
+export async function openSession(url: string, settings: SessionSettings = {}): Promise<SessionClient> {
+  const initialized = await initialize(url, settings)
+  const id = initialized.headers['mcp-session-id']
+  if (typeof id !== 'string') throw new Error(`initialize was answered ${initialized.status}: ${initialized.text}`)
+  const { protocolVersion } = initialized.message.result
+  const headers = { ...settings.headers, 'Mcp-Session-Id': id, 'MCP-Protocol-Version': protocolVersion }
+  const from = settings.localAddress === undefined ? {} : { localAddress: settings.localAddress }
+
+  const open: SessionClient['open'] = (method, params = {}, { id = ++lastId, headers: more } = {}) =>
+    postOpen(url, { id, method, params }, { ...headers, ...more }, from)
+  const send: SessionClient['send'] = (body, more) => tell(url, body, { ...headers, ...more }, from)
+  const verb = (method: string, more: Headers | undefined, base: Headers = {}) =>
+    exchange(url, { ...from, method, headers: present({ ...base, ...headers, ...more }) })
+
+  await send({ method: 'notifications/initialized' })
+  return {
+    id,
+    url,
+    initialized,
+    open,
+    send,
+    request: (method, params, options) => readWhole(open(method, params, options)),
+    call: (name, args = {}, options = {}) =>
+      open('tools/call', { name, arguments: args, _meta: { progressToken: `progress of ${name}` } }, options),
+    get: more => verb('GET', more, { Accept: 'text/event-stream' }),
+    end: more => readWhole(verb('DELETE', more)),
+  }
+}
+
+/** The next message of a stream, past events that carry none; undefined when it has ended. */
+export async function nextMessage(stream: StreamExchange): Promise<RpcMessage> {
+  for (let event = await stream.next(); event; event = await stream.next()) if (event.message) return event.message
+  return undefined
+}
+
+/** Every message until the stream's end. */
+export const restOf = async (stream: StreamExchange): Promise<RpcMessage[]> =>
+  (await stream.rest()).flatMap(({ message }) => (message === undefined ? [] : [message]))
+
+/** Opens `subscriptions/listen` of 2026-07-28. */
+export function listen(
+  url: string,
+  notifications: unknown,
+  { id = ++lastId, headers }: RequestOptions = {},
+): Promise<StreamExchange> {
+  const request = modernRequest('subscriptions/listen', { notifications }, { id })
+  return postOpen(url, request.body, { ...request.headers, ...headers })
+}
+
+/** The id of the subscription that a message belongs to. */
+export const subscriptionOf = ({ params, result }: RpcMessage): unknown =>
+  (params ?? result)['_meta'][META.subscriptionId]

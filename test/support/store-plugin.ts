@@ -1,0 +1,8 @@
+// Puts an event store of the test's own into a host's slot.
+import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../core/index.ts'
+
+export const storeWith = (store: EventStore): ConfiguredPlugin =>
+  definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup: host => host.fill('eventStore', store),
+  })()
