@@ -126,7 +126,10 @@ function compileDefinition(definition: Definition, where: string): CatalogItem {
   }
 }
 
-/** The toolset that every route serves: `host.tools.add` adds there by default. No config can name it, or any with a slash. */
+/**
+ * The toolset that every route serves: `host.tools.add` adds there by default. A name with a slash in front is one that
+ * no config can give: what plugins contribute has such.
+ */
 export const EVERYWHERE = '/'
 const isHidden = (toolset: string) => toolset.startsWith('/')
 

@@ -117,7 +117,7 @@ describe('mcp-host start with mistakes in the config', () => {
 
   it('names a route that asks for authorization which no plugin can decide', async () => {
     const ended = await startWith({ routes: "{ '/': { toolsets: ['first'], authorize: true } }" })
-    expectMessage(ended, 2, /^routes\['\/'\]\.authorize: no plugin of this config can decide it/)
+    expectMessage(ended, 2, /^routes\['\/'\]\.authorize: no plugin of this route can decide it/)
   })
 })
 

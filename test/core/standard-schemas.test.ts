@@ -90,10 +90,7 @@ describe('a tool whose schemas are of a library', () => {
   it('may have a schema that answers later', async () => {
     expect((await call('later', { item: 'free' })).content[0].text).to.equal('free')
     const taken = await call('later', { item: 'taken' })
-    expect([taken.isError, taken.content[0].text]).to.deep.equal([
-      true,
-      'Invalid arguments for later:\n- item: is taken',
-    ])
+    expect([taken.isError, taken.content[0].text]).to.deep.equal([true, 'Invalid arguments for later:\nitem: is taken'])
   })
 })
 

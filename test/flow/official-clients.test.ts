@@ -5,17 +5,11 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import { expect } from 'chai'
 import { HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../core/index.ts'
 import { journey, PAGES, waits } from '../fixtures/journey-toolset.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const INFO = { name: 'official', version: '1.0.0' }
 const text = (value: string) => [{ type: 'text', text: value }]
-
-/** What `attempt` rejects with. */
-async function rejectionOf(attempt: Promise<unknown>): Promise<unknown> {
-  const [outcome] = await Promise.allSettled([attempt])
-  expect(outcome.status).to.equal('rejected')
-  return outcome.status === 'rejected' ? outcome.reason : undefined
-}
 
 function expectProgress(progress: readonly unknown[]) {
   expect(progress).to.deep.equal([1, 2, 3].map(step => ({ progress: step, total: 3, message: `step ${step}` })))
@@ -150,7 +144,7 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
 
   describeCommonJourney(() => client)
 
-  it('gets one page where it gives a cursor, and -32602 for one that no page gave', async () => {
+  it('is refused a cursor that no page gave: -32602', async () => {
     expect(await rejectionOf(client.listResources({ cursor: 'nonsense' }))).to.include({ code: -32602 })
   })
 
