@@ -35,7 +35,11 @@ export async function start({ config, verbose }: VerbOptions): Promise<void> {
   }
   listening = true
   // A promise that a tool left behind must not end every other caller's work.
-  process.on('unhandledRejection', err => log.error({ err }, 'a promise was rejected and nobody handled it'))
+  process.on('unhandledRejection', err => {
+    // A handler that asked and did not wait is no failure: it runs again when the answer is there.
+    if (err instanceof Error && err.name === 'AwaitingInput') return
+    log.error({ err }, 'a promise was rejected and nobody handled it')
+  })
   console.log(startPage(host))
   await drain(host, await signalled)
   process.exit(0)

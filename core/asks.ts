@@ -1,5 +1,6 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
+import { randomUUID } from 'node:crypto'
 import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
@@ -7,6 +8,7 @@ import { HostError } from './errors.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
 import { compileSchema } from './schema.ts'
+import { INPUT_REQUIRED } from './wire.ts'
 
 type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
@@ -91,6 +93,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
   const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
   // Without a state there is no telling which question a response answers, so it counts for the first round only.
   let firstRound = requestState === undefined
+  const lacking: ClientCapabilities = {}
   let failure: HostError | undefined
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
@@ -116,7 +119,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
     const [key] = keys
     if (!key) throw new Error('no key to seal requestState with')
     return {
-      resultType: 'input_required',
+      [INPUT_REQUIRED]: true,
       inputRequests: Object.fromEntries(questions),
       requestState: sealState(recorded, binding, key),
     }
@@ -135,9 +138,10 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
     const key = keyFor(question.method, given)
     const missing = missingCapability(question, call.client.capabilities)
     if (missing) {
-      failure ??= new HostError('missingCapability', {
-        detail: `${call.method} "${item.key}" needs ${Object.keys(missing).join(', ')}`,
-        data: { requiredCapabilities: missing },
+      Object.assign(lacking, missing)
+      failure = new HostError('missingCapability', {
+        detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
+        data: { requiredCapabilities: { ...lacking } },
       })
     }
     const name = digest(question)
@@ -164,12 +168,16 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
   }
 }
 
+/** A question by URL has a name in 2025-11-25 (client/elicitation, "URL Mode Elicitation Requests"), and none later. */
+const liveParams = ({ method, params }: Question): object =>
+  method === 'elicitation/create' && params.mode === 'url' ? { elicitationId: randomUUID(), ...params } : params
+
 /** The asks of a session: each is a request of its own, and the handler waits for its answer. */
 export function createLiveAsks(askClient: AskClient, capabilities: ClientCapabilities, signal: AbortSignal): Asks {
   async function ask(question: Question): Promise<never> {
     const missing = missingCapability(question, capabilities)
     if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
-    const answer = await askClient(question.method, question.params, signal)
+    const answer = await askClient(question.method, liveParams(question), signal)
     if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
     return answer as never
   }

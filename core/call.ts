@@ -61,6 +61,8 @@ export interface CallRequest {
   /** The live session behind it; undefined where requests are served one by one. */
   readonly live?: Session | undefined
   readonly client: ClientFacts
+  /** Who sends it, where that may differ from who opened the session: the same user with another token. */
+  readonly user?: User | undefined
   /** The least severe level that the client wants to see; undefined: none. */
   readonly logLevel: LogLevel | undefined
   /** Up: a notification to the client that belongs to this call. */
@@ -140,7 +142,7 @@ class TransportCall implements Call {
     return this.#request.revision === MODERN_REVISION
   }
   get user() {
-    return this.#request.session.user
+    return 'user' in this.#request ? this.#request.user : this.#request.session.user
   }
   get view() {
     return this.#request.session.view

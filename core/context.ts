@@ -77,6 +77,11 @@ class HandlerContext implements CallContext {
     return this.#controller.signal
   }
 
+  /** The handler is done: what it kept of this says nothing any more. */
+  finish() {
+    this.#ended ??= new Error('the call is over')
+  }
+
   /** Stops the handler: nothing that it still says or asks is heard. */
   end(reason: unknown) {
     this.#ended ??= reason
@@ -171,7 +176,8 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 
 /**
  * Runs a handler to its value, or to the `input_required` result that stands for its questions.
- * Rejects with `callTimeout` when `timeout` milliseconds pass, and with the signal's reason when the call is cancelled.
+ * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
+ * goes on when its call is cancelled; nobody hears of it any more.
  */
 export function runHandler(
   call: Call,
@@ -206,10 +212,12 @@ export function runHandler(
     value.then(
       result => {
         clearTimeout(timer)
+        ctx.finish()
         resolve(result)
       },
       error => {
         clearTimeout(timer)
+        ctx.finish()
         reject(error)
       },
     )

@@ -30,7 +30,10 @@ export function createDispatch(
 
   function logFailure(call: Call, err: unknown) {
     const name = call.params['name'] ?? call.params['uri']
-    log.error({ err, method: call.method, name, route: call.session.route.path }, 'a handler failed')
+    const fields = { err, method: call.method, name, route: call.session.route.path }
+    // Ending with an error is what a handler is expected to do once its client is gone.
+    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
+    else log.error(fields, 'a handler failed')
   }
 
   async function answer(call: Call): Promise<object> {

@@ -99,13 +99,16 @@ export function createSessions(settings: SessionSettings) {
 
   async function run(facts: RequestFacts, body: () => Promise<void>) {
     if (!runSession) return body()
-    let ran = false
+    let running: Promise<void> | undefined
     const once = () => {
-      ran = true
-      return body()
+      running ??= body()
+      // Whoever forgets to wait for it must not end the process.
+      running.catch(() => undefined)
+      return running
     }
     await runSession(sessionRequest(facts), { id: facts.sessionId }, once, { signal: facts.signal() })
-    if (!ran) throw new TypeError('runSession returned without having called `run`')
+    if (!running) throw new TypeError('runSession returned without having called `run`')
+    await running
   }
 
   /** Throws `notFound` where the address names no toolset. */

@@ -4,8 +4,11 @@ import type { ServerResponse } from 'node:http'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
-/** Bytes that may wait for one reader; past it the stream is closed. */
-export const MAX_WAITING = 4 * 1024 * 1024
+/**
+ * Bytes that may wait for one reader when the next message comes; past it the stream is closed. Less than the event
+ * store keeps of a stream, so that whoever comes back finds all that waited.
+ */
+export const MAX_WAITING = 1024 * 1024
 /** How long a client should wait before it comes back, milliseconds. */
 export const RETRY = 1_000
 

@@ -29,9 +29,16 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
   }
 }
 
+/** On a result: it stands for a handler's questions. Only the host can say so, never a handler. */
+export const INPUT_REQUIRED = Symbol('input required')
+
+export const isInputRequired = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && INPUT_REQUIRED in value
+
 /** What 2026-07-28 wants on every result (basic, "ResultType" and "Per-response protocol fields"). */
 function modernResult({ view }: Call, result: object): object {
-  const { _meta, resultType = 'complete', ...rest } = result as { _meta?: object; resultType?: string }
+  const { _meta, resultType: _, ...rest } = result as { _meta?: object; resultType?: string }
+  const resultType = isInputRequired(result) ? 'input_required' : 'complete'
   return { resultType, ...rest, _meta: { ..._meta, [META.serverInfo]: view.serverInfo } }
 }
 

@@ -1,5 +1,6 @@
 // What the three kinds of handler have in common once they ran: a value, or something thrown.
-import type { HostError } from '../errors.ts'
+import { ToolError } from '../define.ts'
+import { HostError } from '../errors.ts'
 
 /** Maps the end of `run`, without a promise where the handler needed none. */
 export function afterHandler(
@@ -19,8 +20,12 @@ const onValue = (value: object | Promise<object>, failed: (error: unknown) => ob
   value instanceof Promise ? value.catch(failed) : value
 
 /**
- * A HostError that left a handler. It answers a request that was well formed, so it rides an HTTP 200, except for
- * what the host itself decided there: a capability that the client lacks.
+ * What left a handler, as the client is told of it. It answers a request that was well formed, so it rides an HTTP 200,
+ * except for what the host itself decided there: a capability that the client lacks. A ToolError's text is meant for
+ * the client; anything else that is no HostError stays as it is, to be logged and hidden.
  */
-export const handlerFailure = (error: HostError): HostError =>
-  error.kind === 'missingCapability' ? error : error.within200()
+export function handlerFailure(error: unknown): unknown {
+  if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
+  if (!HostError.is(error)) return error
+  return error.kind === 'missingCapability' ? error : error.within200()
+}

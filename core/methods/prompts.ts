@@ -5,6 +5,7 @@ import type { CallContext, PromptDefinition } from '../define.ts'
 import { HostError } from '../errors.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { legacyPromptResult, promptResult } from '../results.ts'
+import { isInputRequired } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 function checkArguments(prompt: PromptDefinition, given: unknown): Record<string, string> {
@@ -31,12 +32,12 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   return afterHandler(
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
-      if (isObject(value) && value['resultType'] === 'input_required') return value
+      if (isInputRequired(value)) return value
       const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
       return call.modern ? result : legacyPromptResult(result, call.revision)
     },
     error => {
-      throw HostError.is(error) ? handlerFailure(error) : error
+      throw handlerFailure(error)
     },
   )
 }

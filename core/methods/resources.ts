@@ -6,6 +6,7 @@ import type { ResourceReturn } from '../define.ts'
 import { HostError } from '../errors.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
+import { isInputRequired } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 /** The resource that a URI names, and its template's variables. */
@@ -32,13 +33,13 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),
     value => finish(call, value, uri, definition.mimeType),
     error => {
-      throw HostError.is(error) ? handlerFailure(error) : error
+      throw handlerFailure(error)
     },
   )
 }
 
 function finish(call: Call, value: unknown, uri: string, mimeType: string | undefined): object {
-  if (typeof value === 'object' && value !== null && 'resultType' in value) return value
+  if (isInputRequired(value)) return value
   // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const result = resourceResult(value as ResourceReturn, uri, mimeType)

@@ -6,6 +6,7 @@ import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { HostError } from '../errors.ts'
 import { errorResult, legacyToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema.ts'
+import { isInputRequired } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
@@ -32,7 +33,7 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isObject(value) && value['resultType'] === 'input_required') return value
+  if (isInputRequired(value)) return value
   const result = toolResult(value, tool.output !== undefined)
   if (!tool.output || result.isError) return call.modern ? result : legacyToolResult(result, call.revision)
   const checked = validateAsSent(tool.output, result.structuredContent)

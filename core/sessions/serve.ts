@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRequest } from '../call.ts'
 import { isObject } from '../call.ts'
+import type { User } from '../define.ts'
 import type { PluginHost } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
 import type { Message } from '../message.ts'
@@ -22,16 +23,23 @@ export interface SessionReply {
   disconnect?(retry?: number): void
 }
 
+/** What the HTTP request says that brought a message: its user may have another token than who opened the session. */
+export interface Sender {
+  readonly headers: IncomingHttpHeaders
+  readonly user: User | undefined
+}
+
 type Request = Extract<Message, { kind: 'request' }>
 
 /** Answers the requests of a session's client. */
 async function serveRequest(
   host: PluginHost,
   session: Session,
-  { id, method, params }: Request,
-  headers: IncomingHttpHeaders,
+  request: Request,
+  sender: Sender,
   reply: SessionReply,
 ): Promise<void> {
+  const { id, method, params } = request
   const { revision = HANDSHAKE_REVISIONS[0] } = session
   const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
   if (method === 'initialize' && session.revision !== undefined) {
@@ -41,11 +49,20 @@ async function serveRequest(
     return refuse(new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` }))
   }
   const leave = session.use()
+  let answered = false
+  // What a handler says after its answer is heard by nobody.
+  const send = (message: string) => {
+    if (!answered) reply.send(message)
+  }
   try {
     if (method === 'initialize') negotiate(session, params)
-    const call = host.createCall(callRequest(session, { kind: 'request', id, method, params }, headers, reply))
-    reply.respond(encodeAnswer(host, call, await host.answer(call)))
+    const call = host.createCall(callRequest(session, request, sender, { ...reply, send }))
+    const answer = encodeAnswer(host, call, await host.answer(call))
+    answered = true
+    reply.respond(answer)
   } catch (thrown) {
+    answered = true
+    if (method === 'initialize') session.revision = undefined
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
     refuse(error)
@@ -58,7 +75,7 @@ async function serveRequest(
 function callRequest(
   session: Session,
   request: Request,
-  headers: IncomingHttpHeaders,
+  { headers, user }: Sender,
   reply: SessionReply,
 ): CallRequest {
   const { id, method, params } = request
@@ -67,11 +84,15 @@ function callRequest(
     method,
     params,
     headers,
+    user,
     revision: session.revision ?? HANDSHAKE_REVISIONS[0],
     session: session.opened,
     live: session,
     client: session.client,
-    logLevel: session.logLevel,
+    // As it is when something is said, not when the call began.
+    get logLevel() {
+      return session.logLevel
+    },
     send: message => reply.send(message),
     signal: () => reply.signal(),
     asks: (asked, fields, signal) => session.ask(message => reply.send(message), asked, fields, signal),
@@ -103,10 +124,10 @@ export function serveSessionMessage(
   host: PluginHost,
   session: Session,
   message: Exclude<Message, { kind: 'invalid' }>,
-  headers: IncomingHttpHeaders,
+  sender: Sender,
   reply: () => SessionReply,
 ): Promise<void> | undefined {
-  if (message.kind === 'request') return serveRequest(host, session, message, headers, reply())
+  if (message.kind === 'request') return serveRequest(host, session, message, sender, reply())
   if (message.kind === 'response') session.answer(message.id, message.body)
   else receiveNotification(session, message.method, message.params)
   return undefined

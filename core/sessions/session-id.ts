@@ -1,6 +1,6 @@
 // Session ids that say of themselves whose they are, signed: a forged or foreign id is refused before any store is
 // asked. Layout: version, key id, 128 random bits, time, HMAC of route + issuer + subject, node number, then an HMAC
-// over all of it (40 + 16 bytes, 75 characters of base64url).
+// over all of it (41 + 16 bytes, 76 characters of base64url).
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { User } from '../define.ts'
 

@@ -66,7 +66,8 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
     const reply = createReply(session)
     const leave = host.inFlight(reason => reply.cancel(reason))
     try {
-      await serveSessionMessage(host, session, message, ctx.req.headers, () => reply)
+      const sender = { headers: ctx.req.headers, user: ctx.state.user }
+      await serveSessionMessage(host, session, message, sender, () => reply)
     } finally {
       leave()
       if (message.kind === 'request') running.set(session, (running.get(session) ?? 1) - 1)

@@ -60,7 +60,8 @@ export function createSessionPosts(host: PluginHost, route: Route) {
   }
 
   /** One request's reply on an exchange that others may share: cancelling it ends it alone. */
-  function createReply(exchange: Exchange, headers: Readonly<Record<string, string>>): SessionReply {
+  function createReply(exchange: Exchange, session: Session): SessionReply {
+    const headers = { 'Mcp-Session-Id': session.id }
     let controller: AbortController | undefined
     let reason: Error | undefined
     return {
@@ -70,7 +71,8 @@ export function createSessionPosts(host: PluginHost, route: Route) {
       respond(message, error) {
         if (reason) return
         const status = error ? answerStatus(error, false) : 200
-        exchange.respond(message, status, { ...headers, ...error?.headers })
+        // A handshake that was refused gives no session.
+        exchange.respond(message, status, { ...(session.revision !== undefined && headers), ...error?.headers })
       },
       signal() {
         controller ??= new AbortController()
@@ -89,8 +91,9 @@ export function createSessionPosts(host: PluginHost, route: Route) {
 
   async function answerAll(session: Session, messages: readonly Valid[], ctx: HostContext, batch: boolean) {
     const requests = messages.filter(message => message.kind === 'request')
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
     for (const message of messages) {
-      if (message.kind !== 'request') serveSessionMessage(host, session, message, ctx.req.headers, neverAnswered)
+      if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
     }
     if (requests.length === 0) return accept(ctx)
     ctx.respond = false
@@ -100,14 +103,13 @@ export function createSessionPosts(host: PluginHost, route: Route) {
       open: () => openSink(session, ctx),
       cancelledByClose: false,
     })
-    const headers = { 'Mcp-Session-Id': session.id }
-    const replies = requests.map(request => [request, createReply(exchange, headers)] as const)
+    const replies = requests.map(request => [request, createReply(exchange, session)] as const)
     const leave = host.inFlight(reason => {
       for (const [, reply] of replies) reply.cancel(reason)
     })
     try {
       await Promise.all(
-        replies.map(([request, reply]) => serveSessionMessage(host, session, request, ctx.req.headers, () => reply)),
+        replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),
       )
     } finally {
       leave()
@@ -130,6 +132,9 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
     checkVersion(ctx)
     const session = findSession(host, route, ctx)
+    if (opens && session.revision !== undefined) {
+      throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+    }
     if (batch && session.revision !== '2025-03-26') {
       throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
     }

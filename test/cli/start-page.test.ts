@@ -41,10 +41,10 @@ describe('the page that mcp-host start prints', () => {
   it('has each route with its toolsets, protocol revisions and callers', () => {
     const rows = page.split('\n').filter(line => line.startsWith('/'))
     expect(rows.map(row => row.split(/ {3,}/))).to.deep.equal([
-      ['/', 'first', '2026-07-28', 'anyone'],
+      ['/', 'first', '2026-07-28 and older, to 2024-11-05', 'anyone'],
       ['/old', 'first, second', '2026-07-28 and older, to 2024-11-05 (stateless)', 'anyone'],
       ['/off', 'second', 'none: no transport plugin is on', 'anyone'],
-      ['/t/:category?', 'first, second', '2026-07-28', 'anyone'],
+      ['/t/:category?', 'first, second', '2026-07-28 and older, to 2024-11-05', 'anyone'],
     ])
   })
 

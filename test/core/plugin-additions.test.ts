@@ -61,7 +61,7 @@ describe('what a plugin adds', () => {
     const takes = (method: string) => plugin(host => host.method(method, () => ({})))
     await expectStopped(
       withPlugins({ takes: takes('tools/call') }),
-      /plugins\.takes.*"tools\/call" is answered already/,
+      /plugins\.takes.*"tools\/call" is the host's own/,
       undefined,
       1,
     )

@@ -1,5 +1,6 @@
 // A tool whose handler does what the test says, when it says so.
 import { type CallContext, defineTool, type ToolDefinition } from '../../core/index.ts'
+import { createGate, type Gate } from './gate.ts'
 
 export interface PuppetCall {
   readonly ctx: CallContext
@@ -14,18 +15,12 @@ export interface Puppet {
 }
 
 export function createPuppet(): Puppet {
-  const waiting = new Map<string, { promise: Promise<PuppetCall>; resolve: (call: PuppetCall) => void }>()
+  const begun = new Map<string, Gate<PuppetCall>>()
 
-  function expected(name: string) {
-    const known = waiting.get(name)
-    if (known) return known
-    let resolve: (call: PuppetCall) => void = () => {}
-    const promise = new Promise<PuppetCall>(done => {
-      resolve = done
-    })
-    const entry = { promise, resolve }
-    waiting.set(name, entry)
-    return entry
+  function gateOf(name: string): Gate<PuppetCall> {
+    const gate = begun.get(name) ?? createGate<PuppetCall>()
+    begun.set(name, gate)
+    return gate
   }
 
   return {
@@ -35,9 +30,9 @@ export function createPuppet(): Puppet {
       handler: ({ name }, ctx) =>
         new Promise<string>((finish, reject) => {
           ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason), { once: true })
-          expected(name).resolve({ ctx, finish })
+          gateOf(name).open({ ctx, finish })
         }),
     }),
-    call: name => expected(name).promise,
+    call: name => gateOf(name).opened,
   }
 }

@@ -30,11 +30,11 @@ function without(headers: HeaderChanges): Record<string, string> {
   )
 }
 
-/** Reads the messages of an event stream's text. */
+/** Reads the messages of an event stream's text; events without data, which are there for their id, are none. */
 export function parseEvents(text: string): RpcMessage[] {
   return text
     .split('\n\n')
-    .flatMap(event => event.split('\n').filter(line => line.startsWith('data: ')))
+    .flatMap(event => event.split('\n').filter(line => line.startsWith('data: ') && line !== 'data: '))
     .map(line => JSON.parse(line.slice('data: '.length)))
 }
 

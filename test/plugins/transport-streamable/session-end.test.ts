@@ -1,0 +1,137 @@
+import { expect } from 'chai'
+import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { createPuppet } from '../../support/puppet-tool.ts'
+import { ask, nextMessage, openSession, restOf } from '../../support/session-client.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+const { tool, call } = createPuppet()
+const asking = defineTool({
+  name: 'asking',
+  handler: async (_args, { roots }) => `${(await roots()).roots.length} roots`,
+})
+
+let url: string
+before(async () => {
+  ;({ url } = await startHost({
+    toolsets: { all: [tool, asking] },
+    routes: { '/': { toolsets: 'all' }, '/stateless': { toolsets: 'all', stateless: true } },
+  }))
+})
+after(stopHosts)
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<Error>(resolve => {
+    if (signal.aborted) resolve(signal.reason)
+    signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
+  })
+
+describe('DELETE', () => {
+  it('ends the session: 204 with no body, and from then on 404 on every verb', async () => {
+    const client = await openSession(url)
+    const ended = await client.end()
+    expect([ended.status, ended.text]).to.deep.equal([204, ''])
+    expect((await client.end()).status).to.equal(404)
+    expect((await client.request('ping')).status).to.equal(404)
+    expect((await client.get()).status).to.equal(404)
+    expect((await client.get({ 'Last-Event-ID': 'abcdefghijk.0' })).status).to.equal(404)
+    expect((await client.send({ method: 'notifications/initialized' })).status).to.equal(404)
+  })
+
+  it('without a session id: 400; with an unknown one: 404', async () => {
+    const without = await ask(url, 'DELETE')
+    expect([without.status, without.message.error.code]).to.deep.equal([400, -32600])
+    expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
+  })
+
+  it('needs no Accept header', async () => {
+    const client = await openSession(url)
+    expect((await client.end({ Accept: undefined })).status).to.equal(204)
+  })
+
+  it('under a version header that is not ours: 400, and the session lives on', async () => {
+    const client = await openSession(url)
+    const { status, message } = await client.end({ 'MCP-Protocol-Version': 'v999' })
+    expect([status, message.error.code]).to.deep.equal([400, -32022])
+    expect((await client.request('ping')).status).to.equal(200)
+  })
+
+  it('cancels what runs, whose stream ends cleanly without a response', async () => {
+    const client = await openSession(url)
+    const streamed = await client.call('puppet', { name: 'cancelled' })
+    const { ctx } = await call('cancelled')
+    const reason = aborted(ctx.signal)
+    await client.end()
+    expect((await reason).message).to.equal('the client ended the session')
+    expect(await restOf(streamed)).to.deep.equal([])
+    expect(await streamed.whole).to.equal(true)
+  })
+
+  it('ends a stream that had begun, after what was said on it', async () => {
+    const client = await openSession(url)
+    const streamed = client.call('puppet', { name: 'begun' })
+    const { ctx } = await call('begun')
+    ctx.progress(1)
+    await nextMessage(await streamed)
+    await client.end()
+    ctx.progress(2)
+    expect(await restOf(await streamed)).to.deep.equal([])
+    expect(await (await streamed).whole).to.equal(true)
+  })
+
+  it('ends every GET stream, the newest and those that it took over from', async () => {
+    const client = await openSession(url)
+    const streams = [await client.get(), await client.get()]
+    await client.end()
+    for (const stream of streams) {
+      expect(await restOf(stream)).to.deep.equal([])
+      expect(await stream.whole).to.equal(true)
+    }
+  })
+
+  it('ends what waits for the client to answer', async () => {
+    const client = await openSession(url, { capabilities: { roots: {} } })
+    const streamed = await client.call('asking')
+    expect((await nextMessage(streamed)).method).to.equal('roots/list')
+    await client.end()
+    expect(await restOf(streamed)).to.deep.equal([])
+  })
+
+  it('ends this session alone', async () => {
+    const [one, other] = [await openSession(url), await openSession(url)]
+    const stream = await other.get()
+    await one.end()
+    expect((await other.request('ping')).status).to.equal(200)
+    stream.drop()
+  })
+})
+
+describe('verbs', () => {
+  it('GET and DELETE under a 2026-07-28 header: 405 with Allow: POST, whatever the session header says', async () => {
+    const { id } = await openSession(url)
+    for (const method of ['GET', 'DELETE']) {
+      for (const session of [id, 'unknown', undefined]) {
+        const headers = { 'MCP-Protocol-Version': MODERN_REVISION, 'Mcp-Session-Id': session }
+        const { status, headers: answered } = await ask(url, method, { Accept: 'text/event-stream', ...headers })
+        expect([status, answered['allow']], `${method} ${session}`).to.deep.equal([405, 'POST'])
+      }
+    }
+    expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': id })).status).to.equal(204)
+  })
+
+  it('other verbs: 405 with those that there are, HEAD among the refused', async () => {
+    const { id } = await openSession(url)
+    for (const method of ['HEAD', 'PUT', 'PATCH', 'OPTIONS']) {
+      const { status, headers } = await ask(url, method, { 'Mcp-Session-Id': id, Accept: 'text/event-stream' })
+      expect([status, headers['allow']], method).to.deep.equal([405, 'GET, POST, DELETE'])
+    }
+  })
+
+  it('a stateless route has POST alone: GET and DELETE answer 405 with Allow: POST', async () => {
+    const { id } = await openSession(url)
+    for (const method of ['GET', 'DELETE']) {
+      const headers = { 'Mcp-Session-Id': id, Accept: 'text/event-stream' }
+      const { status, headers: answered } = await ask(`${url}/stateless`, method, headers)
+      expect([status, answered['allow']], method).to.deep.equal([405, 'POST'])
+    }
+  })
+})

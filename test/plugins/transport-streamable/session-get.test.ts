@@ -1,0 +1,168 @@
+import { mock } from 'node:test'
+import { expect } from 'chai'
+import { defineResource, defineTool } from '../../../core/index.ts'
+import { KEEP_ALIVE_INTERVAL } from '../../../core/sse.ts'
+import { createPuppet } from '../../support/puppet-tool.ts'
+import { ask, nextMessage, openSession, type SessionClient } from '../../support/session-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+const { tool: puppet, call } = createPuppet()
+const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'text' })
+const echo = defineTool({ name: 'echo', handler: () => 'hi' })
+
+let started: StartedHost
+let url: string
+before(async () => {
+  started = await startHost({ toolsets: { all: [puppet, page, echo] }, routes: { '/': { toolsets: 'all' } } })
+  url = started.url
+})
+after(stopHosts)
+
+/** A session that watches the page. */
+async function openWatching(revision?: string): Promise<SessionClient> {
+  const client = await openSession(url, revision === undefined ? {} : { revision })
+  await client.request('resources/subscribe', { uri: 'test://page' })
+  return client
+}
+
+const update = () => started.host.runtime.resourceUpdated('test://page')
+const UPDATED = 'notifications/resources/updated'
+
+describe('GET', () => {
+  it('opens a stream at once, before there is a message', async () => {
+    const client = await openSession(url)
+    const { status, headers, drop } = await client.get()
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.equal('text/event-stream')
+    expect(headers['cache-control']).to.include('no-cache')
+    expect(headers['mcp-session-id']).to.equal(client.id)
+    drop()
+  })
+
+  it('needs an Accept header that has room for event streams: 406 otherwise', async () => {
+    const client = await openSession(url)
+    for (const accept of [undefined, 'application/json', 'text/event-stream;q=0', 'text/html, image/*']) {
+      const refused = await client.get({ Accept: accept })
+      expect(refused.status, accept).to.equal(406)
+    }
+    for (const accept of ['text/event-stream', 'TEXT/Event-Stream', '*/*', 'text/*;q=0.1, application/json']) {
+      const stream = await client.get({ Accept: accept })
+      expect(stream.status, accept).to.equal(200)
+      stream.drop()
+      await stream.whole
+    }
+  })
+
+  it('without a session id: 400; with an unknown one: 404; under a version that is not ours: 400', async () => {
+    const accept = { Accept: 'text/event-stream' }
+    const statusOf = async (headers: Record<string, string>) => (await ask(url, 'GET', { ...accept, ...headers })).status
+    expect(await statusOf({})).to.equal(400)
+    expect(await statusOf({ 'Mcp-Session-Id': 'unknown' })).to.equal(404)
+    const { id } = await openSession(url)
+    expect(await statusOf({ 'Mcp-Session-Id': id, 'MCP-Protocol-Version': 'v999' })).to.equal(400)
+  })
+
+  it('carries what belongs to no request, and never an answer', async () => {
+    const client = await openWatching()
+    const stream = await client.get()
+    const running = client.call('puppet', { name: 'beside' })
+    const { ctx, finish } = await call('beside')
+    ctx.progress(1)
+    await nextMessage(await running)
+    finish('answer')
+    expect((await nextMessage(await running)).result.content[0].text).to.equal('answer')
+    expect((await client.request('tools/call', { name: 'echo' })).status).to.equal(200)
+    update()
+    expect((await nextMessage(stream)).method).to.equal(UPDATED)
+    stream.drop()
+  })
+
+  it('begins with an event that has an id and no data for 2025-11-25, and with none for older revisions', async () => {
+    const primed = await openWatching()
+    const first = await (await primed.get()).next()
+    expect(first?.id).to.be.a('string')
+    expect([first?.data, first?.message, first?.retry]).to.deep.equal(['', undefined, 1_000])
+    const older = await openWatching('2025-06-18')
+    const stream = await older.get()
+    update()
+    expect((await stream.next())?.message.method).to.equal(UPDATED)
+    await Promise.all([primed.end(), older.end()])
+  })
+
+  it('gets a comment every 15 seconds, on streams that took no part in anything, too', async () => {
+    const client = await openSession(url)
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      const streams = [await client.get(), await client.get()]
+      mock.timers.tick(KEEP_ALIVE_INTERVAL * 2)
+      await client.end()
+      expect(KEEP_ALIVE_INTERVAL).to.equal(15_000)
+      for (const stream of streams) expect((await stream.text()).match(/^: .*$/gm)).to.have.length(2)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+})
+
+describe('a second GET', () => {
+  it('takes over: what is new goes to it alone, and the older stays open and silent', async () => {
+    const client = await openWatching('2025-06-18')
+    const older = await client.get()
+    update()
+    expect((await nextMessage(older)).method).to.equal(UPDATED)
+    const newer = await client.get()
+    update()
+    expect((await nextMessage(newer)).method).to.equal(UPDATED)
+    started.host.runtime.tools.add(defineTool({ name: 'later', handler: () => '' }))
+    expect((await nextMessage(newer)).method).to.equal('notifications/tools/list_changed')
+    newer.drop()
+    await client.end()
+    expect(await older.rest()).to.deep.equal([])
+    expect(await older.whole, 'it was open until the session ended').to.equal(true)
+    started.host.runtime.tools.remove('later')
+  })
+
+  it('is one of three that may be open: a fourth is 409, and possible once one of them is gone', async () => {
+    const client = await openWatching()
+    const streams = [await client.get(), await client.get(), await client.get()]
+    const refused = await client.get()
+    expect(refused.status).to.equal(409)
+    expect(JSON.parse(await refused.text()).error.code).to.equal(-32600)
+    streams[0]?.drop()
+    let [again] = [await client.get()]
+    while (again.status === 409) again = await client.get()
+    expect(again.status).to.equal(200)
+    update()
+    expect((await nextMessage(again)).method).to.equal(UPDATED)
+    await client.end()
+  })
+
+  it('counts for its own session alone', async () => {
+    const [one, other] = [await openSession(url), await openSession(url)]
+    for (let count = 0; count < 3; count++) await one.get()
+    expect((await other.get()).status).to.equal(200)
+    await Promise.all([one.end(), other.end()])
+  })
+
+  it('leaves an older one open, however many came and went since', async () => {
+    const client = await openWatching()
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      const oldest = await client.get()
+      for (let count = 0; count < 3; count++) {
+        let brief = await client.get()
+        while (brief.status === 409) brief = await client.get()
+        brief.drop()
+      }
+      let newest = await client.get()
+      while (newest.status === 409) newest = await client.get()
+      update()
+      expect((await nextMessage(newest)).method).to.equal(UPDATED)
+      mock.timers.tick(KEEP_ALIVE_INTERVAL)
+      await client.end()
+      expect(await oldest.text()).to.match(/^: keep-alive$/m)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+})

@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import {
+  type ConfiguredPlugin,
+  definePlugin,
+  defineResource,
+  defineTool,
+  type EventStore,
+} from '../../../core/index.ts'
+import { createMemoryEventStore } from '../../../core/sessions/event-store.ts'
+import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+const stored: string[] = []
+
+/** An event store in memory that notes which session it is asked for. */
+function notedStore(): ConfiguredPlugin {
+  const memory = createMemoryEventStore()
+  const store: EventStore = {
+    append: memory.append,
+    after(session, stream, seq) {
+      stored.push(session)
+      return memory.after(session, stream, seq)
+    },
+    drop: memory.drop,
+  }
+  return definePlugin({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup: host => host.fill('eventStore', store),
+  })()
+}
+
+const secret = defineTool({
+  name: 'secret',
+  handler(_args, { progress }) {
+    progress(1, 2, 'words of ada')
+    return 'words of ada'
+  },
+})
+const diary = defineResource({ name: 'diary', uri: 'note://diary', handler: () => 'dear diary' })
+
+let started: StartedHost
+let url: string
+let ada: SessionClient
+before(async () => {
+  started = await startHost({
+    toolsets: { all: [secret, diary], other: [secret] },
+    routes: {
+      '/': { toolsets: 'all' },
+      '/other': { toolsets: 'all' },
+      '/t/:category?': { toolsets: ':category', default: ['all'] },
+    },
+    plugins: { 'transport-streamable': {}, who: identifyByHeader(), noted: notedStore(), health: {} },
+  })
+  url = started.url
+  ada = await openSession(url, { headers: { 'X-User': 'ada' } })
+})
+after(stopHosts)
+
+const PING = { id: 9, method: 'ping' }
+const LAST_EVENT = { 'Last-Event-ID': 'abcdefghijk.0' }
+
+/** The four ways to name a session, each with its status. */
+async function everyWay(at: string, headers: Record<string, string>) {
+  const get = { Accept: 'text/event-stream' }
+  return [
+    await tell(at, PING, headers),
+    await tell(at, { method: 'notifications/initialized' }, headers),
+    await ask(at, 'GET', { ...get, ...headers }),
+    await ask(at, 'GET', { ...get, ...headers, ...LAST_EVENT }),
+    await ask(at, 'DELETE', headers),
+  ]
+}
+
+async function expectEverywhere(status: number, at: string, headers: Record<string, string>) {
+  for (const answer of await everyWay(at, headers)) {
+    expect([answer.status, answer.message.error.code], answer.text).to.deep.equal([status, -32600])
+    expect(answer.text).not.to.include('ada')
+    expect(answer.headers['mcp-session-id']).to.equal(undefined)
+  }
+}
+
+const expectAlive = async (client: SessionClient) =>
+  expect((await client.request('ping')).message.result, 'the session lives on').to.deep.equal({})
+
+describe('a session id that this host did not sign', () => {
+  it('is 404 whatever byte was altered, before any store is asked', async () => {
+    const bytes = Buffer.from(ada.id, 'base64url')
+    stored.length = 0
+    for (let at = 0; at < bytes.length; at++) {
+      const altered = Buffer.from(bytes)
+      altered[at] = (altered[at] ?? 0) ^ 0x40
+      const headers = { 'X-User': 'ada', 'Mcp-Session-Id': altered.toString('base64url'), ...LAST_EVENT }
+      const answer = await ask(url, 'GET', { Accept: 'text/event-stream', ...headers })
+      expect(answer.status, `byte ${at}`).to.equal(404)
+    }
+    expect(stored).to.deep.equal([])
+    await expectAlive(ada)
+  })
+
+  it('is 404 on POST, GET and DELETE, with the id of the request', async () => {
+    for (const id of ['x', 'A'.repeat(76), `${ada.id.slice(0, -1)}${ada.id.endsWith('A') ? 'B' : 'A'}`, '7']) {
+      await expectEverywhere(404, url, { 'X-User': 'ada', 'Mcp-Session-Id': id })
+      expect((await tell(url, PING, { 'Mcp-Session-Id': id })).message.id).to.equal(9)
+    }
+    await expectAlive(ada)
+  })
+
+  it('is 404 when another host, with another secret, signed it', async () => {
+    const other = await startHost({
+      secrets: ['another secret for tests, just as long'],
+      toolsets: { all: [secret] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    const foreign = await openSession(other.url)
+    await expectEverywhere(404, url, { 'Mcp-Session-Id': foreign.id })
+  })
+
+  it('is 404 where its host had our secret, but the session is not here', async () => {
+    const twin = await startHost({ toolsets: { all: [secret] }, routes: { '/': { toolsets: 'all' } } })
+    await expectEverywhere(404, url, { 'Mcp-Session-Id': (await openSession(twin.url)).id })
+  })
+})
+
+describe('a session of one user', () => {
+  it('is 403 for another user, and for nobody, on every verb, without a byte of it', async () => {
+    stored.length = 0
+    for (const who of [{ 'X-User': 'bob' }, {}, { 'X-User': 'ada', 'X-Issuer': 'https://elsewhere.example' }]) {
+      await expectEverywhere(403, url, { ...who, 'Mcp-Session-Id': ada.id })
+      const refused = await tell(url, { id: 'mine', method: 'tools/list' }, { ...who, 'Mcp-Session-Id': ada.id })
+      expect(refused.message.id).to.equal('mine')
+    }
+    expect(stored).to.deep.equal([])
+    await expectAlive(ada)
+  })
+
+  it('tells another user nothing, and takes no answer, cancellation or takeover from them', async () => {
+    const stream = await ada.get()
+    await ada.request('resources/subscribe', { uri: 'note://diary' })
+    const stranger = { 'X-User': 'bob', 'Mcp-Session-Id': ada.id }
+    await ask(url, 'GET', { Accept: 'text/event-stream', ...stranger })
+    await tell(url, { id: 'ask-1', result: {} }, stranger)
+    started.host.runtime.resourceUpdated('note://diary')
+    expect((await nextMessage(stream)).params).to.deep.equal({ uri: 'note://diary' })
+    stream.drop()
+  })
+
+  it('belongs to the user, not to the token: other claims and scopes make no difference', async () => {
+    const answer = await ada.request('ping', {}, { headers: { 'X-Tier': 'gold' } })
+    expect([answer.status, answer.message.result]).to.deep.equal([200, {}])
+  })
+
+  it('that nobody signed in for is 403 for who did', async () => {
+    const anonymous = await openSession(url)
+    await expectEverywhere(403, url, { 'X-User': 'ada', 'Mcp-Session-Id': anonymous.id })
+    await expectAlive(anonymous)
+  })
+})
+
+describe('a session on its route', () => {
+  it('is 404 on another route', async () => {
+    await expectEverywhere(404, `${url}/other`, { 'X-User': 'ada', 'Mcp-Session-Id': ada.id })
+    await expectAlive(ada)
+  })
+
+  it('is 404 at another value of the route’s parameter, and without one', async () => {
+    const at = await openSession(`${url}/t/all`, { headers: { 'X-User': 'ada' } })
+    const mine = { 'X-User': 'ada', 'Mcp-Session-Id': at.id }
+    for (const path of ['/t/other', '/t']) await expectEverywhere(404, `${url}${path}`, mine)
+    await expectAlive(at)
+    expect((await tell(`${url}/t/all/`, PING, mine)).status).to.equal(200)
+  })
+})
+
+describe('the host', () => {
+  it('never writes an id whole: not into its log, not on the health page', async () => {
+    const clients = [ada, await openSession(url), await openSession(url, { revision: '2025-03-26' })]
+    const [, gone] = clients
+    await gone?.end()
+    await gone?.request('ping')
+    const health = await ask(`${url}/health`, 'GET')
+    expect(health.status).to.equal(200)
+    expect(started.log.filter(({ message }) => message === 'refused a session of another user')).not.to.deep.equal([])
+    for (const { id } of clients) {
+      expect(JSON.stringify(started.log)).not.to.include(id)
+      expect(health.text).not.to.include(id.slice(0, 16))
+    }
+  })
+
+  it('never gives two sessions one id', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => initialize(url)))
+    expect(new Set(answers.map(({ headers }) => headers['mcp-session-id'])).size).to.equal(20)
+  })
+})

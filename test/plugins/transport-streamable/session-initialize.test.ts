@@ -1,0 +1,193 @@
+import { expect } from 'chai'
+import { defineTool, HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/index.ts'
+import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { metaOf, modern } from '../../support/rpc.ts'
+import { initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+const echo = defineTool({ name: 'echo', handler: () => 'hi' })
+const base = { toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } } }
+const [LATEST] = HANDSHAKE_REVISIONS
+
+let url: string
+before(async () => {
+  ;({ url } = await startHost({ ...base, server: { name: 'test-host', version: '1.2.3', instructions: 'Be kind.' } }))
+})
+after(stopHosts)
+
+describe('initialize', () => {
+  for (const revision of HANDSHAKE_REVISIONS) {
+    it(`asked for ${revision} agrees to it, and gives an id of visible ASCII`, async () => {
+      const { status, headers, message } = await initialize(url, { revision })
+      expect(status).to.equal(200)
+      expect(headers['content-type']).to.equal('application/json')
+      expect(headers['mcp-session-id']).to.match(/^[\x21-\x7e]+$/)
+      expect(message).to.deep.equal({
+        jsonrpc: '2.0',
+        id: 'initialize',
+        result: {
+          protocolVersion: revision,
+          capabilities: { logging: {}, tools: { listChanged: true } },
+          serverInfo: { name: 'test-host', version: '1.2.3' },
+          instructions: 'Be kind.',
+        },
+      })
+    })
+  }
+
+  it('asked for a revision without handshake, or for one that is not ours, answers the latest handshake revision', async () => {
+    for (const revision of [MODERN_REVISION, '2027-01-01', '1999-12-31', 'draft', '']) {
+      const { status, headers, message } = await initialize(url, { revision })
+      expect([status, message.result.protocolVersion], revision).to.deep.equal([200, LATEST])
+      expect(headers['mcp-session-id']).to.be.a('string')
+    }
+  })
+
+  it('under a version header is refused only where that names 2026-07-28', async () => {
+    for (const version of [...HANDSHAKE_REVISIONS, 'v999', '2027-01-01']) {
+      const { status, message } = await initialize(url, { headers: { 'MCP-Protocol-Version': version } })
+      expect([status, message.result?.protocolVersion], version).to.deep.equal([200, LATEST])
+    }
+    const refused = await initialize(url, { headers: { 'MCP-Protocol-Version': MODERN_REVISION } })
+    expect([refused.status, refused.headers['mcp-session-id']]).to.deep.equal([400, undefined])
+  })
+
+  it('whose _meta names 2026-07-28 is a request of that revision, which has no such method', async () => {
+    const { status, message } = await modern(url, 'initialize', { ...initializeMessage().params, _meta: metaOf() })
+    expect([status, message.error.code]).to.deep.equal([404, -32601])
+  })
+
+  it('with Mcp-Method, Mcp-Name and other _meta keys stays what it is', async () => {
+    const { id, method, params } = initializeMessage()
+    const _meta = { [META.clientInfo]: { name: 'a', version: '1' }, [META.clientCapabilities]: {}, more: 1 }
+    const headers = { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'x' }
+    const { status, message } = await tell(url, { id, method, params: { ...params, _meta } }, headers)
+    expect([status, message.result.protocolVersion]).to.deep.equal([200, LATEST])
+  })
+
+  it('a second time in a session: 400, -32600, and the session lives on', async () => {
+    const client = await openSession(url, { revision: '2025-06-18' })
+    const { status, message } = await client.send(initializeMessage())
+    expect([status, message.error.code, message.id]).to.deep.equal([400, -32600, 'initialize'])
+    expect((await client.request('ping')).message.result).to.deep.equal({})
+  })
+
+  it('with an unknown session id: 404', async () => {
+    const { status, message } = await initialize(url, { headers: { 'Mcp-Session-Id': 'unknown' } })
+    expect([status, message.error.code, message.id]).to.deep.equal([404, -32600, 'initialize'])
+  })
+
+  it('may be answered anew after a 404: the client opens a new session without an id', async () => {
+    const client = await openSession(url)
+    await client.end()
+    expect((await client.request('ping')).status).to.equal(404)
+    const again = await openSession(url)
+    expect(again.id).not.to.equal(client.id)
+    expect((await again.request('tools/list')).message.result.tools).to.have.length(1)
+  })
+
+  it('without version, client info or capabilities is refused, and leaves no session behind', async () => {
+    const host = await startHost({ ...base, sessions: { maxPerOwner: 1 } })
+    const { params } = initializeMessage()
+    for (const broken of [{ protocolVersion: 5 }, { clientInfo: undefined }, { capabilities: [] }]) {
+      const answer = await tell(host.url, { id: 1, method: 'initialize', params: { ...params, ...broken } })
+      expect([answer.message.error.code, answer.message.id], answer.text).to.deep.equal([-32602, 1])
+      expect(answer.headers['mcp-session-id']).to.equal(undefined)
+    }
+    expect((await initialize(host.url)).status, 'no session counts').to.equal(200)
+    expect((await initialize(host.url)).status, 'one session counts').to.equal(429)
+  })
+
+  it('as a notification opens nothing', async () => {
+    const { method, params } = initializeMessage()
+    const answer = await tell(url, { method, params })
+    expect([answer.status, answer.headers['mcp-session-id']]).to.deep.equal([400, undefined])
+  })
+
+  it('gives no session on a stateless route', async () => {
+    const { url } = await startHost({ ...base, stateless: true })
+    const { status, headers, message } = await initialize(url)
+    expect([status, headers['mcp-session-id']]).to.deep.equal([200, undefined])
+    expect(message.result.capabilities).to.deep.equal({ tools: {} })
+    const ignored = await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': 'whatever' })
+    expect([ignored.status, ignored.message.result]).to.deep.equal([200, {}])
+  })
+})
+
+describe('a client after initialize', () => {
+  it('is served before it says that it is initialized, and that is 202 with no body', async () => {
+    const { headers } = await initialize(url)
+    const named = { 'Mcp-Session-Id': String(headers['mcp-session-id']) }
+    expect((await tell(url, { id: 1, method: 'tools/list' }, named)).message.result.tools).to.have.length(1)
+    const told = await tell(url, { method: 'notifications/initialized' }, named)
+    expect([told.status, told.text, told.headers['content-type']]).to.deep.equal([202, '', undefined])
+  })
+
+  it('without the session header: 400, whatever it sends', async () => {
+    for (const message of [
+      { id: 'a', method: 'ping' },
+      { method: 'notifications/initialized' },
+      { id: 1, result: {} },
+      { id: 1, error: { code: 1, message: 'no' } },
+    ]) {
+      const { status, message: answer } = await tell(url, message)
+      expect([status, answer.error.code], JSON.stringify(message)).to.deep.equal([400, -32600])
+      expect(answer.id).to.equal('method' in message && 'id' in message ? message.id : undefined)
+    }
+  })
+
+  it('under a version header that is not ours: 400, -32022 with what is, and the session lives on', async () => {
+    const client = await openSession(url)
+    for (const requested of ['v999', '2027-01-01', '2025-11-26']) {
+      const { status, message } = await client.request('ping', {}, { headers: { 'MCP-Protocol-Version': requested } })
+      expect([status, message.error.code]).to.deep.equal([400, -32022])
+      expect(message.error.data.requested).to.equal(requested)
+      expect(message.error.data.supported).to.include.members([...HANDSHAKE_REVISIONS])
+    }
+    expect((await client.request('ping')).status).to.equal(200)
+  })
+
+  it('without a version header speaks the revision that was negotiated', async () => {
+    const client = await openSession(url, { revision: '2025-11-25' })
+    const headers = { 'MCP-Protocol-Version': undefined }
+    expect((await client.request('ping', {}, { headers })).status).to.equal(200)
+    const batch = [{ jsonrpc: '2.0', id: 1, method: 'ping' }]
+    expect((await client.send(batch, headers)).message.error.code).to.equal(-32600)
+  })
+
+  it('under 2026-07-28 is served per request beside its session, whose id is ignored', async () => {
+    const client = await openSession(url)
+    const headers = { 'Mcp-Session-Id': client.id }
+    const { status, message } = await modern(url, 'tools/call', { name: 'echo' }, { headers })
+    expect([status, message.result.content[0].text]).to.deep.equal([200, 'hi'])
+    expect((await modern(url, 'ping', {}, { headers })).status).to.equal(404)
+    expect((await client.request('ping')).status).to.equal(200)
+  })
+
+  it('gets results of its own revision: no resultType, ttlMs or cacheScope', async () => {
+    const client = await openSession(url)
+    for (const [method, params] of [['tools/list', {}] as const, ['tools/call', { name: 'echo' }] as const]) {
+      const { result } = (await client.request(method, params)).message
+      expect(result).not.to.have.any.keys('resultType', 'ttlMs', 'cacheScope')
+    }
+  })
+
+  it('is told the session id on its answers', async () => {
+    const client = await openSession(url)
+    expect((await client.request('ping')).headers['mcp-session-id']).to.equal(client.id)
+  })
+
+  it('is seen by handlers as who it says now that it is, not as it was when the session began', async () => {
+    const seen = defineTool({ name: 'seen', handler: (_args, { user }) => String(user?.claims['tier']) })
+    const host = await startHost({
+      toolsets: { all: [seen] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, who: identifyByHeader() },
+    })
+    const client = await openSession(host.url, { headers: { 'X-User': 'ada', 'X-Tier': 'gold' } })
+    const tierNow = async (headers = {}) =>
+      (await client.request('tools/call', { name: 'seen' }, { headers })).message.result.content[0].text
+    expect(await tierNow()).to.equal('gold')
+    expect(await tierNow({ 'X-Tier': 'iron' })).to.equal('iron')
+  })
+})
