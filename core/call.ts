@@ -36,6 +36,8 @@ export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'us
   readonly sessionId: string | undefined
   /** Always current: definitions may come and go while a session lasts. */
   readonly view: View
+  /** What this user sees of it: a session's user may come with another token. */
+  viewFor(user: User | undefined): View
   /** The names of the toolsets in view. */
   toolsets(): readonly string[]
   /** True where the config has a `runSession`. */
@@ -145,7 +147,7 @@ class TransportCall implements Call {
     return 'user' in this.#request ? this.#request.user : this.#request.session.user
   }
   get view() {
-    return this.#request.session.view
+    return this.#request.session.viewFor(this.user)
   }
   /** Made for those who look at it: most calls end before anyone does. */
   get signal() {

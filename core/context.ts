@@ -1,4 +1,5 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
+import type { AccessDecider, ProtectedResource } from './access.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
@@ -15,6 +16,9 @@ export interface HandlerSettings {
   readonly runtime: RuntimeHost
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
+  /** Asked for late, because plugins may fill the slots. */
+  readonly access: () => AccessDecider
+  readonly resource: () => ProtectedResource
 }
 
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { openAccess, plainResource } from './access.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { parseDuration } from './config/units.ts'
@@ -96,13 +97,15 @@ function describeCallers({ authorize }: CompiledRoute): string {
   return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
 }
 
-function handlerSettings({ config, catalog, secrets }: Parts): HandlerSettings {
+function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
   const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
   return {
     callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
     fetchTimeout: parseDuration(fetchTimeout),
     runtime: catalog.runtime,
     stateKeys: secrets.keys('request-state'),
+    access: () => slots.access,
+    resource: () => slots.protectedResource,
   }
 }
 
@@ -166,7 +169,12 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const provides = providersAmong(instances)
   checkConventions(routes, provides)
 
-  const slots: Slots = { changeBus: createMemoryChangeBus(), eventStore: createMemoryEventStore() }
+  const slots: Slots = {
+    changeBus: createMemoryChangeBus(),
+    eventStore: createMemoryEventStore(),
+    access: openAccess,
+    protectedResource: plainResource,
+  }
   const changes = createChangeFeed(() => slots.changeBus)
   const toolsets = await loadToolsets(config.toolsets, directory)
   const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
@@ -190,6 +198,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     varies,
     contributed,
     decidesAccess,
+    access: () => slots.access,
   }
   let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
 

@@ -2,6 +2,17 @@
 // that is `mcp-host/host` (core/create-host.ts), for those who embed one.
 
 export {
+  type AccessDecider,
+  type Audience,
+  type ChallengeFacts,
+  challenge,
+  type Denial,
+  meetsRule,
+  type ProtectedResource,
+  refuseAccess,
+} from './access.ts'
+export { authorizeRoute } from './authorize-route.ts'
+export {
   type Call,
   type CallRequest,
   type ClientFacts,
@@ -10,7 +21,7 @@ export {
   type OpenSession,
   type RequestFacts,
 } from './call.ts'
-export type { ItemKind } from './catalog.ts'
+export type { CatalogItem, ItemKind } from './catalog.ts'
 export {
   type AskOptions,
   type CallContext,

@@ -1,9 +1,11 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
+
+import type { AccessDecider, Audience } from './access.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
 import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
-import type { Definition } from './define.ts'
+import type { Definition, User } from './define.ts'
 import type { Config, ServerSettings, SessionOptions, SessionRequest } from './define-config.ts'
 import { HostError, StartError } from './errors.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -12,7 +14,9 @@ import type { View, ViewRequest } from './view.ts'
 export interface SessionSettings {
   readonly config: Pick<Config, 'server' | 'configureSession' | 'runSession'>
   readonly catalog: Catalog
-  readonly viewFor: (request: ViewRequest) => View
+  readonly viewFor: (request: ViewRequest, audience: Audience) => View
+  /** Decides what a caller may use; asked for late, because a plugin may fill the slot. */
+  readonly access: () => AccessDecider
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
   /** The toolsets that plugins contribute to this route. */
@@ -32,8 +36,13 @@ function requestView(settings: SessionSettings, route: CompiledRoute, choice: Ch
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
-function cutView({ viewFor, decidesAccess }: SessionSettings, route: CompiledRoute, request: ViewRequest): View {
-  const view = viewFor(request)
+function cutView(
+  { viewFor, decidesAccess, access }: SessionSettings,
+  route: CompiledRoute,
+  request: ViewRequest,
+  user?: User,
+): View {
+  const view = viewFor(request, access().audienceOf(user, route))
   if (view.restricted && !decidesAccess(route)) {
     const { key, definition } = view.restricted
     const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
@@ -120,7 +129,12 @@ export function createSessions(settings: SessionSettings) {
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
     const runs = runSession ? (body: () => Promise<void>) => run(facts, body) : undefined
-    return new Opened({ route, params, user, ip, sessionId }, request, () => cutView(settings, route, request), runs)
+    return new Opened(
+      { route, params, user, ip, sessionId },
+      request,
+      asker => cutView(settings, route, request, asker),
+      runs,
+    )
   }
 }
 
@@ -133,10 +147,10 @@ class Opened implements OpenSession {
   readonly ip: string
   readonly sessionId: string | undefined
   readonly #request: ViewRequest
-  readonly #cut: () => View
+  readonly #cut: (user: User | undefined) => View
   readonly #runs: OpenSession['run'] | undefined
 
-  constructor(facts: OpenFacts, request: ViewRequest, cut: () => View, runs: OpenSession['run'] | undefined) {
+  constructor(facts: OpenFacts, request: ViewRequest, cut: Opened['viewFor'], runs: OpenSession['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -148,7 +162,10 @@ class Opened implements OpenSession {
   }
 
   get view() {
-    return this.#cut()
+    return this.#cut(this.user)
+  }
+  viewFor(user: User | undefined) {
+    return this.#cut(user)
   }
   toolsets() {
     return this.#request.toolsets

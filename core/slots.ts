@@ -1,4 +1,5 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
+import type { AccessDecider, ProtectedResource } from './access.ts'
 import type { EventStore } from './sessions/event-store.ts'
 
 /** Something that clients may be told about: a list changed, or one resource did. */
@@ -14,6 +15,8 @@ export interface ChangeBus {
 }
 
 export interface Slots {
+  access: AccessDecider
+  protectedResource: ProtectedResource
   eventStore: EventStore
   changeBus: ChangeBus
 }

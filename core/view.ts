@@ -1,6 +1,7 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
+import type { Audience, Denial } from './access.ts'
 import {
   type Catalog,
   type CatalogItem,
@@ -30,6 +31,8 @@ export interface View {
   readonly restricted: CatalogItem | undefined
   /** `public` only where every caller of the route gets the same. */
   readonly cacheScope: 'public' | 'private'
+  /** Why its callers may not use an item; undefined: they may. */
+  denialOf(item: CatalogItem): Denial | undefined
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
   page(list: ListName, cursor: unknown, modern: boolean): SerializedResult
 }
@@ -129,7 +132,7 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
-function buildView(catalog: Catalog, request: ViewRequest): View {
+function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {
   const items = collect(catalog, request)
   const tools = items.filter(item => item.kind === 'tools')
   const resources = items.filter(item => item.kind === 'resources' && item.template === undefined) as ResourceItem[]
@@ -138,11 +141,17 @@ function buildView(catalog: Catalog, request: ViewRequest): View {
   const { instructions, ...serverInfo } = request.server
   const { cacheScope } = request
   const meta = { [META.serverInfo]: serverInfo }
+  const denials = new Map<CatalogItem, Denial>()
+  for (const item of items) {
+    const denial = audience.denialOf(item)
+    if (denial) denials.set(item, denial)
+  }
+  const shown = (list: readonly CatalogItem[]) => list.filter(item => denials.get(item)?.listed ?? true)
   const pagers = {
-    tools: createPager('tools', tools, cacheScope, meta),
-    resources: createPager('resources', resources, cacheScope, meta),
-    resourceTemplates: createPager('resourceTemplates', templates, cacheScope, meta),
-    prompts: createPager('prompts', prompts, cacheScope, meta),
+    tools: createPager('tools', shown(tools), cacheScope, meta),
+    resources: createPager('resources', shown(resources), cacheScope, meta),
+    resourceTemplates: createPager('resourceTemplates', shown(templates), cacheScope, meta),
+    prompts: createPager('prompts', shown(prompts), cacheScope, meta),
   }
   return {
     serverInfo,
@@ -154,15 +163,16 @@ function buildView(catalog: Catalog, request: ViewRequest): View {
     prompts: mapOf(prompts),
     restricted: items.find(({ definition }) => definition.access !== undefined),
     cacheScope,
+    denialOf: item => denials.get(item),
     page: (list, cursor, modern) => pagers[list](cursor, modern),
   }
 }
 
-/** Finds the view for a request, or builds it: at most 1,000 are kept, the least recently used go first. */
-export function createViews(catalog: Catalog): (request: ViewRequest) => View {
+/** Finds the view for a request and a class of callers, or builds it: the 1,000 that were used last are kept. */
+export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Requests that are the same object need no key: a session keeps its own, and so does a route.
-  let byRequest = new WeakMap<ViewRequest, View>()
+  let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const extraIds = new WeakMap<CatalogItem, number>()
   let nextId = 0
   let generation = catalog.generation()
@@ -172,21 +182,22 @@ export function createViews(catalog: Catalog): (request: ViewRequest) => View {
     return id
   }
 
-  function find(request: ViewRequest): View {
+  function find(request: ViewRequest, audience: Audience): View {
     const { toolsets, extra, server, capabilities, cacheScope } = request
-    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope])
-    const view = views.get(key) ?? buildView(catalog, request)
+    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope, audience.key])
+    const view = views.get(key) ?? buildView(catalog, request, audience)
     views.set(key, view)
-    byRequest.set(request, view)
+    const known = byRequest.get(request) ?? new Map<string, View>()
+    if (known.size < MAX_VIEWS) byRequest.set(request, known.set(audience.key, view))
     return view
   }
 
-  return request => {
+  return (request, audience) => {
     if (generation !== catalog.generation()) {
       views.clear()
       byRequest = new WeakMap()
       generation = catalog.generation()
     }
-    return byRequest.get(request) ?? find(request)
+    return byRequest.get(request)?.get(audience.key) ?? find(request, audience)
   }
 }

@@ -5,6 +5,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
 import type { Completion } from '../protocol.ts'
+import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
 
 /** Most values that may travel in one answer. */
@@ -52,6 +53,7 @@ export async function complete(call: Call, settings: HandlerSettings): Promise<o
   const { item, completer } = findCompleter(call, ref, name)
   const chosen = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
   const given = { arguments: chosen as Record<string, string> }
+  admitCaller(call, item, settings)
   if (!completer) return { completion: toCompletion([]) }
   const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
   return { completion: toCompletion(values as string[] | Completion) }

@@ -6,6 +6,7 @@ import { HostError } from '../errors.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { legacyPromptResult, promptResult } from '../results.ts'
 import { isInputRequired } from '../wire.ts'
+import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 function checkArguments(prompt: PromptDefinition, given: unknown): Record<string, string> {
@@ -26,6 +27,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     throw new HostError('invalidParams', { detail: 'prompts/get needs the name of a prompt' })
   const item = call.view.prompts.get(name)
   if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${name}"` })
+  admitCaller(call, item, settings)
   const { definition } = item
   const args = checkArguments(definition, given)
   const handler = definition.handler as (args: Record<string, string>, ctx: CallContext) => unknown

@@ -7,6 +7,7 @@ import { HostError } from '../errors.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
 import { isInputRequired } from '../wire.ts'
+import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 /** The resource that a URI names, and its template's variables. */
@@ -28,6 +29,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
   if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: 'resources/read needs a uri' })
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
+  admitCaller(call, found.item, settings)
   const { definition } = found.item
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),

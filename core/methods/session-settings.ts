@@ -1,7 +1,9 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 import type { Call } from '../call.ts'
+import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
 
 /** The session of a call; methods that need one do not exist without. */
@@ -28,10 +30,12 @@ function watchedUri(call: Call): string {
 }
 
 /** 2025-11-25 server/resources, "Subscriptions". */
-export function subscribe(call: Call): object {
+export function subscribe(call: Call, settings: HandlerSettings): object {
   const session = sessionOf(call)
   const uri = watchedUri(call)
-  if (!findResource(call.view, uri)) throw new HostError('resourceNotFound', { data: { uri } })
+  const found = findResource(call.view, uri)
+  if (!found) throw new HostError('resourceNotFound', { data: { uri } })
+  admitCaller(call, found.item, settings)
   session.watch(uri)
   return {}
 }

@@ -7,6 +7,7 @@ import { HostError } from '../errors.ts'
 import { errorResult, legacyToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema.ts'
 import { isInputRequired } from '../wire.ts'
+import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
@@ -14,6 +15,7 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
   if (typeof name !== 'string') throw new HostError('invalidParams', { detail: 'tools/call needs the name of a tool' })
   const tool = call.view.tools.get(name)
   if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${name}"` })
+  admitCaller(call, tool, settings)
   if (!isObject(args)) throw new HostError('invalidParams', { detail: '`arguments` must be an object' })
   const checked = tool.input.validate(args)
   return checked instanceof Promise

@@ -44,7 +44,10 @@ function readFilter({ params, view }: Call): Filter {
   if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
-  const uris = [...new Set(asked as string[])].filter(uri => findResource(view, uri) !== undefined)
+  const uris = [...new Set(asked as string[])].filter(uri => {
+    const found = findResource(view, uri)
+    return found !== undefined && view.denialOf(found.item) === undefined
+  })
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   return { lists, uris, acknowledged }
 }

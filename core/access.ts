@@ -1,0 +1,123 @@
+// Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
+// challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
+import type { CatalogItem } from './catalog.ts'
+import type { User } from './define.ts'
+import type { AuthorizeRule, Route } from './define-plugin.ts'
+import { HostError } from './errors.ts'
+
+/** Why somebody may not: what would change it. */
+export interface Denial {
+  /** One sentence for the log and for `explain`; nothing of another user. */
+  readonly reason: string
+  /** Every scope that this needs, those that the caller has among them; empty where scopes cannot help. */
+  readonly scopes: readonly string[]
+  /** Shown in lists all the same. */
+  readonly listed: boolean
+}
+
+/** What one class of callers may use: everybody of one `key` may use the same. */
+export interface Audience {
+  readonly key: string
+  /** Undefined: allowed. */
+  denialOf(item: CatalogItem): Denial | undefined
+}
+
+/** The slot that tool-policy fills. */
+export interface AccessDecider {
+  /** The class that a caller belongs to on a route. */
+  audienceOf(user: User | undefined, route: Route): Audience
+  /** Whether a caller meets a route's `authorize`. Undefined: allowed. An anonymous caller meets none. */
+  authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
+  /** Answers a denied call as a JSON-RPC error and never as an HTTP challenge. */
+  readonly deniesInBody: boolean
+}
+
+const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
+
+const list = (value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : typeof value === 'string' ? [value] : value
+
+/** A rule of scopes and roles alone: all of them must be there. Undefined: they are. */
+export function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
+  const scopes = list(rule.scope)
+  const lacking = scopes.filter(scope => !user?.scopes.includes(scope))
+  const roles = list(rule.role).filter(role => !user?.roles.includes(role))
+  if (lacking.length === 0 && roles.length === 0) return undefined
+  const what = [...lacking.map(scope => `scope "${scope}"`), ...roles.map(role => `role "${role}"`)].join(', ')
+  return { reason: `lacks ${what}`, scopes: lacking.length > 0 ? scopes : [], listed: false }
+}
+
+const ANONYMOUS: Denial = { reason: 'no token', scopes: [], listed: false }
+
+/** Without a policy plugin: every item is open, and `authorize` knows scopes and roles. */
+export const openAccess: AccessDecider = {
+  audienceOf: () => EVERYBODY,
+  authorize(rule, user) {
+    if (rule === true) return user ? undefined : ANONYMOUS
+    if (typeof rule !== 'string') return meetsRule(rule, user)
+    return { reason: `no plugin knows the policy "${rule}"`, scopes: [], listed: false }
+  },
+  deniesInBody: false,
+}
+
+/** The slot that resource-metadata fills: what a route says of itself as a protected resource (RFC 9728). */
+export interface ProtectedResource {
+  /** The resource identifier of an address; tokens are for it. */
+  resourceOf(route: Route, params: Readonly<Record<string, string>>): string
+  /** Where the metadata document of an address is; undefined where there is none. */
+  metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
+  /** `scopes_supported` of an address, for policy lint; undefined where it says nothing. */
+  scopesOf(route: Route): readonly string[] | undefined
+}
+
+/** Without metadata each address is its own resource. */
+export const plainResource: ProtectedResource = {
+  resourceOf: (route, params) => route.url(params),
+  metadataUrlOf: () => undefined,
+  scopesOf: () => undefined,
+}
+
+export interface ChallengeFacts {
+  /** RFC 6750 section 3.1; only where a token was presented. */
+  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
+  readonly description?: string
+  readonly scopes?: readonly string[]
+  readonly metadataUrl?: string | undefined
+}
+
+/** A quoted string of RFC 9110: what cannot be in one is left out. */
+const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
+
+/** The value of `WWW-Authenticate`. */
+export function challenge({ error, description, scopes = [], metadataUrl }: ChallengeFacts): string {
+  const parameters = [
+    ...(error === undefined ? [] : [`error=${quoted(error)}`]),
+    ...(description === undefined ? [] : [`error_description=${quoted(description)}`]),
+    ...(scopes.length === 0 ? [] : [`scope=${quoted(scopes.join(' '))}`]),
+    ...(metadataUrl === undefined ? [] : [`resource_metadata=${quoted(metadataUrl)}`]),
+  ]
+  return parameters.length === 0 ? 'Bearer' : `Bearer ${parameters.join(', ')}`
+}
+
+/** Where a refusal happened, for its challenge. */
+export interface Place {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly resource: ProtectedResource
+}
+
+/**
+ * What a caller without the right is told: 401 where it showed no token, 403 with every scope that this needs where it
+ * did.
+ */
+export function refuseAccess(denial: Denial, user: User | undefined, { route, params, resource }: Place): HostError {
+  const metadataUrl = resource.metadataUrlOf(route, params)
+  const { scopes } = denial
+  if (!user)
+    return new HostError('unauthorized', { headers: { 'WWW-Authenticate': challenge({ scopes, metadataUrl }) } })
+  const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
+  const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl })
+  // Scopes cannot help everybody: a client that lacks a role must not be sent for another token again and again.
+  const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
+  return new HostError('forbidden', { detail: description, ...headers })
+}

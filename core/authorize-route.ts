@@ -1,0 +1,15 @@
+// A route's own `authorize`, for the plugin that identifies callers: who does not meet it goes no further.
+import { refuseAccess } from './access.ts'
+import type { HostMiddleware, PluginHost } from './define-plugin.ts'
+
+/** Middleware for `admit`. Throws `unauthorized` without a user, `forbidden` for one who does not meet the rule. */
+export function authorizeRoute(host: PluginHost): HostMiddleware {
+  return (ctx, next) => {
+    const { route, user, params } = ctx.state
+    if (route?.authorize !== undefined) {
+      const denial = host.slot('access').authorize(route.authorize, user, route)
+      if (denial) throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource') })
+    }
+    return next()
+  }
+}
