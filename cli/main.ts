@@ -3,6 +3,8 @@
 import { parseArgs } from 'node:util'
 import { StartError } from '../core/index.ts'
 import { check } from './check.ts'
+import { doctor } from './doctor.ts'
+import { explain } from './explain.ts'
 import { schema } from './schema.ts'
 import { start } from './start.ts'
 import { version } from './version.ts'
@@ -11,11 +13,18 @@ const USAGE = `Usage: mcp-host <verb> [options]
 
   start    serve the config until SIGTERM or SIGINT
   check    load and check the config; serve nothing
+  explain  print what the config decides about a caller, step by step; serve nothing
+  doctor   ask a running server from outside what its clients would; exits 1 when something is wrong
   schema   print the config's JSON Schema, for editors
 
 Options
   -c, --config <file>  default: mcp.config.{ts,js,json,yaml,...} here or above
       --write <file>   schema: write it there instead
+      --route <path>   explain: the address to ask about; default: /
+      --token <token>  explain: the caller's token; @file reads it from a file, - from stdin
+      --tool <name>    explain: one tool; also --prompt <name>, --resource <uri>
+      --url <url>      doctor: the address that clients use; also --token, and --origin <origin> of a page
+      --json           doctor: print the findings as JSON
       --verbose        debug lines in the log, stacks of errors
   -v, --version
   -h, --help`
@@ -24,9 +33,23 @@ export interface VerbOptions {
   readonly config: string | undefined
   readonly write: string | undefined
   readonly verbose: boolean
+  readonly token?: string | undefined
+  readonly route?: string | undefined
+  readonly tool?: string | undefined
+  readonly prompt?: string | undefined
+  readonly resource?: string | undefined
+  readonly url?: string | undefined
+  readonly origin?: string | undefined
+  readonly json?: boolean
 }
 
-const VERBS: Readonly<Record<string, (options: VerbOptions) => Promise<void>>> = { start, check, schema }
+const VERBS: Readonly<Record<string, (options: VerbOptions) => Promise<void>>> = {
+  start,
+  check,
+  explain,
+  doctor,
+  schema,
+}
 
 function parse(argv: string[]) {
   try {
@@ -36,6 +59,14 @@ function parse(argv: string[]) {
       options: {
         config: { type: 'string', short: 'c' },
         write: { type: 'string' },
+        token: { type: 'string' },
+        route: { type: 'string' },
+        tool: { type: 'string' },
+        prompt: { type: 'string' },
+        resource: { type: 'string' },
+        url: { type: 'string' },
+        origin: { type: 'string' },
+        json: { type: 'boolean', default: false },
         verbose: { type: 'boolean', default: false },
         version: { type: 'boolean', short: 'v', default: false },
         help: { type: 'boolean', short: 'h', default: false },
@@ -57,7 +88,8 @@ async function run(argv: string[]): Promise<void> {
       exitCode: 2,
     })
   }
-  await verb({ config: values.config, write: values.write, verbose: values.verbose })
+  const { version: _version, help: _help, config, write, ...options } = values
+  await verb({ ...options, config, write })
 }
 
 function report(error: unknown, verbose: boolean): void {

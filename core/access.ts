@@ -1,5 +1,6 @@
 // Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
 // challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
+import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import type { User } from './define.ts'
 import type { AuthorizeRule, Route } from './define-plugin.ts'
@@ -15,7 +16,7 @@ export interface Denial {
   readonly listed: boolean
 }
 
-/** What one class of callers may use: everybody of one `key` may use the same. */
+/** What one class of callers may use: everybody of one `key`, on whatever route, may use the same, for one reason. */
 export interface Audience {
   readonly key: string
   /** Undefined: allowed. */
@@ -28,8 +29,12 @@ export interface AccessDecider {
   audienceOf(user: User | undefined, route: Route): Audience
   /** Whether a caller meets a route's `authorize`. Undefined: allowed. An anonymous caller meets none. */
   authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
-  /** Answers a denied call as a JSON-RPC error and never as an HTTP challenge. */
-  readonly deniesInBody: boolean
+  /** Whether a denied call is answered as a JSON-RPC error on this route, and never as an HTTP challenge. */
+  deniesInBody(route: Route): boolean
+  /** Hears of every call that is denied. */
+  denied?(call: Call, item: CatalogItem, denial: Denial): void
+  /** How a caller's right to an item is decided, a line for each step: for `mcp-host explain`. */
+  explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
 }
 
 const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
@@ -57,7 +62,7 @@ export const openAccess: AccessDecider = {
     if (typeof rule !== 'string') return meetsRule(rule, user)
     return { reason: `no plugin knows the policy "${rule}"`, scopes: [], listed: false }
   },
-  deniesInBody: false,
+  deniesInBody: () => false,
 }
 
 /** The slot that resource-metadata fills: what a route says of itself as a protected resource (RFC 9728). */

@@ -8,7 +8,12 @@ export function authorizeRoute(host: PluginHost): HostMiddleware {
     const { route, user, params } = ctx.state
     if (route?.authorize !== undefined) {
       const denial = host.slot('access').authorize(route.authorize, user, route)
-      if (denial) throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource') })
+      if (denial) {
+        const { issuer, subject } = user ?? {}
+        const { reason, scopes } = denial
+        host.log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+        throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource') })
+      }
     }
     return next()
   }

@@ -13,6 +13,7 @@ import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { CloseReport, Host, RouteSummary } from './host.ts'
+export type { InspectedAddress } from './inspect-access.ts'
 export { createLogger, type Logger } from './log.ts'
 
 export interface CreateHostOptions {

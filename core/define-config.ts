@@ -53,6 +53,13 @@ export interface ResolvedHttp {
 /** A module path or glob relative to the config, definitions, or a list of these. */
 export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
 
+type BuiltInOverrides = { [Name in keyof BuiltInOptions]?: Partial<BuiltInOptions[Name]> | ConfiguredPlugin | false }
+
+/** The same for one route: options that are given replace the general ones, the others stay. */
+export interface RoutePluginsSettings extends BuiltInOverrides {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}
+
 export interface RouteSettings {
   /** Toolsets served here; `':name'` takes the toolset that the path's parameter names. */
   toolsets: string | string[]
@@ -67,7 +74,7 @@ export interface RouteSettings {
   /** The name of a CORS policy. */
   cors?: string
   /** Switches a plugin off, or changes its options, for this route alone. */
-  plugins?: PluginsSettings
+  plugins?: RoutePluginsSettings
 }
 
 type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }

@@ -2,6 +2,7 @@
 // A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/pipeline.ts).
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost, User } from './define.ts'
 import type { ResolvedHttp } from './define-config.ts'
 import type { Logger } from './log.ts'
@@ -48,11 +49,28 @@ export type AuthorizeRule = true | string | { scope?: string | string[]; role?: 
 
 type Handler = (ctx: HostContext) => void | Promise<void>
 
+/** Which pages of other origins may use a route, and what tells their browsers so. */
+export interface CrossOrigin {
+  /** True for an Origin that the host's guard lets through on this route, beside those it knows. */
+  allows(origin: string): boolean
+  /** Answers preflights, and sets its headers before anything can refuse: every answer carries them, errors too. */
+  readonly middleware: HostMiddleware
+}
+
 /** An address served by a plugin; other verbs answer 405 with `Allow`. */
 export interface Endpoint {
   readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Handler>>>
   /** Served to anyone: outside Host and Origin guard, CORS, authentication and `authorize`. */
   readonly public?: boolean
+  /** The endpoint's own CORS in the place of its route's: acts before everything but the guard. */
+  readonly cors?: HostMiddleware
+}
+
+export interface EndpointPlace {
+  /** The path ends as this route's does: `ctx.state` gets its parameters, and one that names nothing answers 404. */
+  readonly route?: Route
+  /** Served only where nothing else has the path; of several fallbacks the first. */
+  readonly fallback?: boolean
 }
 
 /** What `host` offers in `setup`. */
@@ -62,13 +80,17 @@ export interface PluginHost {
   readonly log: Logger
   readonly server: { readonly name: string; readonly version: string }
   readonly http: ResolvedHttp
+  /** The URL of a fixed path, from `http.publicUrl` or the address that the host listens on; call it once it does. */
+  url(path: string): string
   /** The routes that this instance of the plugin acts on. */
   readonly routes: readonly Route[]
   readonly runtime: RuntimeHost
 
   /** Refuses a request before it is matched to a user: after the host's own Host and Origin guard. */
   guard(middleware: HostMiddleware): void
-  /** Acts at the route's edge, before authentication: CORS, limits per address. */
+  /** Opens routes to pages of other origins; acts before every other hook, and only the host's guard comes first. */
+  crossOrigin(policyOf: (route: Route) => CrossOrigin | undefined): void
+  /** Acts at the route's edge, before authentication: limits per address. */
   edge(middleware: HostMiddleware): void
   /** Finds out who calls: writes `ctx.state.user` or leaves it. */
   identify(middleware: HostMiddleware): void
@@ -77,8 +99,8 @@ export interface PluginHost {
   /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
   around(wrap: (call: Call, next: Next) => Promise<object>): void
 
-  /** Serves a fixed path, such as `/health`. */
-  endpoint(path: string, endpoint: Endpoint): void
+  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook acts there. */
+  endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
   /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
   routeEndpoint(suffix: '' | `/${string}`, define: (route: Route) => Endpoint | undefined): void
   /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
@@ -87,12 +109,17 @@ export interface PluginHost {
   method(name: string, answer: (call: Call) => object | Promise<object>): void
   /** Contributes definitions to each of the plugin's routes. */
   contribute(definitions: readonly Definition[]): void
+  /** What the addresses of a route can serve by the config, each item once. Complete from a starting task on. */
+  itemsOf(route: Route): readonly CatalogItem[]
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
 
-  /** Replaces a service. Throws when another plugin did. */
+  /**
+   * Replaces a service. Throws when another plugin did. The same plugin may, once for each set of options: it passes
+   * on what is not about its own routes to the service it found with `slot`.
+   */
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
-  /** The service in a slot: what a plugin filled in, else the default. Call it from a starting task on. */
+  /** The service in a slot: what a plugin filled in, else the default. Others may fill it until the starting tasks run. */
   slot<Name extends keyof Slots>(slot: Name): Slots[Name]
 
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
@@ -129,11 +156,12 @@ export interface PluginHost {
   keys(use: string): readonly Buffer[]
 }
 
-type Primitive<T> = T extends string
+/** Not spread over a union: the values of an enum belong to one schema. */
+type Primitive<T> = [T] extends [string]
   ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string }
-  : T extends number
+  : [T] extends [number]
     ? { type: 'integer' | 'number'; minimum?: number; maximum?: number; default?: T }
-    : T extends boolean
+    : [T] extends [boolean]
       ? { type: 'boolean'; default?: boolean }
       : never
 

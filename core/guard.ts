@@ -50,15 +50,18 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
-  /** Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. */
-  return function guard(ctx: HostContext): void {
+  /**
+   * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `alsoAllowed`
+   * knows the origins that the route's CORS policy adds.
+   */
+  return function guard(ctx: HostContext, alsoAllowed?: (origin: string) => boolean): void {
     const { host, origin } = ctx.req.headers
     const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
     if (!hostAllowed(asked)) {
       const cause = `to serve it, add ${JSON.stringify(asked)} to http.allowedHosts, or set http.publicUrl`
       throw new HostError('hostNotAllowed', { detail: asked ?? 'the request names no host', cause })
     }
-    if (origin !== undefined && !originAllowed(origin)) {
+    if (origin !== undefined && !originAllowed(origin) && !alsoAllowed?.(origin)) {
       const cause = `to let its pages call, add ${JSON.stringify(origin)} to http.allowedOrigins`
       throw new HostError('originNotAllowed', { detail: origin, cause })
     }

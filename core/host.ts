@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { openAccess, plainResource } from './access.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
+import { collectEndpoints } from './collect-endpoints.ts'
 import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
 import type { Definition, RuntimeHost } from './define.ts'
@@ -13,9 +14,10 @@ import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
 import { StartError } from './errors.ts'
 import { createInFlight } from './in-flight.ts'
+import { type InspectedAddress, inspectAddress, itemsOn } from './inspect-access.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
-import { createPipeline, HOOK_POINTS, type Served } from './pipeline.ts'
+import { createPipeline } from './pipeline.ts'
 import {
   checkReadiness,
   createNotes,
@@ -64,6 +66,10 @@ export interface Host {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
+  /** Runs what plugins start before the host listens; `listen` does it too. */
+  start(): Promise<void>
+  /** Who may do what at a path, decided without a request; undefined where nothing is served. */
+  inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
   /** Stops accepting, gives what runs `grace` milliseconds (default 10,000) to end, cancels the rest. */
@@ -109,19 +115,6 @@ function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSet
   }
 }
 
-function collectEndpoints({ notes, routes }: Parts): Served[] {
-  const served: Served[] = notes.endpoints.map(({ value }) => ({ ...value, route: undefined, middleware: [] }))
-  for (const route of routes) {
-    const middleware = HOOK_POINTS.flatMap(point => notesFor(notes.middleware[point], route))
-    for (const { suffix, define } of notesFor(notes.routeEndpoints, route)) {
-      const endpoint = define(route)
-      const path = suffix === '' ? route.path : `${route.path === '/' ? '' : route.path}${suffix}`
-      if (endpoint) served.push({ path, route, endpoint, middleware: endpoint.public ? [] : middleware })
-    }
-  }
-  return served
-}
-
 function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -161,8 +154,9 @@ export async function buildHost(input: HostInput): Promise<Host> {
   let address = ''
   const notes = createNotes()
   const revisions = new Map<CompiledRoute, readonly Revision[]>()
+  const ownAddress = () => http.publicUrl?.replace(/\/$/, '') ?? address
   const routes = compileRoutes(config, {
-    address: () => http.publicUrl?.replace(/\/$/, '') ?? address,
+    address: ownAddress,
     revisions: route => revisions.get(route) ?? revisionsOf(notes, route),
   })
   const instances = planPlugins(config, input.plugins, routes)
@@ -216,11 +210,13 @@ export async function buildHost(input: HostInput): Promise<Host> {
     log,
     server: { name: config.server.name, version: config.server.version },
     http,
+    address: ownAddress,
     runtime: catalog.runtime,
     slots,
     filled: new Map(),
     addMethod: methods.add,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
+    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
     openSession,
     sessions: registry,
     changes,
@@ -234,7 +230,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
-  const app = createPipeline(collectEndpoints(parts), http, log)
+  const start = async () => {
+    for (const task of notes.starting.splice(0)) await task()
+  }
+  const app = createPipeline(collectEndpoints(notes, routes), http, log)
   const server = createServer(
     {
       requestTimeout: http.requestTimeout,
@@ -263,8 +262,13 @@ export async function buildHost(input: HostInput): Promise<Host> {
       }))
     },
     runtime: catalog.runtime,
+    start,
+    inspect(path) {
+      address ||= `http://${http.host}:${http.port}`
+      return inspectAddress(path, parts)
+    },
     async listen() {
-      for (const task of notes.starting) await task()
+      await start()
       await listenOn(server, http)
       address = addressOf(server)
     },

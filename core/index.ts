@@ -22,6 +22,8 @@ export {
   type RequestFacts,
 } from './call.ts'
 export type { CatalogItem, ItemKind } from './catalog.ts'
+export { nearest } from './config/nearest.ts'
+export { DURATION_PATTERN, parseDuration } from './config/units.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -49,6 +51,7 @@ export {
   type HttpSettings,
   type PluginsSettings,
   type ResolvedHttp,
+  type RoutePluginsSettings,
   type RouteSettings,
   type RunSession,
   type ServerSettings,
@@ -60,8 +63,10 @@ export {
 export {
   type AuthorizeRule,
   type ConfiguredPlugin,
+  type CrossOrigin,
   definePlugin,
   type Endpoint,
+  type EndpointPlace,
   type HostContext,
   type HostMiddleware,
   type OptionsSchema,
@@ -71,8 +76,18 @@ export {
   type RequestState,
   type Route,
 } from './define-plugin.ts'
-export { ERROR_KINDS, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './errors.ts'
+export { ERROR_KINDS, errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './errors.ts'
+export { fetchJson, type JsonReply } from './fetch-json.ts'
+export { isLoopback } from './guard.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './header-params.ts'
+export {
+  identifyBearer,
+  needResource,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
+} from './identify-bearer.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
@@ -87,5 +102,6 @@ export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { Change, ChangeBus, Slots } from './slots.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './sse.ts'
+export { CLAIM_PATHS_SCHEMA, type ClaimPaths, type Claims, claimAt, readUser, stringsAt } from './user-claims.ts'
 export type { View } from './view.ts'
 export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'

@@ -1,9 +1,9 @@
-// The path of a request, in the order it happens: catchErrors, guard, match, edge, identify, admit, the endpoint.
+// The path of a request, in the order it happens: catchErrors, guard, match, CORS, edge, identify, admit, the endpoint.
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
 import type { ResolvedHttp } from './define-config.ts'
-import type { Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
 import { HostError } from './errors.ts'
 import { createGuard } from './guard.ts'
 import type { Logger } from './log.ts'
@@ -20,12 +20,14 @@ export interface Served {
   /** Undefined for a fixed path outside every route. */
   readonly route: CompiledRoute | undefined
   readonly endpoint: Endpoint
+  readonly crossOrigin: CrossOrigin | undefined
   readonly middleware: readonly HostMiddleware[]
 }
 
 interface Entry {
   readonly route: CompiledRoute | undefined
   readonly open: boolean
+  readonly allowsOrigin: ((origin: string) => boolean) | undefined
   readonly run: (ctx: HostContext) => Promise<unknown>
 }
 
@@ -69,27 +71,43 @@ function dispatchVerb({ methods }: Endpoint) {
   }
 }
 
+function checkLength({ req }: HostContext, most: number) {
+  const length = req.headers['content-length']
+  if (length === undefined || Number(length) <= most) return
+  // What was declared is not read: the connection ends with the answer.
+  throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
+}
+
+const nothingHere = () => new HostError('notFound', { detail: 'nothing is served at this path' })
+
+/** Refuses what is declared too large, and an address whose parameter names nothing. */
+function checkAddress(route: CompiledRoute | undefined, most: number): HostMiddleware {
+  return (ctx, next) => {
+    checkLength(ctx, most)
+    if (route && !route.toolsetsFor(ctx.state.params)) throw nothingHere()
+    return next()
+  }
+}
+
 /** The Koa application that serves these endpoints. Throws a StartError where two have one path. */
 export function createPipeline(served: readonly Served[], http: ResolvedHttp, log: Logger): Koa<RequestState> {
   const table = createPathTable<Entry>()
-  for (const { path, route, endpoint, middleware } of served) {
-    const run = compose<HostContext>([...(middleware as compose.Middleware<HostContext>[]), dispatchVerb(endpoint)])
-    table.add(path, { route, open: endpoint.public ?? false, run })
+  for (const { path, route, endpoint, crossOrigin, middleware } of served) {
+    const cors = endpoint.cors ?? crossOrigin?.middleware
+    const acts = [...(cors ? [cors] : []), checkAddress(route, http.maxBodySize), ...middleware]
+    const run = compose<HostContext>([...(acts as compose.Middleware<HostContext>[]), dispatchVerb(endpoint)])
+    table.add(path, { route, open: endpoint.public ?? false, allowsOrigin: crossOrigin?.allows, run })
   }
   const guard = createGuard(http)
   const app = new Koa<RequestState>({ proxy: http.trustProxy })
   app.use(catchErrors(log))
   app.use(ctx => {
     const found = table.match(ctx.path)
-    if (!found?.target.open) guard(ctx)
-    const length = ctx.req.headers['content-length']
-    if (length !== undefined && Number(length) > http.maxBodySize) {
-      // What was declared is not read: the connection ends with the answer.
-      const headers = { Connection: 'close' }
-      throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes`, headers })
+    if (!found?.target.open) guard(ctx, found?.target.allowsOrigin)
+    if (!found) {
+      checkLength(ctx, http.maxBodySize)
+      throw nothingHere()
     }
-    const at = found && (found.target.route === undefined || found.target.route.toolsetsFor(found.params))
-    if (!found || !at) throw new HostError('notFound', { detail: 'nothing is served at this path' })
     if (found.target.route) ctx.state.route = found.target.route
     ctx.state.params = found.params
     return found.target.run(ctx)

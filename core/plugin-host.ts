@@ -3,9 +3,10 @@
 
 import type { Call, Next, OpenSession, RequestFacts } from './call.ts'
 import { createCall } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { ResolvedHttp } from './define-config.ts'
-import type { Endpoint, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
 import type { Logger } from './log.ts'
 import type { Method } from './methods/index.ts'
@@ -28,7 +29,8 @@ interface Note<Value> {
 export interface PluginNotes {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly around: Note<(call: Call, next: Next) => Promise<object>>[]
-  readonly endpoints: Note<{ path: string; endpoint: Endpoint }>[]
+  readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
+  readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly revisions: Note<(route: Route) => readonly Revision[]>[]
   readonly varies: Note<true>[]
@@ -43,6 +45,7 @@ export interface PluginNotes {
 export const createNotes = (): PluginNotes => ({
   middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as PluginNotes['middleware'],
   around: [],
+  crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
   revisions: [],
@@ -63,11 +66,14 @@ export interface HostServices {
   readonly log: Logger
   readonly server: { readonly name: string; readonly version: string }
   readonly http: ResolvedHttp
+  /** The host's own URL, without a slash at its end. */
+  address(): string
   readonly runtime: RuntimeHost
   readonly slots: Slots
   readonly filled: Map<keyof Slots, string>
   addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
   addDefinition(toolset: string, definition: Definition): void
+  itemsOf(route: Route): readonly CatalogItem[]
   openSession(facts: RequestFacts): Promise<OpenSession>
   answer(call: Call): Promise<object>
   readonly sessions: SessionRegistry
@@ -108,14 +114,16 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     log: own,
     server,
     http,
+    url: path => `${services.address()}${path}`,
     routes: instance.routes,
     runtime,
     guard: hook('guard'),
+    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
     edge: hook('edge'),
     identify: hook('identify'),
     admit: hook('admit'),
     around: wrap => note(notes.around, wrap),
-    endpoint: (path, endpoint) => note(notes.endpoints, { path, endpoint }),
+    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
     revisions: list => note(notes.revisions, list),
     method(name, answerCall) {
@@ -126,10 +134,11 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
       for (const definition of definitions) services.addDefinition(toolset, definition)
       if (!notes.contributed.some(({ value }) => value === toolset)) note(notes.contributed, toolset)
     },
+    itemsOf: services.itemsOf,
     variesByCaller: () => note(notes.varies, true),
     fill(slot, service) {
       const other = filled.get(slot)
-      if (other !== undefined) throw clash(`${other} already provides the ${slot}`)
+      if (other !== undefined && other !== instance.name) throw clash(`${other} already provides the ${slot}`)
       filled.set(slot, instance.name)
       slots[slot] = service
     },

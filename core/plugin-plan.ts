@@ -161,6 +161,12 @@ export function checkConventions(routes: readonly CompiledRoute[], provides: Pro
         exitCode: 2,
       })
     }
+    if (typeof authorize === 'string' && !provides('policy', route)) {
+      throw new StartError(
+        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on tool-policy`,
+        { exitCode: 2 },
+      )
+    }
     if (cors !== undefined && !provides('cors', route)) {
       throw new StartError(`routes['${path}'].cors: no plugin of this route knows "${cors}"; switch on cors`, {
         exitCode: 2,

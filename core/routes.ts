@@ -104,7 +104,9 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
           const value = params[parameter]
           return value === undefined ? [] : encodeURIComponent(value)
         })
-        return `${late.address()}/${filled.join('/')}`
+        const base = late.address()
+        // The root of a publicUrl that has a path is that path, as clients write it: without a slash at its end.
+        return filled.length === 0 && /^https?:\/\/[^/]+\/./.test(base) ? base : `${base}/${filled.join('/')}`
       },
     }
     return route

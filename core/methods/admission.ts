@@ -10,6 +10,7 @@ export function admitCaller(call: Call, item: CatalogItem, { access, resource }:
   const denial = call.view.denialOf(item)
   if (!denial) return
   const { route, params } = call.session
+  access().denied?.(call, item, denial)
   const refusal = refuseAccess(denial, call.user, { route, params, resource: resource() })
-  throw access().deniesInBody ? refusal.within200() : refusal
+  throw access().deniesInBody(route) ? refusal.within200() : refusal
 }

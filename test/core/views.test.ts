@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCatalog } from '../../core/catalog.ts'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/slots.ts'
-import { createViews, PAGE_SIZE } from '../../core/view.ts'
+import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/view.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -201,5 +201,7 @@ function unitViews() {
     capabilities: {},
     cacheScope: 'private' as const,
   })
-  return { views: createViews(catalog), request, catalog }
+  const find = createViews(catalog)
+  const views = (asked: ViewRequest) => find(asked, { key: '', denialOf: () => undefined })
+  return { views, request, catalog }
 }

@@ -1,0 +1,84 @@
+// What the server tells a client that has no token, or a bad one (RFC 6750 section 3, RFC 9728 section 5.1).
+import type { IncomingHttpHeaders } from 'node:http'
+import { ask, bearer, message } from './ask.ts'
+import { type Finding, note, ok, wrong } from './finding.ts'
+import type { Patient } from './patient.ts'
+
+const CHECK = 'challenge'
+
+/** The parameters of a Bearer challenge by lower-case name; undefined where there is none. */
+export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string, string> | undefined {
+  const text = headers['www-authenticate'] ?? ''
+  const start = /(?:^|,\s*)bearer(?:\s+|$)/i.exec(text)
+  if (!start) return undefined
+  const parameters = text
+    .slice(start.index + start[0].length)
+    .matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)
+  return new Map(
+    [...parameters].map(([, name = '', quoted, plain = '']) => [
+      name.toLowerCase(),
+      quoted?.replace(/\\(.)/g, '$1') ?? plain,
+    ]),
+  )
+}
+
+const MADE_UP = 'a-token-that-the-doctor-made-up'
+
+async function checkBadToken({ url }: Patient): Promise<Finding> {
+  const { status, headers } = await ask(url, message('tools/list', {}, bearer(MADE_UP)))
+  const error = readChallenge(headers)?.get('error')
+  if (status === 503)
+    return wrong(CHECK, 'a token cannot be checked: 503', 'see `identity provider` below, and the log')
+  if (status < 400)
+    return wrong(
+      CHECK,
+      'a made-up token is let in',
+      'let auth-jwt act on this route, with every check of `validate` on',
+    )
+  if (status !== 401 || error !== 'invalid_token')
+    return wrong(
+      CHECK,
+      `a made-up token is answered ${status}, error ${error ?? 'none'}; expected 401 invalid_token`,
+      'let what is in front of the host pass Authorization and WWW-Authenticate on',
+    )
+  return ok(CHECK, 'a made-up token is answered 401 invalid_token')
+}
+
+function checkHeader({ headers }: Patient['first']): Finding[] {
+  const challenge = readChallenge(headers)
+  if (!challenge)
+    return [
+      wrong(
+        CHECK,
+        '401 without a Bearer challenge: clients cannot know where to sign in',
+        'let WWW-Authenticate pass what is in front of the host',
+      ),
+    ]
+  const findings: Finding[] = []
+  const metadata = challenge.get('resource_metadata')
+  if (metadata === undefined)
+    findings.push(wrong(CHECK, '401 without resource_metadata', 'switch on the plugin resource-metadata'))
+  else if (!URL.canParse(metadata))
+    findings.push(wrong(CHECK, `resource_metadata is no absolute URL: ${metadata}`, 'set http.publicUrl'))
+  if (challenge.has('error'))
+    findings.push(
+      wrong(
+        CHECK,
+        'a call without a token is told of an error in its token',
+        'let nothing in front of the host add an Authorization header',
+      ),
+    )
+  if (!challenge.has('scope'))
+    findings.push(note(CHECK, '401 names no scope: clients will ask for all of scopes_supported'))
+  return findings.length > 0 ? findings : [ok(CHECK, '401 says where to sign in and with which scope')]
+}
+
+/** Of a guarded server its refusals; of another one that it is open. */
+export async function checkChallenge(patient: Patient): Promise<Finding[]> {
+  if (patient.first.status === 401) return [...checkHeader(patient.first), await checkBadToken(patient)]
+  if (patient.first.status !== 200) return []
+  const { status } = await ask(patient.url, message('tools/list', {}, bearer(MADE_UP)))
+  const text =
+    status === 401 ? 'anyone may call; tokens are checked where they are shown' : 'anyone may call; no token is checked'
+  return [note(CHECK, text, 'to protect it, say `authorize: true` for the route and switch on auth-jwt')]
+}

@@ -1,0 +1,190 @@
+// Whether a client finds its way from the address to a token: the metadata documents of the resource (RFC 9728) and of
+// its authorization servers (RFC 8414, OpenID Connect Discovery), and their keys.
+import { isLoopback } from '../../core/index.ts'
+import { type Answer, ask, failure } from './ask.ts'
+import { readChallenge } from './challenge.ts'
+import { type Finding, note, ok, wrong } from './finding.ts'
+import type { Patient } from './patient.ts'
+
+const CHECK = 'metadata'
+const ISSUER = 'identity provider'
+const REVERSE_PROXY =
+  'set http.publicUrl to the address that clients use, and let the proxy pass /.well-known on to the host'
+
+const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
+
+/** `/.well-known/<name>` in front of the path of a URL. */
+function wellKnown(name: string, of: string): string {
+  const { origin, pathname } = new URL(of)
+  return `${origin}/.well-known/${name}${withoutSlash(pathname)}`
+}
+
+const sameUrl = (a: string, b: string) =>
+  URL.canParse(a) && URL.canParse(b) && new URL(a).href.replace(/\/$/, '') === new URL(b).href.replace(/\/$/, '')
+
+/** Whether `resource` is an address above `url`, as one audience for a whole host is. */
+function isAbove(resource: string, url: string): boolean {
+  if (!URL.canParse(resource)) return false
+  const [above, here] = [new URL(resource), new URL(url)]
+  return above.origin === here.origin && here.pathname.startsWith(`${withoutSlash(above.pathname)}/`)
+}
+
+function checkResource(resource: unknown, url: string): Finding {
+  if (typeof resource !== 'string') return wrong(CHECK, 'the document names no resource', REVERSE_PROXY)
+  if (sameUrl(resource, url)) return ok(CHECK, `resource is ${resource}`)
+  if (isAbove(resource, url)) return note(CHECK, `resource is ${resource}, one for every address below it`)
+  const insecure = url.startsWith('https:') && resource.startsWith('http:')
+  const why = insecure ? ': http behind https' : ''
+  return wrong(
+    CHECK,
+    `resource is ${resource}, and clients call ${url}${why}; they must refuse it`,
+    'set http.publicUrl, or resource-metadata.resource, to the address that clients use',
+  )
+}
+
+async function tryAsk(url: string): Promise<Answer | string> {
+  try {
+    return await ask(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
+  } catch (error) {
+    return failure(error)
+  }
+}
+
+/** A document, or why there is none. */
+async function readDocument(url: string): Promise<(Answer & { json: object }) | string> {
+  const answer = await tryAsk(url)
+  if (typeof answer === 'string') return answer
+  if (answer.status !== 200) return `answered ${answer.status}`
+  return answer.json ? { ...answer, json: answer.json } : 'is no JSON object'
+}
+
+async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: string): Promise<Finding> {
+  const { jwks_uri: uri } = metadata
+  if (typeof uri !== 'string' || !URL.canParse(uri))
+    return wrong(
+      ISSUER,
+      `${issuer} names no jwks_uri`,
+      'give auth-jwt the jwksUri, or use auth-introspection for opaque tokens',
+    )
+  const keys = await readDocument(uri)
+  if (typeof keys === 'string')
+    return wrong(ISSUER, `the keys at ${uri}: ${keys}`, 'let this address be reached from here and from the host')
+  const list = keys.json['keys']
+  if (!Array.isArray(list) || list.length === 0)
+    return wrong(ISSUER, `no keys at ${uri}`, 'let the issuer publish its signing keys')
+  return ok(ISSUER, `${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
+}
+
+/** How far clocks may be apart without a word, seconds; `auth-jwt` allows 60. */
+const SMALL_SKEW = 10
+const TOLERANCE = 60
+
+function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
+  const [here, there] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
+  // Each answer was given at its own moment; what passed between them is less than what counts.
+  const skew = Math.round(Math.abs(here - there) / 1_000)
+  if (Number.isNaN(skew)) return [note('clock', `no Date header to compare the clocks of the server and ${name} by`)]
+  if (skew > TOLERANCE)
+    return [
+      wrong(
+        'clock',
+        `the clocks of the server and ${name} are ${skew} s apart: tokens come too early or expire too soon`,
+        'let NTP set both clocks; auth-jwt.clockTolerance is 60s',
+      ),
+    ]
+  if (skew > SMALL_SKEW)
+    return [note('clock', `the clocks of the server and ${name} are ${skew} s apart`, 'let NTP set both clocks')]
+  return [ok('clock', `the clocks of the server and ${name} agree`)]
+}
+
+async function checkIssuer(issuer: string, patient: Patient): Promise<Finding[]> {
+  const { origin, pathname } = new URL(issuer)
+  const places = [
+    wellKnown('oauth-authorization-server', issuer),
+    wellKnown('openid-configuration', issuer),
+    `${origin}${withoutSlash(pathname)}/.well-known/openid-configuration`,
+  ]
+  const failures: string[] = []
+  for (const place of new Set(places)) {
+    const found = await readDocument(place)
+    if (typeof found === 'string') {
+      failures.push(`${place} ${found}`)
+      continue
+    }
+    const { json } = found
+    const findings: Finding[] = []
+    if (json['issuer'] !== issuer)
+      findings.push(
+        wrong(
+          ISSUER,
+          `${place} is of the issuer ${String(json['issuer'])}, not ${issuer}`,
+          'write it in resource-metadata.authorizationServers and auth-jwt.authority as it names itself',
+        ),
+      )
+    const methods = json['code_challenge_methods_supported']
+    if (!Array.isArray(methods) || !methods.includes('S256'))
+      findings.push(
+        wrong(
+          ISSUER,
+          `${issuer} does not say that it knows PKCE with S256: MCP clients must refuse it`,
+          'switch on PKCE at the issuer',
+        ),
+      )
+    if (typeof json['registration_endpoint'] !== 'string' && json['client_id_metadata_document_supported'] !== true)
+      findings.push(note(ISSUER, `${issuer} takes no clients by itself: each needs a client id from its operator`))
+    const skew = checkClocks(await ask(patient.url), await ask(place), issuer)
+    return [...findings, await checkKeys(json, issuer), ...skew]
+  }
+  return [
+    wrong(
+      ISSUER,
+      `no metadata of ${issuer}: ${failures.join(', ')}`,
+      'write the issuer as it names itself, and let it be reached',
+    ),
+  ]
+}
+
+function checkServers(list: unknown): { findings: Finding[]; servers: string[] } {
+  const servers = Array.isArray(list) ? list.filter(server => typeof server === 'string' && URL.canParse(server)) : []
+  const insecure = servers.filter(server => server.startsWith('http:') && !isLoopback(new URL(server).hostname))
+  const findings = insecure.map(server => wrong(ISSUER, `${server} is not https`, 'serve the issuer over https'))
+  if (servers.length === 0)
+    findings.push(
+      wrong(CHECK, 'the document names no authorization server', 'set resource-metadata.authorizationServers'),
+    )
+  return { findings, servers }
+}
+
+/** The whole way of a client; of an open server without a document, nothing. */
+export async function checkMetadata(patient: Patient): Promise<Finding[]> {
+  const { url, first } = patient
+  const told = readChallenge(first.headers)?.get('resource_metadata')
+  const standard = wellKnown('oauth-protected-resource', url)
+  const place = told !== undefined && URL.canParse(told) ? told : standard
+  const document = await readDocument(place)
+  if (typeof document === 'string') {
+    if (first.status !== 401) return []
+    return [wrong(CHECK, `${place}: ${document}`, REVERSE_PROXY)]
+  }
+  const { json, headers } = document
+  const findings = [checkResource(json['resource'], url)]
+  if (url.startsWith('https:') && place.startsWith('http:'))
+    findings.push(
+      wrong(CHECK, `the challenge leads to ${place}: http behind https`, 'set http.publicUrl to the https address'),
+    )
+  if (!headers['content-type']?.startsWith('application/json'))
+    findings.push(
+      wrong(CHECK, `${place} is ${headers['content-type'] ?? 'of no type'}, not application/json`, REVERSE_PROXY),
+    )
+  if (headers['access-control-allow-origin'] !== '*')
+    findings.push(
+      wrong(
+        CHECK,
+        'pages may not read the document: no Access-Control-Allow-Origin: *',
+        'let the proxy pass the header on',
+      ),
+    )
+  const { findings: more, servers } = checkServers(json['authorization_servers'])
+  const issuers = await Promise.all(servers.map(server => checkIssuer(server, patient)))
+  return [...findings, ...more, ...issuers.flat()]
+}

@@ -1,0 +1,189 @@
+// `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
+// the token nothing but its claims is printed.
+import { readFileSync } from 'node:fs'
+import { createLogger, type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
+import { errorText } from '../core/errors.ts'
+import {
+  type CatalogItem,
+  type Denial,
+  HostError,
+  type ItemKind,
+  isObject,
+  nearest,
+  readUser,
+  StartError,
+  type User,
+} from '../core/index.ts'
+import type { VerbOptions } from './main.ts'
+
+const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> = [
+  ['tool', 'tools'],
+  ['prompt', 'prompts'],
+  ['resource', 'resources'],
+]
+
+/** A token's words move no cursor, and begin no line of their own. */
+const plain = (text: string) => text.replace(/\p{Cc}/gu, '?')
+const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
+
+/** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
+export function readToken(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  try {
+    const text =
+      given === '-' ? readFileSync(0, 'utf8') : given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given
+    return text.trim().replace(/^Bearer +/i, '')
+  } catch (cause) {
+    throw new StartError(`--token: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+  }
+}
+
+/** The claims of a JWT, of which nothing is verified. */
+function decodeClaims(token: string): Record<string, unknown> | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return isObject(claims) ? claims : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function describeClaims(claims: Readonly<Record<string, unknown>>): string {
+  const { exp } = claims
+  const until = typeof exp === 'number' ? ` (exp is ${new Date(exp * 1000).toISOString()})` : ''
+  return `${JSON.stringify(claims)}${until}`
+}
+
+function describeUser(user: User | undefined): string[] {
+  if (!user) return [line('caller', 'anonymous')]
+  const { subject, issuer, clientId, scopes, roles, claims } = user
+  const from = [issuer === undefined ? [] : `issuer ${issuer}`, clientId === undefined ? [] : `client ${clientId}`]
+  return [
+    line('caller', plain([`subject ${subject}`, ...from.flat()].join(', '))),
+    line('scopes', plain(scopes.join(' ')) || 'none'),
+    line('roles', plain(roles.join(' ')) || 'none'),
+    line('claims', describeClaims(claims)),
+  ]
+}
+
+interface Identified {
+  readonly lines: readonly string[]
+  readonly user: User | undefined
+  /** The request ends here. */
+  readonly refusal?: HostError
+}
+
+/** The caller as the config's own plugins find it or, where they cannot, as the token says of itself. */
+async function identify(host: Host, address: InspectedAddress, token: string | undefined): Promise<Identified> {
+  if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
+  if (!address.identifies) {
+    return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
+  }
+  const claims = decodeClaims(token)
+  const read = claims ? [line('claims', describeClaims(claims))] : []
+  try {
+    await host.start()
+    const user = await address.identify(`Bearer ${token}`)
+    const how = user ? "verified by the config's own plugins" : "the config's plugins took no user from it"
+    return { lines: [line('token', how)], user }
+  } catch (error) {
+    if (HostError.is(error) && error.kind !== 'unavailable') {
+      return {
+        lines: [line('token', `refused: ${error.detail ?? error.message}`), ...read],
+        user: undefined,
+        refusal: error,
+      }
+    }
+    const { iss } = claims ?? {}
+    const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
+    const guess = user ? 'what follows takes its claims as they are' : 'nor can its claims be read'
+    const lines = [line('token', `NOT VERIFIED: ${errorText(error)}; ${guess}`)]
+    return { lines: user ? lines : [...lines, ...read], user }
+  }
+}
+
+function describeRefusal(error: HostError): string {
+  const header = error.headers?.['WWW-Authenticate']
+  return `${error.status} ${error.message}${header === undefined ? '' : `\n${line('', `WWW-Authenticate: ${header}`)}`}`
+}
+
+function findItem({ items }: InspectedAddress, kind: ItemKind, key: string): CatalogItem | undefined {
+  const own = items.filter(item => item.kind === kind)
+  const template = (item: CatalogItem) => item.kind === 'resources' && item.template?.match(key)
+  return own.find(item => item.key === key) ?? own.find(item => template(item))
+}
+
+function explainItem(address: InspectedAddress, kind: ItemKind, key: string, user: User | undefined): string[] {
+  const label = kind.slice(0, -1)
+  const item = findItem(address, kind, key)
+  if (!item) {
+    const near = nearest(
+      key,
+      address.items.flatMap(other => (other.kind === kind ? other.key : [])),
+    )
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
+  }
+  const denial = address.denialOf(item, user)
+  const steps = address.explain(item, user)
+  const listed = !denial || denial.listed ? 'listed' : 'hidden from lists'
+  const answer = denial
+    ? `denied: ${denial.reason}; ${listed}; ${describeRefusal(address.refusal(denial, user))}`
+    : `allowed, ${listed}`
+  return [
+    ...steps.map((step, index) => line(index === 0 ? label : '', index === 0 ? `${item.key}: ${step}` : step)),
+    line('result', answer),
+  ]
+}
+
+/** Every item at an address, each with its verdict. */
+function listItems({ items, denialOf }: InspectedAddress, user: User | undefined): string[] {
+  const verdict = (denial: Denial | undefined) =>
+    denial ? `${denial.listed ? 'listed' : 'hidden'}, denied: ${denial.reason}` : 'allowed'
+  return items.map(item => line(item.kind.slice(0, -1), `${item.key}: ${verdict(denialOf(item, user))}`))
+}
+
+function describeRule({ route }: InspectedAddress): string {
+  if (route.authorize === undefined) return 'open to anyone'
+  return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
+}
+
+async function explanation(host: Host, options: VerbOptions, token: string | undefined): Promise<string[]> {
+  const { route: path = '/' } = options
+  const address = host.inspect(path)
+  if (!address) {
+    const known = host.routes.map(route => route.path).join(', ')
+    throw new StartError(`--route: nothing is served at ${path}; there are: ${known}`, { exitCode: 2 })
+  }
+  const { lines, user, refusal } = await identify(host, address, token)
+  const told = [
+    line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
+    ...lines,
+  ]
+  if (refusal) return [...told, line('result', describeRefusal(refusal))]
+  const denial = address.authorize(user)
+  told.push(
+    ...describeUser(user),
+    line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
+  )
+  if (denial) return [...told, line('result', describeRefusal(address.refusal(denial, user)))]
+  const asked = KINDS.flatMap(([option, kind]) => {
+    const key = options[option]
+    return key === undefined ? [] : explainItem(address, kind, key, user)
+  })
+  return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
+}
+
+export async function explain(options: VerbOptions): Promise<void> {
+  const { config, verbose } = options
+  const token = readToken(options.token)
+  const host = await loadHost(
+    { cwd: process.cwd(), ...(config !== undefined && { file: config }) },
+    createLogger({ verbose }),
+  )
+  try {
+    console.log((await explanation(host, options, token)).join('\n'))
+  } finally {
+    await host.close({ grace: 0 })
+  }
+}

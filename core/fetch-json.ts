@@ -1,0 +1,51 @@
+// Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
+// talk to an authorization server share.
+import { errorText } from './errors.ts'
+
+const TIMEOUT = 5_000
+const MAX_BYTES = 512 * 1_024
+
+export interface JsonReply {
+  readonly status: number
+  /** Undefined where the answer is no success or no JSON. */
+  readonly body: unknown
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_BYTES) throw new Error(`it answered more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Rejects, naming the URL and nothing that was sent, where no whole answer comes within 5 s and 512 kB. */
+export async function fetchJson(url: string, init: RequestInit = {}): Promise<JsonReply> {
+  const { signal } = init
+  const timeout = AbortSignal.timeout(TIMEOUT)
+  try {
+    const response = await fetch(url, {
+      redirect: 'error',
+      ...init,
+      headers: { Accept: 'application/json', ...init.headers },
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    })
+    if (response.ok) return { status: response.status, body: parse(await readText(response)) }
+    await response.body?.cancel()
+    return { status: response.status, body: undefined }
+  } catch (cause) {
+    const reason = cause instanceof Error && cause.cause instanceof Error ? errorText(cause.cause) : errorText(cause)
+    throw new Error(`${url} cannot be read: ${reason}`, { cause })
+  }
+}

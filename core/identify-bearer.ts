@@ -1,0 +1,110 @@
+// Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
+// verify it, answers what was refused with a challenge and logs it in one line, without the token.
+import { challenge } from './access.ts'
+import type { User } from './define.ts'
+import type { HostContext, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
+import { HostError, StartError } from './errors.ts'
+import { isLoopback } from './guard.ts'
+
+/** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
+export type TokenVerdict =
+  | { readonly user: User }
+  | { readonly refused: string }
+  /** Nobody can tell now; `retryAfter` in seconds. */
+  | { readonly unavailable: string; readonly retryAfter: number }
+
+/** The address that a token was presented at. */
+export interface TokenPlace {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+}
+
+export type VerifyToken = (token: string, place: TokenPlace) => TokenVerdict | Promise<TokenVerdict>
+
+/** Characters. Node's own limit for all headers of a request is 16 kB. */
+const MAX_TOKEN_LENGTH = 12 * 1_024
+
+const SCHEME = /^bearer(?: +|$)/i
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+type Presented = { readonly token: string } | { readonly refused: string; readonly malformed?: true }
+
+/** Undefined where the request shows no bearer token. */
+function readToken(ctx: HostContext): Presented | undefined {
+  if (ctx.querystring !== '' && 'access_token' in ctx.query) {
+    return {
+      refused: 'a token in the query is not accepted; it belongs into the Authorization header',
+      malformed: true,
+    }
+  }
+  const header = ctx.req.headers.authorization
+  const scheme = header === undefined ? null : SCHEME.exec(header)
+  if (header === undefined || !scheme) {
+    // A second header, which Node joined to one of another scheme: whose credential counts is not ours to guess.
+    return header !== undefined && /,\s*bearer(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
+  }
+  const token = header.slice(scheme[0].length)
+  if (token.includes(',')) return TWO_HEADERS
+  if (token.length > MAX_TOKEN_LENGTH) return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters` }
+  return TOKEN.test(token) ? { token } : { refused: 'the Authorization header holds no bearer token' }
+}
+
+const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', malformed: true }
+
+function refuse(host: PluginHost, { route, params }: TokenPlace, description: string, malformed: boolean): HostError {
+  const denial =
+    route.authorize === undefined ? undefined : host.slot('access').authorize(route.authorize, undefined, route)
+  const metadataUrl = host.slot('protectedResource').metadataUrlOf(route, params)
+  const error = malformed ? 'invalid_request' : 'invalid_token'
+  const header = challenge({ error, description, scopes: denial?.scopes ?? [], metadataUrl })
+  return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
+    detail: description,
+    headers: { 'WWW-Authenticate': header },
+  })
+}
+
+/** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
+export function identifyBearer(host: PluginHost, verify: VerifyToken): HostMiddleware {
+  const denied = (ctx: HostContext, route: Route, reason: string) =>
+    host.log.warn({ denied: 'authentication', reason, route: route.path, ip: ctx.ip }, 'refused a token')
+
+  return async (ctx, next) => {
+    const { route, params } = ctx.state
+    const presented = route && readToken(ctx)
+    if (!route || presented === undefined) return next()
+    const place = { route, params }
+    const verdict = 'token' in presented ? await verify(presented.token, place) : presented
+    if ('user' in verdict) {
+      ctx.state.user = verdict.user
+      return next()
+    }
+    if ('unavailable' in verdict) {
+      denied(ctx, route, verdict.unavailable)
+      const headers = { 'Retry-After': String(verdict.retryAfter) }
+      throw new HostError('unavailable', { detail: verdict.unavailable, headers })
+    }
+    denied(ctx, route, verdict.refused)
+    throw refuse(host, place, verdict.refused, 'malformed' in verdict)
+  }
+}
+
+/** `https://a.example` and `https://a.example/` are one resource (RFC 3986 6.2.3), and clients send either. */
+export function sameResources(audience: string): string[] {
+  if (!/^https?:\/\/[^/?#]+\/?$/i.test(audience)) return [audience]
+  const bare = audience.replace(/\/$/, '')
+  return [bare, `${bare}/`]
+}
+
+/**
+ * For a plugin whose tokens are for the route's own resource: stops the start where clients know this host by an
+ * address that it does not know itself, so that no token could ever be for it.
+ */
+export function needResource(host: PluginHost): void {
+  host.starting(() => {
+    if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
+    const unknown = host.routes.find(route => !URL.canParse(host.slot('protectedResource').resourceOf(route, {})))
+    if (!unknown) return
+    const fix = `set http.publicUrl, or plugins.${host.name}.audience`
+    throw new StartError(`routes['${unknown.path}']: whom are tokens for? ${fix}`, { exitCode: 2 })
+  })
+}

@@ -1,0 +1,96 @@
+// Who may do what at an address, decided by the very parts that decide it for a request, without one:
+// for `mcp-host explain` (cli/explain.ts). Nothing listens.
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import Koa from 'koa'
+import compose from 'koa-compose'
+import { type Denial, refuseAccess } from './access.ts'
+import { type Catalog, type CatalogItem, EVERYWHERE } from './catalog.ts'
+import type { User } from './define.ts'
+import type { HostContext, RequestState, Route } from './define-plugin.ts'
+import type { HostError } from './errors.ts'
+import { notesFor, type PluginNotes } from './plugin-host.ts'
+import { type CompiledRoute, createPathTable, type Matched } from './routes.ts'
+import type { Slots } from './slots.ts'
+
+/** An address of the config, as a request's path names it. */
+export interface InspectedAddress {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  /** By the config; `configureSession` may change it. */
+  readonly toolsets: readonly string[]
+  readonly items: readonly CatalogItem[]
+  /** False where no plugin finds out who calls. */
+  readonly identifies: boolean
+  /** Who a request with this Authorization header comes from. Rejects as the request would be refused. */
+  identify(authorization: string | undefined): Promise<User | undefined>
+  /** Why a caller may not use the route; undefined: it may. */
+  authorize(user: User | undefined): Denial | undefined
+  /** Why a caller may not use an item; undefined: it may. */
+  denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
+  /** How that is decided, a line for each step. */
+  explain(item: CatalogItem, user: User | undefined): readonly string[]
+  /** The answer that a denied caller gets. */
+  refusal(denial: Denial, user: User | undefined): HostError
+}
+
+export interface InspectedParts {
+  readonly routes: readonly CompiledRoute[]
+  readonly notes: PluginNotes
+  readonly slots: Slots
+  readonly catalog: Catalog
+}
+
+/** What these toolsets, what plugins add to the route and what every route serves hold together. */
+export function itemsOn(
+  { catalog, notes }: Pick<InspectedParts, 'catalog' | 'notes'>,
+  route: CompiledRoute,
+  toolsets: readonly string[] = route.toolsets,
+): readonly CatalogItem[] {
+  const names = new Set([...toolsets, ...notesFor(notes.contributed, route), EVERYWHERE])
+  return [...new Set([...names].flatMap(name => catalog.items(name)))]
+}
+
+/** A request that came over no connection. */
+function contextOf(path: string, authorization: string | undefined, state: RequestState): HostContext {
+  const req = new IncomingMessage(new Socket())
+  req.method = 'POST'
+  req.url = path
+  req.headers = authorization === undefined ? {} : { authorization }
+  const ctx = new Koa<RequestState>().createContext(req, new ServerResponse(req))
+  ctx.state = state
+  return ctx
+}
+
+function inspect(path: string, { target: route, params }: Matched<CompiledRoute>, parts: InspectedParts) {
+  const { notes, slots } = parts
+  const toolsets = route.toolsetsFor(params)
+  if (!toolsets) return undefined
+  const identifiers = notesFor(notes.middleware.identify, route)
+  const address: InspectedAddress = {
+    route,
+    params,
+    toolsets,
+    items: itemsOn(parts, route, toolsets),
+    identifies: identifiers.length > 0,
+    async identify(authorization) {
+      const ctx = contextOf(path, authorization, { route, params })
+      await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
+      return ctx.state.user
+    },
+    authorize: user =>
+      route.authorize === undefined ? undefined : slots.access.authorize(route.authorize, user, route),
+    denialOf: (item, user) => slots.access.audienceOf(user, route).denialOf(item),
+    explain: (item, user) => slots.access.explain?.(item, user, route) ?? [],
+    refusal: (denial, user) => refuseAccess(denial, user, { route, params, resource: slots.protectedResource }),
+  }
+  return address
+}
+
+/** The address that a path names, or that a route is configured with; undefined where nothing is served. */
+export function inspectAddress(path: string, parts: InspectedParts): InspectedAddress | undefined {
+  const table = createPathTable<CompiledRoute>()
+  for (const route of parts.routes) table.add(route.path, route)
+  const found = table.match(path)
+  return found && inspect(path, found, parts)
+}

@@ -1,0 +1,81 @@
+// From the claims of a token to the User that handlers, policies and sessions see; the same for every kind of token.
+import { isObject } from './call.ts'
+import type { User } from './define.ts'
+import type { JsonSchema } from './protocol.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Where an issuer writes what. A path is a claim's name, or names joined by dots; names may contain dots. */
+export interface ClaimPaths {
+  /** All of them count. Text is split at spaces. Default `scope` and `scp`. */
+  scopes?: string | string[]
+  /** All of them count. Default `roles`. */
+  roles?: string | string[]
+  /** The first that is there. Default `sub`. */
+  subject?: string | string[]
+  /** The first that is there. Default `client_id` and `azp`. */
+  clientId?: string | string[]
+}
+
+const pathSchema = (description: string): JsonSchema => {
+  const path = { type: 'string', minLength: 1 }
+  return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], description }
+}
+
+/** The schema of each of `ClaimPaths`, for a plugin's options. */
+export const CLAIM_PATHS_SCHEMA: Readonly<Record<keyof ClaimPaths, JsonSchema>> = {
+  scopes: pathSchema('Where the scopes are; all of them count. Default: scope and scp.'),
+  roles: pathSchema('Where the roles are; all of them count. Default: roles.'),
+  subject: pathSchema('Where the subject is; the first that is there. Default: sub.'),
+  clientId: pathSchema("Where the client's id is; the first that is there. Default: client_id and azp."),
+}
+
+/** The value at a path such as `realm_access.roles`; a whole name wins over its parts. */
+export function claimAt(claims: unknown, path: string): unknown {
+  if (!isObject(claims)) return undefined
+  if (Object.hasOwn(claims, path)) return claims[path]
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const head = path.slice(0, dot)
+    const found = Object.hasOwn(claims, head) ? claimAt(claims[head], path.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The strings at these paths, each once; what is no string, and no list of strings, gives none. */
+export function stringsAt(claims: Claims, paths: string | readonly string[]): string[] {
+  const found = [paths].flat().flatMap(path => claimAt(claims, path) ?? [])
+  return [...new Set(found.filter(value => typeof value === 'string' && value !== ''))] as string[]
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const part of Object.values(value)) freeze(part)
+  }
+  return value
+}
+
+/**
+ * The user of these claims, frozen whole: one object may serve many requests. Undefined where they name neither a
+ * subject nor a client, and where the subject is there but is no text: it would make one user of many.
+ */
+export function readUser(claims: Claims, issuer: string, paths: ClaimPaths = {}): User | undefined {
+  const { scopes = ['scope', 'scp'], roles = 'roles', subject = 'sub', clientId = ['client_id', 'azp'] } = paths
+  const [client] = stringsAt(claims, clientId)
+  const sub = [subject]
+    .flat()
+    .map(path => claimAt(claims, path))
+    .find(value => value !== undefined && value !== null)
+  const named = sub ?? client
+  if (typeof named !== 'string' || named === '') return undefined
+  const granted = stringsAt(claims, scopes).flatMap(text => text.split(' '))
+  return freeze({
+    issuer,
+    subject: named,
+    ...(client !== undefined && { clientId: client }),
+    scopes: [...new Set(granted.filter(scope => scope !== ''))],
+    roles: stringsAt(claims, roles),
+    claims,
+  })
+}

@@ -1,0 +1,74 @@
+// What an operator says about opaque tokens: the options of auth-introspection and their schema.
+import { CLAIM_PATHS_SCHEMA, type ClaimPaths, DURATION_PATTERN } from '../../core/index.ts'
+
+export interface AuthIntrospectionOptions {
+  /** The authorization server's introspection endpoint (RFC 7662). */
+  endpoint: string
+  /** As which this server asks. */
+  clientId: string
+  clientSecret: string
+  /** How the client's id and secret are sent: in the Authorization header, or in the body. Default `basic`. */
+  clientAuth?: 'basic' | 'post'
+  /** The issuer's name: part of who a user is, and compared with `iss` where the answer has one. Default: the endpoint's origin. */
+  issuer?: string
+  /** Who tokens must be for; one of them. Default: the resource of the route. */
+  audience?: string | string[]
+  /** On by default; off is a warning at every start, for servers whose answers name no audience. */
+  validate?: { audience?: boolean }
+  /** How long an answer is believed, at most until the token expires: how long a revoked token lives on. Default `30s`, at most `5m`; 0 asks each time. */
+  cacheFor?: string | number
+  claims?: ClaimPaths
+}
+
+export const authIntrospectionSchema = {
+  type: 'object' as const,
+  description: 'Asks the authorization server about opaque tokens (RFC 7662), and enforces `authorize` of routes.',
+  additionalProperties: false as const,
+  required: ['endpoint', 'clientId', 'clientSecret'] as const,
+  properties: {
+    endpoint: {
+      type: 'string' as const,
+      format: 'uri',
+      pattern: '^https?://',
+      description: "The authorization server's introspection endpoint.",
+    },
+    clientId: { type: 'string' as const, description: 'As which this server asks.' },
+    clientSecret: { type: 'string' as const, description: 'Its secret.' },
+    clientAuth: {
+      type: 'string' as const,
+      enum: ['basic', 'post'] as const,
+      default: 'basic' as const,
+      description: 'How id and secret are sent: in the Authorization header, or in the body.',
+    },
+    issuer: {
+      type: 'string' as const,
+      description: "The issuer's name, compared with iss where the answer has one. Default: the endpoint's origin.",
+    },
+    audience: {
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 },
+      ],
+      description: 'Who tokens must be for; one of them. Default: the resource of the route.',
+    },
+    validate: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Off is a warning at every start.',
+      properties: { audience: { type: 'boolean', default: true, description: 'The token is for this server.' } },
+    },
+    cacheFor: {
+      type: ['string', 'number'],
+      pattern: DURATION_PATTERN,
+      minimum: 0,
+      default: '30s',
+      description: 'How long an answer is believed, at most 5m and until the token expires.',
+    },
+    claims: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Where the answer says what. A path is a name, or names joined by dots.',
+      properties: CLAIM_PATHS_SCHEMA,
+    },
+  },
+}

@@ -1,0 +1,93 @@
+// Verifies an opaque token by asking; what was found active is believed for a short while. Several requests with one
+// token share one question.
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import {
+  type ClaimPaths,
+  type Claims,
+  type Logger,
+  readUser,
+  stringsAt,
+  type TokenPlace,
+  type TokenVerdict,
+} from '../../core/index.ts'
+
+const MAX_REMEMBERED = 10_000
+/** Seconds that a client is told to wait while the authorization server does not answer. */
+const RETRY_AFTER = 5
+/** Seconds that clocks may differ. */
+const CLOCK_TOLERANCE = 60
+
+export interface VerifierSettings {
+  /** Undefined: the token is not active. Rejects where nobody can tell. */
+  ask(token: string): Promise<Claims | undefined>
+  /** Compared with `iss`; undefined: not known. */
+  readonly issuer: string | undefined
+  /** The issuer of users whose answer names none. */
+  readonly origin: string
+  /** Who a token must be for; undefined: not checked. */
+  audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
+  /** Milliseconds. */
+  readonly cacheFor: number
+  readonly claims: ClaimPaths | undefined
+  readonly log: Logger
+  /** Milliseconds; for tests. */
+  readonly now?: () => number
+}
+
+interface Answer {
+  readonly verdict: TokenVerdict
+  /** Milliseconds; for active tokens alone. */
+  readonly until: number
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+export function createVerifier(settings: VerifierSettings) {
+  const { ask, issuer, origin, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
+  const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
+  const asking = new Map<string, Promise<TokenVerdict>>()
+
+  function problemOf({ exp, nbf, iss, token_type: type, ...rest }: Claims, wanted: readonly string[] | undefined) {
+    const seconds = now() / 1_000
+    if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
+    if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
+      return 'the token is not valid yet (nbf)'
+    if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is of another issuer'
+    if (type !== undefined && String(type).toLowerCase() !== 'bearer') return 'the token is no bearer token'
+    if (!wanted) return undefined
+    const found = stringsAt(rest, 'aud')
+    return found.some(audience => wanted.includes(audience)) ? undefined : 'the token is for another audience'
+  }
+
+  async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
+    const asked = now()
+    let claims: Claims | undefined
+    try {
+      claims = await ask(token)
+    } catch (err) {
+      log.error({ err }, 'the authorization server cannot be asked about a token')
+      return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
+    }
+    if (!claims) return { refused: 'the token is not active' }
+    const problem = problemOf(claims, wanted)
+    if (problem !== undefined) return { refused: problem }
+    const named = typeof claims['iss'] === 'string' ? claims['iss'] : (issuer ?? origin)
+    const user = readUser(claims, named, paths)
+    if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
+    const expires = isTime(claims['exp']) ? claims['exp'] * 1_000 : Number.POSITIVE_INFINITY
+    const until = Math.min(asked + cacheFor, expires)
+    if (until > asked) remembered.set(id, { verdict: { user }, until })
+    return { user }
+  }
+
+  return function verifyToken(token: string, place: TokenPlace): TokenVerdict | Promise<TokenVerdict> {
+    const wanted = audienceAt?.(place)
+    const id = `${hash('sha256', token, 'base64url')}${wanted?.join(' ') ?? ''}`
+    const known = remembered.get(id)
+    if (known && now() < known.until) return known.verdict
+    const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))
+    asking.set(id, answer)
+    return answer
+  }
+}

@@ -1,0 +1,146 @@
+// An issuer's key set: fetched when needed, one fetch at a time, renewed before it is too old, kept for a while when the
+// issuer is away. jwks-rsa reads the set; when to fetch is decided here, for the set as a whole: a key that is not in the
+// newest one is gone, and a flood of unknown keys is one question.
+import { createPublicKey } from 'node:crypto'
+import { JwksClient, type SigningKey } from 'jwks-rsa'
+import { fetchJson, isObject, type Logger } from '../../core/index.ts'
+import { discoverKeys } from './discover-keys.ts'
+import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
+
+/** Milliseconds between two questions for a key that is not in the set. */
+const UNKNOWN_KEY_INTERVAL = 10_000
+/** Milliseconds from a failure to the next attempt. */
+const RETRY_INTERVAL = 2_000
+/** Part of the maximal age after which the set is renewed while it still serves. */
+const RENEW_AT = 0.8
+
+export interface IssuerKeysSettings {
+  readonly issuer: string
+  /** Undefined: found by discovery. */
+  readonly jwksUri: string | undefined
+  /** Milliseconds. */
+  readonly maxAge: number
+  /** Milliseconds since the last set that was read, while none can be. */
+  readonly maxStale: number
+  readonly loose: boolean
+  readonly log: Logger
+  /** Milliseconds; for tests. */
+  readonly now?: () => number
+}
+
+export interface IssuerKeys extends KeySource {
+  /** Fetches the set, so that the first request need not wait; a failure is logged and counts for nothing. */
+  warmUp(): void
+  /** Whether tokens can be verified; asks the issuer where that is not known. */
+  usable(): Promise<boolean>
+  close(): void
+}
+
+/** The keys at an address. Rejects where no key set can be read; a set without keys is one. */
+async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
+  const { status, body } = await fetchJson(jwksUri, { signal })
+  if (status !== 200) throw new Error(`${jwksUri} answers ${status}`)
+  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${jwksUri} is no JSON Web Key Set`)
+  const set = { keys: body['keys'].filter(isObject) }
+  if (set.keys.length === 0) return []
+  const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
+  // It throws where no key of the set is for signatures, which is a set without keys.
+  return client.getSigningKeys().catch(() => [])
+}
+
+function verificationKeys(listed: readonly SigningKey[], known: readonly VerificationKey[]): VerificationKey[] {
+  return listed.flatMap(one => {
+    const { kid, alg } = one as { kid?: string; alg?: string }
+    const pem = one.getPublicKey()
+    const same = known.find(key => key.kid === kid && key.alg === alg && key.pem === pem)
+    return same ?? { kid, alg, pem, key: createPublicKey(pem) }
+  })
+}
+
+export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
+  const { issuer, maxAge, loose, log, now = Date.now } = settings
+  const maxStale = Math.max(settings.maxStale, maxAge)
+  const closing = new AbortController()
+  let keys: readonly VerificationKey[] = []
+  let jwksUri = settings.jwksUri
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let retryAt = Number.NEGATIVE_INFINITY
+  let askAt = Number.NEGATIVE_INFINITY
+  let failing = false
+  let pending: Promise<void> | undefined
+
+  const age = () => now() - fetchedAt
+  const serves = () => age() < (failing ? maxStale : maxAge)
+
+  async function load() {
+    // Counted from the question: what is withdrawn while the answer travels must not live longer for it.
+    const asked = now()
+    jwksUri ??= await discoverKeys(issuer, closing.signal)
+    keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
+    fetchedAt = asked
+    for (const key of loose ? [] : keys) {
+      const weakness = weaknessOf(key)
+      if (weakness !== undefined) log.warn({ issuer, kid: key.kid }, `a key of the issuer is not used: it ${weakness}`)
+    }
+  }
+
+  function failed(err: unknown, counts: boolean) {
+    if (closing.signal.aborted) return
+    if (!failing) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
+    failing = true
+    // It may have moved.
+    jwksUri = settings.jwksUri
+    if (counts) retryAt = now() + RETRY_INTERVAL
+  }
+
+  /** Never rejects; a fetch on its way is joined. */
+  function refresh(counts = true): Promise<void> {
+    pending ??= load()
+      .then(() => {
+        if (failing) log.info({ issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
+        failing = false
+        retryAt = Number.NEGATIVE_INFINITY
+      })
+      .catch((err: unknown) => failed(err, counts))
+      .finally(() => {
+        pending = undefined
+      })
+    return pending
+  }
+
+  /** Whether the set may be used; waits for a fetch only where it may not be used without one. */
+  async function renew(): Promise<boolean> {
+    if (age() < maxAge * RENEW_AT) return true
+    if (now() < retryAt && !pending) return serves()
+    const fetched = refresh()
+    if (serves()) return true
+    await fetched
+    return !failing || serves()
+  }
+
+  const unavailable = () => ({
+    unavailable: 'the authorization server cannot be asked for its keys',
+    retryAfter: Math.max(1, Math.ceil((retryAt - now()) / 1_000)),
+  })
+
+  return {
+    async find(kid, algorithm) {
+      if (!(await renew())) return unavailable()
+      const found = candidates(keys, kid, algorithm, loose)
+      if (found.length > 0 || kid === undefined || keys.some(key => key.kid === kid)) return { keys: found }
+      if (now() >= askAt) {
+        askAt = now() + UNKNOWN_KEY_INTERVAL
+        await refresh()
+      } else if (pending) await pending
+      const late = candidates(keys, kid, algorithm, loose)
+      return late.length === 0 && failing ? unavailable() : { keys: late }
+    },
+    isCurrent(key) {
+      if (age() >= maxAge * RENEW_AT) void renew()
+      return age() < maxAge && keys.includes(key)
+    },
+    warmUp: () => void refresh(false),
+    usable: renew,
+    close: () => closing.abort(new Error('the host is closing')),
+  }
+}

@@ -1,0 +1,137 @@
+// What an operator may say about tokens: the options of auth-jwt and their schema.
+import { CLAIM_PATHS_SCHEMA, type ClaimPaths, DURATION_PATTERN, type JsonSchema } from '../../core/index.ts'
+
+/** What jsonwebtoken can verify. */
+export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
+export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
+export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
+
+export interface JwtClaims extends ClaimPaths {
+  /** Where the audience is; all of them count. Default `aud`. */
+  audience?: string | string[]
+  /** Claims that must have exactly this value, such as `{ token_use: 'access' }`. */
+  required?: Record<string, string>
+}
+
+/** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
+export interface IssuerOptions {
+  /** The issuer's URL, exactly as it names itself; its keys are found by discovery (RFC 8414, then OpenID Connect). */
+  authority?: string
+  /** The exact `iss` of its tokens. */
+  issuer?: string
+  jwksUri?: string
+  /** Public keys: JWKs, or PEM texts. */
+  keys?: Array<Record<string, unknown> | string>
+  /** A shared secret of at least 32 characters, for HS256, HS384 and HS512. */
+  secret?: string
+  /** Who tokens must be for; one of them. Default: the resource of the route. */
+  audience?: string | string[]
+  claims?: JwtClaims
+}
+
+export interface AuthJwtOptions extends IssuerOptions {
+  /** Several issuers, in the place of one; what one does not say of `audience` and `claims` is taken from beside. */
+  issuers?: IssuerOptions[]
+  /** Each check on by default; each that is off is a warning at every start. The signature is always checked. */
+  validate?: {
+    issuer?: boolean
+    audience?: boolean
+    /** `exp`, `nbf` and `iat`. */
+    lifetime?: boolean
+    /** That the key is the one that the token names, is meant for its algorithm and is long enough. */
+    signingKey?: boolean
+  }
+  /** Default: RS, PS and ES of 256, 384 and 512, or HS where there is a `secret`. */
+  algorithms?: Algorithm[]
+  /** How far clocks may differ. Default `60s`. */
+  clockTolerance?: string | number
+  /** The age at which keys are fetched anew: a withdrawn one is refused no later. Default `5m`. */
+  jwksMaxAge?: string | number
+  /** How long the last keys serve while the issuer cannot be reached. Default `1h`. */
+  jwksMaxStale?: string | number
+}
+
+const duration = (standard: string, description: string): JsonSchema => ({
+  type: ['string', 'number'],
+  pattern: DURATION_PATTERN,
+  minimum: 0,
+  default: standard,
+  description,
+})
+const url = (description: string) => ({ type: 'string' as const, format: 'uri', pattern: '^https?://', description })
+const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
+
+const audience: JsonSchema = {
+  anyOf: [{ type: 'string', minLength: 1 }, texts],
+  description: 'Who tokens must be for; one of them. Default: the resource of the route.',
+}
+
+const claims: JsonSchema = {
+  type: 'object',
+  description: 'Where the issuer writes what. A path is a name, or names joined by dots.',
+  additionalProperties: false,
+  properties: {
+    ...CLAIM_PATHS_SCHEMA,
+    audience: { anyOf: [{ type: 'string' }, texts], description: 'Where the audience is; all count. Default: aud.' },
+    required: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Claims that must have exactly this value.',
+    },
+  },
+}
+
+const issuerProperties = {
+  authority: url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
+  issuer: { type: 'string' as const, minLength: 1, description: 'The exact iss of its tokens.' },
+  jwksUri: url('Where its keys are.'),
+  keys: {
+    type: 'array',
+    items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
+    minItems: 1,
+    description: 'Its public keys: JWKs, or PEM texts.',
+  },
+  secret: {
+    type: 'string' as const,
+    description: 'A secret shared with it, at least 32 characters; for HS algorithms.',
+  },
+  audience,
+  claims,
+}
+
+const check = (description: string): JsonSchema => ({ type: 'boolean', default: true, description })
+
+export const authJwtSchema = {
+  type: 'object' as const,
+  description: 'Verifies JWT access tokens, and enforces `authorize` of routes.',
+  additionalProperties: false as const,
+  properties: {
+    ...issuerProperties,
+    issuers: {
+      type: 'array',
+      items: { type: 'object', additionalProperties: false, properties: issuerProperties },
+      minItems: 1,
+      description: 'Several issuers, in the place of one.',
+    },
+    validate: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Checks, each on by default; each that is off is a warning at every start.',
+      properties: {
+        issuer: check('The token is of a configured issuer.'),
+        audience: check('The token is for this server.'),
+        lifetime: check('exp, nbf and iat.'),
+        signingKey: check('The key is the one that the token names, meant for its algorithm, and long enough.'),
+      },
+    },
+    algorithms: {
+      type: 'array',
+      items: { enum: [...ASYMMETRIC, ...SYMMETRIC] },
+      minItems: 1,
+      description: 'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, or HS where there is a secret.',
+    },
+    clockTolerance: duration('60s', 'How far clocks may differ.'),
+    jwksMaxAge: duration('5m', 'The age at which keys are fetched anew.'),
+    jwksMaxStale: duration('1h', 'How long the last keys serve while the issuer cannot be reached.'),
+  },
+}

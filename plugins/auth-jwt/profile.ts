@@ -1,0 +1,159 @@
+// From options to what tokens are verified by: each issuer with its keys and algorithms. What cannot be verified by is
+// a StartError; what verifies less than it could is a warning.
+import { errorText, isLoopback, type PluginHost, parseDuration, StartError, sameResources } from '../../core/index.ts'
+import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
+import {
+  type Algorithm,
+  ASYMMETRIC,
+  type AuthJwtOptions,
+  type IssuerOptions,
+  type JwtClaims,
+  SYMMETRIC,
+} from './options.ts'
+import { createFixedKeys, createSecret, type KeySource } from './verification-key.ts'
+
+export interface Checks {
+  readonly issuer: boolean
+  readonly audience: boolean
+  readonly lifetime: boolean
+  readonly signingKey: boolean
+}
+
+export interface Issuer {
+  readonly name: string
+  readonly keys: KeySource
+  readonly algorithms: ReadonlySet<string>
+  /** Undefined: the resource of the route. */
+  readonly audience: readonly string[] | undefined
+  readonly claims: JwtClaims
+}
+
+/** All that a token is verified by, the route's resource apart. */
+export interface Profile {
+  /** By their exact names; at least one. */
+  readonly issuers: ReadonlyMap<string, Issuer>
+  readonly validate: Checks
+  /** Seconds. */
+  readonly clockTolerance: number
+  /** Of the issuers whose keys are fetched. */
+  readonly remote: ReadonlyMap<string, IssuerKeys>
+}
+
+const MIN_SECRET_LENGTH = 32
+
+function audienceOf(given: IssuerOptions['audience']): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  const listed = [given].flat()
+  return listed.length === 0 || listed.includes('') ? [] : listed.flatMap(sameResources)
+}
+
+/** Says what is wrong with one issuer's options; `at` is their place in the config. */
+function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: string): string {
+  const stop = (why: string) => new StartError(`${at}: ${why}`, { exitCode: 2 })
+  const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  )
+  if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: keys come from one place`)
+  if (sources.length === 0) throw stop('no keys: set authority, or issuer with one of jwksUri, keys and secret')
+  if (authority !== undefined && issuer !== undefined && authority !== issuer) {
+    throw stop('authority is the name of the issuer: leave issuer out, or set issuer and jwksUri')
+  }
+  const name = issuer ?? authority
+  if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
+  if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
+    throw stop(`secret is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`)
+  }
+  return name
+}
+
+function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | undefined, at: string): Set<string> {
+  const possible: readonly string[] = secret === undefined ? ASYMMETRIC : SYMMETRIC
+  const accepted = (given ?? possible).filter(algorithm => possible.includes(algorithm))
+  if (accepted.length === 0) {
+    const kind = secret === undefined ? 'public keys' : 'a secret'
+    throw new StartError(`${at}: none of the algorithms works with ${kind}`, { exitCode: 2 })
+  }
+  return new Set(accepted)
+}
+
+const WITHOUT: Readonly<Record<keyof Checks, string>> = {
+  issuer: 'tokens that name any issuer are accepted, where one of the configured keys signed them',
+  audience: 'tokens that were issued for other services are accepted',
+  lifetime: 'tokens are accepted before their time, and for ever after it',
+  signingKey: 'any key of the issuer is accepted, whatever the token and the key say of it, however short',
+}
+
+function checksOf({ validate = {} }: AuthJwtOptions, host: PluginHost): Checks {
+  const checks = { issuer: true, audience: true, lifetime: true, signingKey: true, ...validate }
+  for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
+    if (!checks[name]) host.log.warn({ check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
+  }
+  return checks
+}
+
+/** Throws a StartError for options that no token can, or that any token could, be verified by. */
+export function createProfile(host: PluginHost, options: AuthJwtOptions): Profile {
+  const { issuers: several, audience, claims = {}, authority, issuer, jwksUri, keys, secret } = options
+  const at = `plugins.${host.name}`
+  const single = { authority, issuer, jwksUri, keys, secret }
+  if (several && Object.values(single).some(value => value !== undefined)) {
+    throw new StartError(`${at}: the issuer stands beside issuers; put it into the list`, { exitCode: 2 })
+  }
+  const checks = checksOf(options, host)
+  const issuers = new Map<string, Issuer>()
+  const remote = new Map<string, IssuerKeys>()
+  const listed = several ?? [single as IssuerOptions]
+  for (const [index, one] of listed.entries()) {
+    const place = several ? `${at}.issuers[${index}]` : at
+    const name = nameOf(one, place)
+    const stop = (why: string) => new StartError(`${place}: ${why}`, { exitCode: 2 })
+    if (issuers.has(name)) throw stop(`the issuer "${name}" is there twice`)
+    const wanted = audienceOf(one.audience ?? audience)
+    if (wanted?.length === 0) throw stop('the audience is empty')
+    const placed = { one, name, place, loose: !checks.signingKey }
+    let source = fixedKeys(placed)
+    if (!source) {
+      const fetched = fetchedKeys(host, options, placed)
+      remote.set(name, fetched)
+      source = fetched
+    }
+    const algorithms = algorithmsOf(one, options.algorithms, place)
+    issuers.set(name, { name, keys: source, algorithms, audience: wanted, claims: one.claims ?? claims })
+  }
+  return { issuers, remote, validate: checks, clockTolerance: parseDuration(options.clockTolerance ?? '60s') / 1_000 }
+}
+
+interface Placed {
+  readonly one: IssuerOptions
+  readonly name: string
+  readonly place: string
+  readonly loose: boolean
+}
+
+function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource | undefined {
+  if (secret !== undefined) return createSecret(secret)
+  if (keys === undefined) return undefined
+  try {
+    return createFixedKeys(keys, loose)
+  } catch (cause) {
+    throw new StartError(`${place}.keys: ${errorText(cause)}`, { exitCode: 2, cause })
+  }
+}
+
+function fetchedKeys(host: PluginHost, options: AuthJwtOptions, { one, name, place, loose }: Placed): IssuerKeys {
+  const url = one.jwksUri ?? name
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new StartError(`${place}: "${url}" is no http or https URL`, { exitCode: 2 })
+  }
+  if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
+    host.log.warn({ url }, 'keys are fetched over plain http: whoever is on the way can put in their own')
+  }
+  return createIssuerKeys({
+    issuer: name,
+    jwksUri: one.jwksUri,
+    loose,
+    maxAge: parseDuration(options.jwksMaxAge ?? '5m'),
+    maxStale: parseDuration(options.jwksMaxStale ?? '1h'),
+    log: host.log,
+  })
+}

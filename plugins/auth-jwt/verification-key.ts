@@ -1,0 +1,91 @@
+// A key that may have signed a token, and who has such keys: an issuer's key set, fixed keys, a secret.
+import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { errorText, isObject } from '../../core/index.ts'
+import type { Algorithm } from './options.ts'
+
+export interface VerificationKey {
+  readonly kid: string | undefined
+  /** The one algorithm that it is for, where its owner says so. */
+  readonly alg: string | undefined
+  readonly key: KeyObject
+  /** The same text for the same key. */
+  readonly pem: string
+}
+
+export type KeyLookup =
+  | { readonly keys: readonly VerificationKey[] }
+  | { readonly unavailable: string; readonly retryAfter: number }
+
+export interface KeySource {
+  /** The keys that may have signed a token that names this one, or none. */
+  find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
+  /** Whether what this key verified a while ago may still be taken for verified. */
+  isCurrent(key: VerificationKey): boolean
+}
+
+const MIN_RSA_BITS = 2048
+
+/** Tried for one token, at most: more would let a token without a `kid` cost a multiple. */
+const MAX_CANDIDATES = 5
+
+/** Why a key is not good enough; undefined: it is. */
+export function weaknessOf({ key }: VerificationKey): string | undefined {
+  const bits = key.asymmetricKeyDetails?.modulusLength
+  return bits !== undefined && bits < MIN_RSA_BITS ? `has ${bits} bits; at least ${MIN_RSA_BITS} are needed` : undefined
+}
+
+function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm): boolean {
+  if (algorithm.startsWith('HS')) return type === 'secret'
+  if (algorithm.startsWith('ES')) return asymmetricKeyType === 'ec'
+  return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
+}
+
+/**
+ * The keys to try for a token. `loose` does without the checks that `validate.signingKey: false` switches off: what
+ * the token and the key say of the key, and its length.
+ */
+export function candidates(
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+  algorithm: Algorithm,
+  loose: boolean,
+): VerificationKey[] {
+  const named = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
+  const meant = (key: VerificationKey) => key.alg === undefined || key.alg === algorithm
+  const fitting = keys.filter(
+    key => fitsType(key.key, algorithm) && (loose || (named(key) && meant(key) && weaknessOf(key) === undefined)),
+  )
+  return fitting.slice(0, MAX_CANDIDATES)
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** A key as the config gives it. Throws a text for the operator. */
+function readKey(given: Record<string, unknown> | string): VerificationKey {
+  if (isObject(given) && given['kty'] === 'oct') throw new Error('a symmetric key belongs into `secret`')
+  let key: KeyObject
+  try {
+    key =
+      typeof given === 'string' ? createPublicKey(given) : createPublicKey({ key: given as JsonWebKey, format: 'jwk' })
+  } catch (cause) {
+    throw new Error(`it cannot be read: ${errorText(cause)}`, { cause })
+  }
+  if (!['rsa', 'rsa-pss', 'ec'].includes(key.asymmetricKeyType ?? '')) {
+    throw new Error(`a key of type ${key.asymmetricKeyType} can verify no algorithm that is supported`)
+  }
+  const [kid, alg] = typeof given === 'string' ? [] : [textOf(given['kid']), textOf(given['alg'])]
+  return { kid, alg, key, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
+}
+
+/** Keys that never change. Throws a text for the operator. */
+export function createFixedKeys(given: ReadonlyArray<Record<string, unknown> | string>, loose: boolean): KeySource {
+  const keys = given.map(readKey)
+  const weak = loose ? undefined : keys.map(weaknessOf).find(weakness => weakness !== undefined)
+  if (weak !== undefined) throw new Error(`a key ${weak}`)
+  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, loose) }), isCurrent: () => true }
+}
+
+export function createSecret(secret: string): KeySource {
+  const keys = [{ kid: undefined, alg: undefined, key: createSecretKey(Buffer.from(secret)), pem: '' }]
+  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, false) }), isCurrent: () => true }
+}

@@ -1,0 +1,112 @@
+// Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
+// is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
+import { hash } from 'node:crypto'
+import jwt from 'jsonwebtoken'
+import { LRUCache } from 'lru-cache'
+import {
+  type Claims,
+  readUser,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type User,
+} from '../../core/index.ts'
+import { audienceProblem, headerProblem, lifetimeProblem, purposeProblem } from './check-token.ts'
+import type { Algorithm } from './options.ts'
+import type { Issuer, Profile } from './profile.ts'
+import { readToken } from './read-token.ts'
+import type { KeySource, VerificationKey } from './verification-key.ts'
+
+const MAX_REMEMBERED = 10_000
+
+interface Remembered {
+  readonly verdict: { readonly user: User }
+  readonly source: KeySource
+  readonly key: VerificationKey
+  /** Milliseconds. */
+  readonly until: number
+}
+
+type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
+
+export interface VerifierSettings {
+  readonly profile: Profile
+  /** Whom tokens are for where an issuer's options do not say. */
+  resourceAt(place: TokenPlace): string
+  /** Milliseconds; for tests. */
+  readonly now?: () => number
+}
+
+/** The first key that the signature is of. */
+function signer(token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+  let reason = 'the signature of the token is of no key of its issuer'
+  for (const key of keys) {
+    try {
+      // Times, issuer and audience are checked here, more strictly.
+      const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
+      jwt.verify(token, key.key, options)
+      return { key }
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      if (error.message === 'invalid signature') reason = 'the signature of the token does not fit'
+    }
+  }
+  return { reason }
+}
+
+export function createVerifier({ profile, resourceAt, now = Date.now }: VerifierSettings) {
+  const { issuers, validate, clockTolerance } = profile
+  const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
+  const byResource = [...issuers.values()].some(({ audience }) => audience === undefined)
+  const [first] = issuers.values()
+
+  function issuerOf({ iss }: Claims): Issuer | undefined {
+    const named = typeof iss === 'string' ? issuers.get(iss) : undefined
+    return named ?? (validate.issuer ? undefined : first)
+  }
+
+  function claimsProblem(claims: Claims, issuer: Issuer, resource: string): string | undefined {
+    const wanted = issuer.audience ?? sameResources(resource)
+    return (
+      (validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined) ??
+      (validate.audience ? audienceProblem(claims, issuer, wanted) : undefined) ??
+      purposeProblem(claims, issuer)
+    )
+  }
+
+  async function verify(token: string, resource: string): Promise<Outcome> {
+    const read = readToken(token)
+    if ('refused' in read) return read
+    const { header, claims } = read
+    const issuer = issuerOf(claims)
+    if (!issuer) return { refused: 'the token is of another issuer' }
+    const problem = headerProblem(header, issuer)
+    if (problem !== undefined) return { refused: problem }
+    // A token that is refused for its claims needs no key: garbage costs no question to the issuer.
+    const early = claimsProblem(claims, issuer, resource)
+    if (early !== undefined) return { refused: early }
+    const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
+    const found = await issuer.keys.find(kid, algorithm)
+    if ('unavailable' in found) return found
+    const { key, reason } = signer(token, algorithm, found.keys)
+    if (!key) return { refused: reason ?? '' }
+    const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
+    const user = readUser(claims, name, issuer.claims)
+    if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
+    const exp = claims['exp']
+    const until = validate.lifetime && typeof exp === 'number' ? exp * 1_000 : Number.POSITIVE_INFINITY
+    return { verdict: { user }, source: issuer.keys, key, until }
+  }
+
+  return function verifyToken(token: string, place: TokenPlace): TokenVerdict | Promise<TokenVerdict> {
+    const resource = byResource ? resourceAt(place) : ''
+    const id = `${hash('sha256', token, 'base64url')}${resource}`
+    const entry = remembered.get(id)
+    if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict
+    return verify(token, resource).then(outcome => {
+      if (!('verdict' in outcome)) return outcome
+      remembered.set(id, outcome)
+      return outcome.verdict
+    })
+  }
+}

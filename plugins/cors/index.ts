@@ -1,0 +1,120 @@
+// Named CORS policies, for routes that say `cors: '<name>'`: which pages of other origins a browser lets call them.
+// What such a page may send and read is the same for every MCP endpoint, so it is no option (middleware.ts).
+import {
+  type CrossOrigin,
+  DURATION_PATTERN,
+  type Duration,
+  definePlugin,
+  nearest,
+  type PluginHost,
+  parseDuration,
+  StartError,
+} from '../../core/index.ts'
+import { createCorsMiddleware } from './middleware.ts'
+
+export interface CorsPolicy {
+  /** Origins of pages, such as `https://app.acme.example`; `*` alone for any. */
+  origins: string[]
+  /** Lets pages send cookies too. Bearer tokens need no such thing. Not with `*`. Default false. */
+  credentials?: boolean
+  /** How long a browser may remember the answer to a preflight. Default `10m`. */
+  maxAge?: Duration
+}
+
+export interface CorsOptions {
+  /** By the names that routes use. */
+  policies: Record<string, CorsPolicy>
+}
+
+const ANY = '*'
+/** Browser extensions and apps have schemes of their own. */
+const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
+
+/** An origin as browsers write it. */
+function canonical(origin: string): string {
+  const parsed = URL.canParse(origin) ? new URL(origin).origin : 'null'
+  return parsed === 'null' ? origin.toLowerCase() : parsed
+}
+
+/** Throws a StartError for a policy that no browser would follow. */
+function compilePolicy(name: string, policy: CorsPolicy, host: PluginHost): CrossOrigin {
+  const { origins, credentials = false, maxAge = '10m' } = policy
+  const where = `plugins.${host.name}.policies.${name}`
+  const any = origins.includes(ANY)
+  if (any && origins.length > 1) throw new StartError(`${where}.origins: "*" stands alone`, { exitCode: 2 })
+  if (any && credentials) {
+    throw new StartError(`${where}: credentials need a list of origins; with "*" any page could use them`, {
+      exitCode: 2,
+    })
+  }
+  const known = new Set(origins.map(canonical))
+  const allows = (origin: string) => any || known.has(origin)
+  return {
+    allows,
+    middleware: createCorsMiddleware({ any, allows, credentials, maxAge: Math.floor(parseDuration(maxAge) / 1000) }),
+  }
+}
+
+function unknownPolicy(path: string, name: string, known: readonly string[]): StartError {
+  const near = nearest(name, known)
+  const hint = near === undefined ? `there are: ${known.join(', ') || 'none'}` : `did you mean "${near}"?`
+  return new StartError(`routes['${path}'].cors: there is no policy "${name}"; ${hint}`, { exitCode: 2 })
+}
+
+export const cors = definePlugin<CorsOptions>({
+  options: {
+    type: 'object',
+    description: 'Named CORS policies, for routes that say cors: a name.',
+    additionalProperties: false,
+    required: ['policies'],
+    properties: {
+      policies: {
+        type: 'object',
+        description: 'Policies by the names that routes use.',
+        additionalProperties: {
+          type: 'object',
+          description: 'Which pages may call.',
+          additionalProperties: false,
+          required: ['origins'],
+          properties: {
+            origins: {
+              type: 'array',
+              minItems: 1,
+              items: { type: 'string', pattern: ORIGIN_PATTERN, description: 'An origin: scheme, host and port.' },
+              description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
+              examples: [['https://app.acme.example']],
+            },
+            credentials: {
+              type: 'boolean',
+              default: false,
+              description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
+            },
+            maxAge: {
+              type: ['string', 'number'],
+              pattern: DURATION_PATTERN,
+              minimum: 0,
+              default: '10m',
+              description: 'How long a browser may remember the answer to a preflight.',
+            },
+          },
+        },
+        examples: [{ browser: { origins: ['https://app.acme.example'] } }],
+      },
+    },
+  },
+  provides: ['cors'],
+  setup(host, { policies = {} }) {
+    const compiled = new Map(
+      Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]),
+    )
+    for (const { path, cors, authorize } of host.routes) {
+      if (cors === undefined) continue
+      if (!compiled.has(cors)) throw unknownPolicy(path, cors, [...compiled.keys()])
+      if (authorize === undefined && compiled.get(cors)?.allows('null')) {
+        const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
+        host.log.warn({ route: path, fix }, 'any website that somebody visits can call this route from their browser')
+      }
+    }
+    host.crossOrigin(route => (route.cors === undefined ? undefined : compiled.get(route.cors)))
+  },
+})

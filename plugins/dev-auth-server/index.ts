@@ -1,0 +1,165 @@
+// An authorization server for development, in the same process: with it, login and step-up can be tried on one machine.
+// oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
+import type Provider from 'oidc-provider'
+import {
+  definePlugin,
+  type HostContext,
+  HostError,
+  type HostMiddleware,
+  isLoopback,
+  type PluginHost,
+  StartError,
+} from '../../core/index.ts'
+import { createConsent } from './consent.ts'
+import type { DevUser } from './users.ts'
+
+export type { DevUser } from './users.ts'
+
+export interface DevAuthServerOptions {
+  /** Tokens are for these resources. Default: every address of this host. */
+  resources?: string[]
+  /** Scopes that may be asked for. Default: those that the routes' metadata documents list. */
+  scopes?: string[]
+  /** Default: one user, `dev`, without roles. */
+  users?: DevUser[]
+}
+
+const BASE = '/dev-auth'
+const DISCOVERY = ['oauth-authorization-server', 'openid-configuration'].map(name => `/.well-known/${name}`)
+
+const text = { type: 'string', minLength: 1 } as const
+const texts = { type: 'array', items: text } as const
+
+/** Anyone who reaches this server may sign in as anyone: it must not be reachable. */
+function refuseToServeOthers({ name, http }: PluginHost): void {
+  const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
+  if (process.env['NODE_ENV'] === 'production') throw refuse('it lets everybody in; it does not run in production')
+  if (!isLoopback(http.host)) throw refuse(`http.host is ${http.host}; it runs on a loopback address only`)
+  const { publicUrl } = http
+  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
+    throw refuse(`http.publicUrl is ${publicUrl}; it runs under a loopback address only`)
+}
+
+/** Whoever came by another name came through a tunnel, or by a page that made its own name lead here. */
+function refuseForeignHost({ req }: HostContext): void {
+  for (const host of [req.headers.host ?? '', req.headers['x-forwarded-host'] ?? 'localhost']) {
+    const address = `http://${host}`
+    if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
+      throw new HostError('hostNotAllowed', { detail: String(host) })
+  }
+}
+
+/** Hands a request over; `path` is its address within the authorization server. */
+async function mount(ctx: HostContext, provider: Provider, path: string): Promise<void> {
+  const { host, protocol, pathname } = new URL(provider.issuer)
+  const { req, res } = ctx
+  req.url = `${path}${ctx.search}`
+  // oidc-provider reads from these where it is mounted.
+  Object.assign(req, { originalUrl: `${pathname}${req.url}` })
+  req.headers['x-forwarded-host'] = host
+  req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  ctx.respond = false
+  await provider.callback()(req, res)
+}
+
+/** Outside of the host's guard, for clients in pages of any origin; nothing there depends on a cookie. */
+const openToPages: HostMiddleware = (ctx, next) => {
+  refuseForeignHost(ctx)
+  ctx.set('Access-Control-Allow-Origin', '*')
+  if (ctx.method !== 'OPTIONS') {
+    // oidc-provider would answer in its own way, and for some clients not at all.
+    delete ctx.req.headers.origin
+    return next()
+  }
+  ctx.set('Access-Control-Allow-Methods', 'GET, POST')
+  ctx.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, MCP-Protocol-Version')
+  ctx.status = 204
+}
+
+/** For people: the host's own guard applies, no page may frame it, and no page of another origin may read it. */
+function forPeople(serve: (ctx: HostContext) => Promise<void>) {
+  return (ctx: HostContext) => {
+    refuseForeignHost(ctx)
+    ctx.set('X-Frame-Options', 'DENY')
+    ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
+    ctx.set('Referrer-Policy', 'same-origin')
+    ctx.set('Cache-Control', 'no-store')
+    return serve(ctx)
+  }
+}
+
+function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, users: readonly DevUser[]): void {
+  const at = (path?: string) => async (ctx: HostContext) =>
+    mount(ctx, await getProvider(), path ?? ctx.path.slice(BASE.length))
+  const open = { public: true, cors: openToPages }
+  for (const path of DISCOVERY) {
+    const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
+    // RFC 8414 puts the well-known part in front of the issuer's path, OpenID Connect Discovery behind it.
+    host.endpoint(`${path}${BASE}`, discovery)
+    host.endpoint(`${BASE}${path}`, discovery)
+  }
+  host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at() } })
+  for (const path of ['/token', '/reg', '/token/revocation']) {
+    host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at() } })
+  }
+  host.endpoint(`${BASE}/auth`, { methods: { GET: forPeople(at()) } })
+  host.endpoint(`${BASE}/auth/:uid`, { methods: { GET: forPeople(at()) } })
+  host.endpoint(`${BASE}/session/end/confirm`, { methods: { POST: forPeople(at()) } })
+  const { show, answer } = createConsent(getProvider, users)
+  host.endpoint(`${BASE}/interaction/:uid`, { methods: { GET: forPeople(show), POST: forPeople(answer) } })
+}
+
+/** The scopes that the metadata documents of the host's routes promise. */
+const promisedScopes = (host: PluginHost): string[] => [
+  ...new Set(host.routes.flatMap(route => host.slot('protectedResource').scopesOf(route) ?? [])),
+]
+
+export const devAuthServer = definePlugin<DevAuthServerOptions>({
+  options: {
+    type: 'object',
+    description: `For development: an authorization server at ${BASE}, on loopback addresses only.`,
+    additionalProperties: false,
+    properties: {
+      resources: { ...texts, description: 'Tokens are for these. Default: every address of this host.' },
+      scopes: { ...texts, description: "May be asked for. Default: the metadata documents' scopes." },
+      users: {
+        type: 'array',
+        minItems: 1,
+        description: 'Who can sign in, without a password. Default: one user, dev.',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['id'],
+          properties: { id: text, name: text, roles: texts, claims: { type: 'object' } },
+        },
+      },
+    },
+  },
+  setup(host, { resources, scopes, users = [{ id: 'dev' }] }) {
+    refuseToServeOthers(host)
+    let made: Promise<Provider> | undefined
+    // Made with the first request: only then does the host have an address, which the issuer is part of.
+    async function make(): Promise<Provider> {
+      const { createProvider } = await import('./provider.ts')
+      const own = new URL(host.url('/'))
+      const provider = createProvider({
+        issuer: host.url(BASE),
+        users,
+        scopes: scopes ?? promisedScopes(host),
+        isResource: resource =>
+          resources?.includes(resource) ??
+          (URL.canParse(resource) &&
+            new URL(resource).origin === own.origin &&
+            new URL(resource).pathname.startsWith(own.pathname)),
+      })
+      provider.on('server_error', ({ path }, err) => host.log.error({ err, path }, 'the authorization server failed'))
+      return provider
+    }
+    const getProvider = () => {
+      made ??= make()
+      return made
+    }
+    addEndpoints(host, getProvider, users)
+    host.log.warn({ path: BASE }, 'an authorization server for development is on: whoever reaches it may sign in')
+  },
+})

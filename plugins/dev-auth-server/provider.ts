@@ -1,0 +1,117 @@
+// The authorization server itself: oidc-provider with PKCE, DCR, client metadata documents, and JWT access tokens for
+// the configured resources.
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import Provider, { errors } from 'oidc-provider'
+import { isLoopback } from '../../core/index.ts'
+import { redirectFault, settleMetadata } from './client-rules.ts'
+import { createMemoryAdapter } from './memory-adapter.ts'
+import type { DevUser } from './users.ts'
+
+export interface ProviderSettings {
+  readonly issuer: string
+  readonly users: readonly DevUser[]
+  readonly scopes: readonly string[]
+  /** Whether tokens may be for this resource. */
+  isResource(resource: string): boolean
+}
+
+const HOUR = 3_600
+const SIGNING = 'ES256'
+
+/** A key of this process alone: tokens of an earlier start verify no more. */
+function createKeys() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const kid = randomBytes(8).toString('base64url')
+  return { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: SIGNING }] }
+}
+
+/**
+ * oidc-provider hands over a dispatcher that refuses addresses of private networks. A metadata document on this machine
+ * is what one has in development.
+ */
+function fetchDocument(url: string, { dispatcher, ...options }: RequestInit & { dispatcher?: unknown }) {
+  const local = isLoopback(new URL(url).hostname)
+  return fetch(url, local ? options : ({ dispatcher, ...options } as RequestInit))
+}
+
+function features({ isResource, scopes }: ProviderSettings) {
+  const info = (resource: string) => {
+    if (!isResource(resource)) throw new errors.InvalidTarget(`${resource} is no resource of this server`)
+    return {
+      scope: scopes.join(' '),
+      audience: resource,
+      accessTokenFormat: 'jwt',
+      accessTokenTTL: HOUR,
+      jwt: { sign: { alg: SIGNING } },
+    }
+  }
+  return {
+    devInteractions: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    userinfo: { enabled: false },
+    revocation: { enabled: true },
+    registration: { enabled: true },
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02', cacheDuration: { min: 1, max: HOUR } },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: (_ctx: unknown, resource: string) => info(resource),
+      // A client that names its resource on the way in need not name it again for the token.
+      useGrantedResource: () => true,
+    },
+  }
+}
+
+const ALWAYS_CHECKED = 'x_dev_auth_server'
+
+/** Throws where oidc-provider does. */
+export function createProvider(settings: ProviderSettings): Provider {
+  const { issuer, users, scopes } = settings
+  const userOf = (id: unknown) => users.find(user => user.id === id)
+  const provider = new Provider(issuer, {
+    adapter: createMemoryAdapter(),
+    jwks: createKeys(),
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    features: features(settings),
+    pkce: { required: () => true },
+    responseTypes: ['code'],
+    scopes: ['openid', 'offline_access', ...scopes],
+    clientDefaults: { id_token_signed_response_alg: SIGNING, application_type: 'native' },
+    enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
+    clientBasedCORS: () => true,
+    fetch: fetchDocument,
+    renderError(ctx: { type: string; body: unknown }, out: Record<string, string | undefined>) {
+      ctx.type = 'text/plain'
+      ctx.body = `${out['error']}: ${out['error_description'] ?? ''}\n`
+    },
+    interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer}/interaction/${uid}` },
+    // Called for this property of every client, though none has it: the one place before a client is checked.
+    extraClientMetadata: {
+      properties: [ALWAYS_CHECKED],
+      validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
+        const fault = redirectFault(metadata['redirect_uris'])
+        if (fault !== undefined) throw new errors.InvalidClientMetadata(fault)
+        settleMetadata(metadata)
+      },
+    },
+    findAccount: (_ctx: unknown, accountId: string) =>
+      userOf(accountId) && { accountId, claims: () => ({ sub: accountId }) },
+    extraTokenClaims(_ctx: unknown, token: { accountId?: string }) {
+      const user = userOf(token.accountId)
+      return user && { ...(user.roles && { roles: user.roles }), ...user.claims }
+    },
+    issueRefreshToken: (_ctx: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
+      client.grantTypeAllowed('refresh_token'),
+    ttl: {
+      AccessToken: HOUR,
+      AuthorizationCode: 60,
+      Grant: 24 * HOUR,
+      IdToken: HOUR,
+      Interaction: HOUR,
+      RefreshToken: 24 * HOUR,
+      Session: 24 * HOUR,
+    },
+  })
+  // Its addresses are the issuer's, whatever Host a request names: `mount` says so in X-Forwarded-*.
+  provider.proxy = true
+  return provider
+}

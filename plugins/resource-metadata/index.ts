@@ -1,0 +1,94 @@
+// Protected resource metadata (RFC 9728): documents that tell clients where to get a token for each address, and the
+// slot `protectedResource`, from which challenges take their URL and auth plugins the audience.
+import koaCors from '@koa/cors'
+import {
+  definePlugin,
+  type Endpoint,
+  type HostContext,
+  type HostMiddleware,
+  isLoopback,
+  type PluginHost,
+  type Route,
+  StartError,
+} from '../../core/index.ts'
+import { documentPaths, documentUrl, onlyDocument, resourcePaths } from './addresses.ts'
+import { describeResource, optionsSchema, type ResourceMetadataOptions } from './options.ts'
+
+export type { ResourceMetadataOptions } from './options.ts'
+
+type Params = Readonly<Record<string, string>>
+
+/** A page of any origin may read the documents: they are public, and a browser's MCP client begins with them. */
+const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET'], keepHeadersOnError: false })
+
+const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
+
+/** Throws a StartError for options that would make documents that clients must refuse. */
+function checkOptions({ name, http, log }: PluginHost, options: ResourceMetadataOptions) {
+  const fail = (what: string) => new StartError(`plugins['${name}']${what}`, { exitCode: 2 })
+  const { resource, authorizationServers, resourceMetadataUri } = options
+  if (!authorizationServers) throw fail('.authorizationServers: missing; say who gives out tokens')
+  if (http.publicUrl === undefined && !isLoopback(http.host)) {
+    throw fail(`: set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`)
+  }
+  if (resourceMetadataUri !== undefined && resource === undefined) {
+    throw fail('.resourceMetadataUri: needs `resource`; one document can describe one resource only')
+  }
+  if (resource?.startsWith('http:') && !isLoopbackUrl(resource)) {
+    throw fail(`.resource: ${resource} must be an https URL (RFC 9728 section 1.2)`)
+  }
+  if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {
+    log.warn({ publicUrl: http.publicUrl }, 'http.publicUrl is not https: whoever is on the way reads the tokens')
+  }
+}
+
+function createEndpoint(resourceOf: (ctx: HostContext) => string, options: ResourceMetadataOptions): Endpoint {
+  return {
+    public: true,
+    cors: openToPages,
+    methods: {
+      GET(ctx) {
+        ctx.body = describeResource(resourceOf(ctx), options)
+      },
+    },
+  }
+}
+
+/** Serves the documents; returns where each is. */
+function serveDocuments(host: PluginHost, options: ResourceMetadataOptions) {
+  const { resource, resourceMetadataUri } = options
+  const theOne = resource === undefined ? undefined : createEndpoint(() => resource, options)
+  if (theOne && resourceMetadataUri !== undefined) {
+    const { path, url } = onlyDocument(resourceMetadataUri, host.http)
+    if (path !== undefined) host.endpoint(path, theOne)
+    else host.log.info({ url: resourceMetadataUri }, 'the metadata document is on another host, which must serve it')
+    return url
+  }
+  for (const route of host.routes) {
+    const endpoint = theOne ?? createEndpoint(({ state }) => route.url(state.params), options)
+    const [own, ...others] = documentPaths(route, host.http)
+    host.endpoint(own, endpoint, { route })
+    for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
+  }
+  if (theOne && resource !== undefined) {
+    for (const path of resourcePaths(resource)) host.endpoint(path, theOne, { fallback: true })
+  }
+  return (route: Route, params: Params) => documentUrl(route, params, host.http)
+}
+
+export const resourceMetadata = definePlugin<ResourceMetadataOptions>({
+  options: optionsSchema,
+  setup(host, options) {
+    if (host.routes.length === 0) return
+    checkOptions(host, options)
+    const urlOf = serveDocuments(host, options)
+    const others = host.slot('protectedResource')
+    const isOurs = (route: Route) => host.routes.includes(route)
+    host.fill('protectedResource', {
+      resourceOf: (route, params) =>
+        isOurs(route) ? (options.resource ?? route.url(params)) : others.resourceOf(route, params),
+      metadataUrlOf: (route, params) => (isOurs(route) ? urlOf(route, params) : others.metadataUrlOf(route, params)),
+      scopesOf: route => (isOurs(route) ? options.scopesSupported : others.scopesOf(route)),
+    })
+  },
+})

@@ -1,0 +1,105 @@
+// The options of resource-metadata and the document that they make (RFC 9728 section 2).
+import type { OptionsSchema } from '../../core/index.ts'
+
+export interface ResourceMetadataOptions {
+  /** The resource identifier of every route. Default: each address is its own. */
+  resource?: string
+  /** Issuers of the authorization servers that give out tokens for these routes. */
+  authorizationServers: string[]
+  scopesSupported?: string[]
+  /** Default `['header']`. */
+  bearerMethodsSupported?: Array<'header' | 'body' | 'query'>
+  /** Where the one document is, instead of the well-known paths: a path of this host, or a URL. Needs `resource`. */
+  resourceMetadataUri?: string
+  /** Name for people. */
+  resourceName?: string
+  /** A page for developers. */
+  resourceDocumentation?: string
+  /** A page on how clients may use the data. */
+  resourcePolicyUri?: string
+  /** The terms of service. */
+  resourceTosUri?: string
+  /** The resource's own public keys. */
+  jwksUri?: string
+  /** Algorithms by which the resource signs its answers. */
+  resourceSigningAlgValuesSupported?: string[]
+  tlsClientCertificateBoundAccessTokens?: boolean
+  authorizationDetailsTypesSupported?: string[]
+  dpopSigningAlgValuesSupported?: string[]
+  dpopBoundAccessTokensRequired?: boolean
+}
+
+/** An absolute http(s) URL without user or fragment. */
+const URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^#\\s]*)?$'
+/** The same without a query. */
+const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
+
+const page = (description: string) => ({ type: 'string' as const, pattern: URL_PATTERN, description })
+// An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
+const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
+  type: 'array',
+  minItems: 1,
+  uniqueItems: true,
+  items,
+  description,
+})
+
+export const optionsSchema: OptionsSchema<ResourceMetadataOptions> = {
+  type: 'object',
+  description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
+  additionalProperties: false,
+  required: ['authorizationServers'],
+  properties: {
+    resource: {
+      type: 'string',
+      pattern: IDENTIFIER_PATTERN,
+      description: 'The resource identifier of every route. Default: each address is its own.',
+    },
+    authorizationServers: {
+      ...list('Issuers of the authorization servers that give out tokens for these routes.', {
+        type: 'string',
+        pattern: IDENTIFIER_PATTERN,
+      }),
+      examples: [['https://login.acme.example']],
+    },
+    scopesSupported: list('Scopes that tokens for these routes may have.', {
+      type: 'string',
+      pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+    }),
+    bearerMethodsSupported: {
+      ...list('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
+      default: ['header'],
+    },
+    resourceMetadataUri: {
+      type: 'string',
+      pattern: '^[^?#:\\s]+$|^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#:\\s]*)?$',
+      description: 'Where the one document is, instead of the well-known paths: a path or a URL. Needs resource.',
+    },
+    resourceName: { type: 'string', description: 'Name for people.' },
+    resourceDocumentation: page('A page for developers.'),
+    resourcePolicyUri: page('A page on how clients may use the data.'),
+    resourceTosUri: page('The terms of service.'),
+    jwksUri: page("The resource's own public keys."),
+    resourceSigningAlgValuesSupported: list('Algorithms by which the resource signs its answers.', {
+      type: 'string',
+      minLength: 1,
+      not: { const: 'none' },
+    }),
+    tlsClientCertificateBoundAccessTokens: {
+      type: 'boolean',
+      description: 'Tokens can be bound to the certificate of their client.',
+    },
+    authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
+    dpopSigningAlgValuesSupported: list('Algorithms of DPoP proofs (RFC 9449).'),
+    dpopBoundAccessTokensRequired: { type: 'boolean', description: 'Tokens must be bound by DPoP.' },
+  },
+}
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+/** The document about a resource: every option under the RFC's name for it, what is absent left out. */
+export function describeResource(resource: string, options: ResourceMetadataOptions): object {
+  const { resource: _, resourceMetadataUri: __, ...fields } = options
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { resource, ...Object.fromEntries(entries.map(([name, value]) => [snakeCase(name), value])) }
+}

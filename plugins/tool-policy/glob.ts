@@ -1,0 +1,34 @@
+// Globs of rules: `*` stands for any run of characters, everything else for itself. Not picomatch: there `*` stops at a
+// slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and brackets would need to be escaped.
+
+/** Whether a text fits a glob; linear in the text for each `*`, and never backtracks. */
+export function matchesGlob(glob: string, text: string): boolean {
+  const [head = '', ...rest] = glob.split('*')
+  const tail = rest.pop()
+  if (tail === undefined) return glob === text
+  if (!text.startsWith(head)) return false
+  let at = head.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return text.length - tail.length >= at && text.endsWith(tail)
+}
+
+/** Whether some text fits both globs: for URI templates, of which only the fixed parts are known. */
+export function globsOverlap(one: string, other: string): boolean {
+  // reach[j]: some text fits both what was read of `one` and the first j characters of `other`.
+  let reach = [true]
+  for (const character of other.split('')) reach.push(reach.at(-1) === true && character === '*')
+  for (const character of one.split('')) {
+    const next = [reach[0] === true && character === '*']
+    for (let j = 1; j < reach.length; j += 1) {
+      const theirs = other[j - 1]
+      const free = character === '*' || theirs === '*'
+      next.push(free ? next[j - 1] === true || reach[j] === true : character === theirs && reach[j - 1] === true)
+    }
+    reach = next
+  }
+  return reach.at(-1) === true
+}

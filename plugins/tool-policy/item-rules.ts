@@ -1,0 +1,116 @@
+// From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
+// `access` and every rule that fits it. So rules only restrict, and their order means nothing.
+import { type CatalogItem, type ItemKind, nearest, StartError } from '../../core/index.ts'
+import { globsOverlap, matchesGlob } from './glob.ts'
+import type { DetailedRule, Mode, Policy, ToolPolicyOptions } from './options.ts'
+import { allOf, compilePolicy, needScopeOrRole, type Requirement } from './requirement.ts'
+
+/** One thing that restricts an item. */
+export interface Source {
+  /** Where it is written: `rule "purge*"`, or the definition's access. */
+  readonly name: string
+  readonly requirement: Requirement
+  readonly mode: Mode
+}
+
+export interface Rule extends Source {
+  readonly key: string
+  readonly kind: ItemKind
+  readonly glob: string
+  readonly visibility: DetailedRule['visibility']
+}
+
+/** What an item asks. */
+export interface ItemRule {
+  readonly sources: readonly Source[]
+  /** Undefined: open to every caller of the route. */
+  readonly enforced: Requirement | undefined
+  /** What is only logged. */
+  readonly shadow: Requirement | undefined
+  readonly listed: boolean
+}
+
+export interface Rules {
+  readonly policies: ReadonlyMap<string, Requirement>
+  readonly list: readonly Rule[]
+  readonly mode: Mode
+}
+
+const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
+  ['prompt:', 'prompts'],
+  ['resource:', 'resources'],
+]
+
+/** A policy by its name. Throws a StartError where there is none. */
+export function policyNamed(name: string, policies: ReadonlyMap<string, Requirement>, where: string): Requirement {
+  const policy = policies.get(name)
+  if (policy) return policy
+  const near = nearest(name, policies.keys())
+  const hint =
+    near === undefined ? ` there are: ${[...policies.keys()].join(', ') || 'none'}` : ` did you mean "${near}"?`
+  throw new StartError(`${where}: there is no policy "${name}";${hint}`, { exitCode: 2 })
+}
+
+const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>
+  typeof value === 'object' && 'policy' in value
+
+/** Compiles the options. Throws a StartError for an unknown policy, and for one that nobody can meet. */
+export function compileRules(
+  { policies: named = {}, rules = {}, mode = 'enforce' }: ToolPolicyOptions,
+  where: string,
+): Rules {
+  const policies = new Map(
+    Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy, `${where}.policies.${name}`)]),
+  )
+  const list = Object.entries(rules).map(([key, value]): Rule => {
+    const at = `${where}.rules['${key}']`
+    const detailed: DetailedRule = isDetailed(value) ? value : { policy: value }
+    const { policy, visibility, mode: own = mode } = detailed
+    const [prefix = '', kind = 'tools'] = PREFIXES.find(([start]) => key.startsWith(start)) ?? []
+    const requirement = typeof policy === 'string' ? policyNamed(policy, policies, at) : compilePolicy(policy, at)
+    const called = typeof policy === 'string' ? ` (policy "${policy}")` : ''
+    return {
+      name: `rule "${key}"${called}`,
+      key,
+      kind,
+      glob: key.slice(prefix.length),
+      requirement,
+      mode: own,
+      visibility,
+    }
+  })
+  return { policies, list, mode }
+}
+
+/** A template as a glob of the URIs that it may match. */
+const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
+
+/** Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match. */
+export function fits({ kind, glob }: Pick<Rule, 'kind' | 'glob'>, item: CatalogItem): boolean {
+  if (kind !== item.kind) return false
+  if (item.kind !== 'resources' || item.template === undefined) return matchesGlob(glob, item.key)
+  return globsOverlap(glob, globOf(item.key))
+}
+
+/** What a definition's own `access` asks: a policy's name, else a scope, else a role. */
+function accessOf(access: string, { policies, mode }: Rules, scopes: readonly string[] | undefined): Source {
+  const policy = policies.get(access)
+  const isScope = scopes === undefined || scopes.includes(access)
+  const name = `its access "${access}"${policy ? ' (policy)' : ''}`
+  return { name, requirement: policy ?? needScopeOrRole(access, isScope), mode }
+}
+
+const combined = (sources: readonly Source[], mode: Mode) => {
+  const requirements = sources.flatMap(source => (source.mode === mode ? source.requirement : []))
+  return requirements.length > 0 ? allOf(requirements) : undefined
+}
+
+/** What one item asks; `scopes` are those that the route's metadata says there are. */
+export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[] | undefined): ItemRule {
+  const { access, visibility } = item.definition
+  const fitting = rules.list.filter(rule => fits(rule, item))
+  const sources = [...(access === undefined ? [] : [accessOf(access, rules, scopes)]), ...fitting]
+  const said = fitting.flatMap(({ visibility }) => visibility ?? [])
+  const listed = said.length > 0 ? !said.includes('hidden') : visibility === 'listed'
+  return { sources, enforced: combined(sources, 'enforce'), shadow: combined(sources, 'shadow'), listed }
+}

@@ -1,0 +1,78 @@
+// What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
+// (item-rules.ts, requirement.ts).
+import type { CatalogItem, PluginHost, Route } from '../../core/index.ts'
+import { fits, type Rule, type Rules } from './item-rules.ts'
+import type { RouteAccess } from './route-access.ts'
+
+export interface LintSubject {
+  readonly host: PluginHost
+  readonly rules: Rules
+  readonly access: ReadonlyMap<Route, RouteAccess>
+  /** Every scope that a route's `authorize` names. */
+  readonly routeScopes: (route: Route) => readonly string[]
+}
+
+/** A rule that lacks its prefix looks like a URI. */
+const prefixHint = ({ kind, glob }: Rule) =>
+  kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
+
+function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
+  for (const rule of rules.list) {
+    if (!items.some(item => fits(rule, item))) {
+      host.log.warn({ rule: rule.key }, `the rule matches nothing that is defined at start${prefixHint(rule)}`)
+    }
+  }
+}
+
+/** A scope that clients are asked for and that no metadata names cannot be found by them. */
+function lintScopes({ host, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
+  const supported = host.slot('protectedResource').scopesOf(route)
+  if (!supported) return
+  const asked = items.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
+  const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
+  for (const scope of scopes) {
+    if (!supported.includes(scope)) {
+      host.log.warn({ route: route.path, scope }, 'a scope that is needed is missing from scopesSupported')
+    }
+  }
+}
+
+/** A whole route that is kept for some needs no rule for each tool. */
+const isKept = ({ authorize }: Route) => authorize !== undefined && authorize !== true
+
+function lintTools({ host, access }: LintSubject, route: Route, items: readonly CatalogItem[]) {
+  if (isKept(route)) return
+  for (const item of items) {
+    const isDestructive = item.kind === 'tools' && item.definition.annotations?.destructiveHint === true
+    if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) {
+      host.log.warn({ route: route.path, tool: item.key }, 'a destructive tool has neither a rule nor an access')
+    }
+  }
+}
+
+/** What is not enforced is said at every start. */
+function lintShadow({ host, rules, access }: LintSubject, items: ReadonlyMap<Route, readonly CatalogItem[]>) {
+  const shadowed = new Set<string>()
+  for (const rule of rules.list) if (rule.mode === 'shadow') shadowed.add(rule.name)
+  for (const [route, list] of items) {
+    for (const item of list) {
+      for (const { name, mode } of access.get(route)?.ruleOf(item).sources ?? []) {
+        if (mode === 'shadow' && name.startsWith('its access')) shadowed.add(`"${item.key}": ${name}`)
+      }
+    }
+  }
+  if (shadowed.size > 0 || rules.mode === 'shadow') {
+    host.log.warn({ rules: [...shadowed] }, 'shadow mode: these are decided and logged, but NOT enforced')
+  }
+}
+
+export function lint(subject: LintSubject): void {
+  const { host } = subject
+  const items = new Map(host.routes.map(route => [route, host.itemsOf(route)]))
+  lintRules(subject, [...items.values()].flat())
+  for (const [route, list] of items) {
+    lintScopes(subject, route, list)
+    lintTools(subject, route, list)
+  }
+  lintShadow(subject, items)
+}

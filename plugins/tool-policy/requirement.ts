@@ -1,0 +1,169 @@
+// From a policy as written to a requirement that says, for one caller, what is needed and what is missing.
+import { claimAt, type Denial, StartError, type User } from '../../core/index.ts'
+import type { ClaimValue, Policy } from './options.ts'
+
+/** What a caller brings: the scopes with all that they include. */
+export interface Held {
+  readonly scopes: ReadonlySet<string>
+  readonly roles: readonly string[]
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** How a caller stands to a requirement: met where nothing is missing. */
+export interface Standing {
+  /** Every scope that it takes, those that the caller has among them. */
+  readonly needed: readonly string[]
+  readonly missingScopes: readonly string[]
+  /** What no scope would help with, in words. */
+  readonly missingElse: readonly string[]
+}
+
+export interface Requirement {
+  /** Requirements of one id ask the same. */
+  readonly id: string
+  /** In words, for `explain`. */
+  readonly text: string
+  /** Every scope that occurs in it. */
+  readonly scopes: readonly string[]
+  standingOf(held: Held): Standing
+}
+
+const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
+  value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
+const unique = (names: readonly string[]) => [...new Set(names)]
+const isMet = ({ missingScopes, missingElse }: Standing) => missingScopes.length + missingElse.length === 0
+const joined = (standings: readonly Standing[]): Standing => ({
+  needed: unique(standings.flatMap(({ needed }) => needed)),
+  missingScopes: unique(standings.flatMap(({ missingScopes }) => missingScopes)),
+  missingElse: unique(standings.flatMap(({ missingElse }) => missingElse)),
+})
+
+const PLAIN = { scopes: [] as readonly string[] }
+const met: Standing = { needed: [], missingScopes: [], missingElse: [] }
+
+const needScope = (scope: string): Requirement => ({
+  id: `scope ${scope}`,
+  text: `scope "${scope}"`,
+  scopes: [scope],
+  standingOf: ({ scopes }) => ({ ...met, needed: [scope], missingScopes: scopes.has(scope) ? [] : [scope] }),
+})
+
+const needRole = (role: string): Requirement => ({
+  ...PLAIN,
+  id: `role ${role}`,
+  text: `role "${role}"`,
+  standingOf: ({ roles }) => (roles.includes(role) ? met : { ...met, missingElse: [`role "${role}"`] }),
+})
+
+function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
+  const text = `claim "${name}" = ${values.map(value => JSON.stringify(value)).join(' or ')}`
+  const isScopes = name === 'scope' || name === 'scp'
+  return {
+    ...PLAIN,
+    id: `claim ${JSON.stringify([name, values])}`,
+    text,
+    standingOf({ claims }) {
+      const value = claimAt(claims, name)
+      // OAuth writes its scopes as one text with spaces between (RFC 8693 section 4.2).
+      const entries = isScopes && typeof value === 'string' ? value.split(' ') : list(value)
+      return entries.some(entry => values.includes(entry as ClaimValue)) ? met : { ...met, missingElse: [text] }
+    },
+  }
+}
+
+/** Each of these. */
+export function allOf(parts: readonly Requirement[]): Requirement {
+  const [only] = parts
+  if (only && parts.length === 1) return only
+  return {
+    id: `all ${JSON.stringify(parts.map(({ id }) => id).sort())}`,
+    text: parts.map(({ text }) => text).join(' and ') || 'any signed-in caller',
+    scopes: unique(parts.flatMap(({ scopes }) => scopes)),
+    standingOf: held => joined(parts.map(part => part.standingOf(held))),
+  }
+}
+
+/** Whether less is missing; what scopes cannot bring counts most. */
+const isNearer = (one: Standing, other: Standing) =>
+  one.missingElse.length - other.missingElse.length < 0 ||
+  (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
+
+/** At least one of these: the nearest says what is missing. */
+function anyOf(parts: readonly Requirement[]): Requirement {
+  return {
+    id: `any ${JSON.stringify(parts.map(({ id }) => id))}`,
+    text: `(${parts.map(({ text }) => text).join(' or ')})`,
+    scopes: unique(parts.flatMap(({ scopes }) => scopes)),
+    standingOf: held =>
+      parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best)),
+  }
+}
+
+/**
+ * A definition's `access` that names no policy: the scope of that name, or the role. Where the route's metadata says
+ * which scopes there are and this is none of them, nobody is sent for it.
+ */
+export function needScopeOrRole(name: string, isScope: boolean): Requirement {
+  const { standingOf } = anyOf([needScope(name), needRole(name)])
+  const text = `scope or role "${name}"`
+  return {
+    id: `${isScope ? 'scope or role' : 'role or scope'} ${name}`,
+    text,
+    scopes: [],
+    standingOf(held) {
+      const standing = standingOf(held)
+      if (isMet(standing)) return standing
+      return isScope ? standing : { ...met, missingElse: [text] }
+    },
+  }
+}
+
+const KEYS = ['scope', 'role', 'claim', 'anyOf', 'allOf']
+
+/** Compiles a policy. Throws a StartError for one that nobody can meet; `where` is its place in the config. */
+export function compilePolicy(policy: Policy, where: string): Requirement {
+  const bad = (why: string) => new StartError(`${where}: ${why}`, { exitCode: 2 })
+  if (typeof policy !== 'object' || policy === null) throw bad('a policy is an object')
+  const stray = Object.keys(policy).find(key => !KEYS.includes(key))
+  if (stray !== undefined) throw bad(`a policy has no "${stray}"; it has ${KEYS.join(', ')}`)
+  const scopes = list(policy.scope)
+  const spaced = scopes.find(scope => /\s/.test(scope))
+  if (spaced !== undefined) throw bad(`nobody can meet it: scope "${spaced}" holds a space; write a list of scopes`)
+  const claims = Object.entries(policy.claim ?? {}).map(([name, value]) => [name, list(value)] as const)
+  const without = claims.find(([, values]) => values.length === 0)
+  if (without) throw bad(`nobody can meet it: claim "${without[0]}" has no value that fits`)
+  if (policy.anyOf?.length === 0) throw bad('nobody can meet it: anyOf is empty')
+  const inner = (key: 'anyOf' | 'allOf') =>
+    (policy[key] ?? []).map((part, index) => compilePolicy(part, `${where}.${key}[${index}]`))
+  const alternatives = inner('anyOf')
+  return allOf([
+    ...scopes.map(needScope),
+    ...list(policy.role).map(needRole),
+    ...claims.map(([name, values]) => needClaim(name, values)),
+    ...(alternatives.length > 0 ? [anyOf(alternatives)] : []),
+    ...inner('allOf'),
+  ])
+}
+
+/** Every scope of a token with all that each includes, over any number of steps. */
+export function createHolder(hierarchy: Readonly<Record<string, readonly string[]>>): (user: User) => Held {
+  const included = new Map(Object.entries(hierarchy))
+  return ({ scopes, roles, claims }) => {
+    const all = new Set(scopes)
+    // A Set is walked with what is added on the way.
+    for (const scope of all) for (const below of included.get(scope) ?? []) all.add(below)
+    return { scopes: all, roles, claims }
+  }
+}
+
+const NOTHING: Held = { scopes: new Set(), roles: [], claims: {} }
+
+/** Why a caller may not, or undefined. Without a token nobody may, and every scope that it takes is named. */
+export function denialFor({ standingOf }: Requirement, held: Held | undefined): Denial | undefined {
+  const standing = standingOf(held ?? NOTHING)
+  const { needed, missingScopes, missingElse } = standing
+  if (!held) return { reason: 'no token', scopes: needed, listed: false }
+  if (isMet(standing)) return undefined
+  const lacks = [...missingScopes.map(scope => `scope "${scope}"`), ...missingElse].join(', ')
+  return { reason: `lacks ${lacks}`, scopes: missingScopes.length > 0 ? needed : [], listed: false }
+}

@@ -1,0 +1,221 @@
+// `mcp-host doctor`, from outside: real hosts, behind a proxy that spoils one thing at a time.
+import { expect } from 'chai'
+import { examine } from '../../cli/doctor/examine.ts'
+import type { Finding } from '../../cli/doctor/finding.ts'
+import { defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { HandClient } from '../plugins/dev-auth-server/browser.ts'
+import { makeCertificate, startTrusting } from '../plugins/dev-auth-server/certificate.ts'
+import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+import { type BadProxy, type Faults, startBadProxy, stopProxies } from './bad-proxy.ts'
+import { runCli, stopAll } from './run-cli.ts'
+
+const PAGE = 'https://app.example'
+const tools = { clock: [defineTool({ name: 'now', handler: () => 'now' })] }
+
+const openConfig: TestConfig = { toolsets: tools, routes: { '/': { toolsets: ['clock'] } } }
+
+function protectedConfig(issuer: string, publicUrl?: string): TestConfig {
+  return {
+    toolsets: tools,
+    http: { port: 0, ...(publicUrl !== undefined && { publicUrl }) },
+    routes: { '/mcp': { toolsets: ['clock'], authorize: { scope: 'mcp.tools' }, cors: 'page' } },
+    plugins: {
+      'transport-streamable': {},
+      'auth-jwt': { authority: issuer },
+      'resource-metadata': { authorizationServers: [issuer], scopesSupported: ['mcp.tools'] },
+      cors: { policies: { page: { origins: [PAGE] } } },
+    },
+  }
+}
+
+const wrongs = (findings: readonly Finding[]) => findings.filter(({ level }) => level === 'wrong')
+
+describe('mcp-host doctor', () => {
+  let issuer: string
+  let proxy: BadProxy
+  /** The protected address behind the proxy. */
+  let url: string
+  let token: string
+
+  before(async () => {
+    proxy = await startBadProxy()
+    url = `${proxy.url}/mcp`
+    const plugins = { 'transport-streamable': {}, 'dev-auth-server': { scopes: ['mcp.tools'], resources: [url] } }
+    issuer = `${(await startHost({ ...openConfig, plugins })).url}/dev-auth`
+    proxy.target = (await startHost(protectedConfig(issuer, proxy.url))).url
+    const client = await new HandClient(issuer).start()
+    token = (await client.signIn('dev', { resource: url, scope: 'mcp.tools' })).access_token
+  })
+  after(async () => {
+    await stopAll()
+    await stopProxies()
+    await stopHosts()
+    await removeFolders()
+  })
+  beforeEach(() => {
+    proxy.faults = {}
+  })
+
+  it('finds nothing wrong with a protected server, and looks at everything', async () => {
+    const findings = await examine(url, { token, origin: PAGE })
+    expect(findings.filter(({ level }) => level !== 'ok')).to.deep.equal([])
+    expect(new Set(findings.map(({ check }) => check))).to.have.all.keys(
+      'address',
+      'challenge',
+      'metadata',
+      'identity provider',
+      'clock',
+      'token',
+      'host guard',
+      'cors',
+      'stream',
+    )
+  })
+
+  it('says of an open server that it is open, and finds nothing wrong', async () => {
+    const findings = await examine((await startHost(openConfig)).url)
+    expect(wrongs(findings)).to.deep.equal([])
+    expect(findings.find(({ check }) => check === 'challenge')).to.include({ level: 'note' })
+    expect(findings.find(({ check }) => check === 'stream')).to.include({ level: 'ok' })
+  })
+
+  for (const [what, faults, check, words] of [
+    ['the challenge is lost', { headers: { 'www-authenticate': null } }, 'challenge', /without a Bearer challenge/],
+    [
+      'the challenge names no metadata',
+      { headers: { 'www-authenticate': 'Bearer scope="a"' } },
+      'challenge',
+      /resource_metadata/,
+    ],
+    [
+      'the challenge has a relative URL',
+      { headers: { 'www-authenticate': 'Bearer resource_metadata="/meta"' } },
+      'challenge',
+      /no absolute URL/,
+    ],
+    [
+      'the metadata is not passed on',
+      { without: /well-known/ },
+      'metadata',
+      /oauth-protected-resource\/mcp: answered 404/,
+    ],
+    ['the metadata is served as a page', { headers: { 'content-type': 'text/html' } }, 'metadata', /text\/html/],
+    [
+      'pages may not read the metadata',
+      { headers: { 'access-control-allow-origin': null } },
+      'metadata',
+      /Access-Control-Allow-Origin/,
+    ],
+    ['its clock is wrong', { headers: { date: 'Mon, 01 Jan 2024 00:00:00 GMT' } }, 'clock', /apart/],
+    ['any Host is served', { sent: { host: '127.0.0.1' } }, 'host guard', /foreign Host is served/],
+    ['any Origin is served', { sent: { origin: null } }, 'host guard', /any origin is served/],
+    [
+      'the preflight forgets headers of 2026-07-28',
+      {
+        headers: {
+          'access-control-allow-headers':
+            'Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Session-Id, Last-Event-ID',
+        },
+      },
+      'cors',
+      /does not allow Mcp-Name$/,
+    ],
+    [
+      'the page cannot read the challenge',
+      { headers: { 'access-control-expose-headers': 'Mcp-Session-Id' } },
+      'cors',
+      /cannot read WWW-Authenticate$/,
+    ],
+    ['streams are kept back until they end', { buffers: true }, 'stream', /before the first event/],
+  ] as ReadonlyArray<readonly [string, Faults, string, RegExp]>) {
+    it(`finds that ${what}, and says how to mend it`, async () => {
+      proxy.faults = faults
+      const found = wrongs(await examine(url, { token, origin: PAGE })).filter(finding => finding.check === check)
+      expect(found.map(({ text }) => text).join('\n')).to.match(new RegExp(words.source, `${words.flags}m`))
+      for (const { fix } of found) expect(fix).to.match(/\w{3}/)
+    })
+  }
+
+  it('finds that the metadata is of another address than clients call', async () => {
+    const { url: inner } = await startHost(protectedConfig(issuer))
+    const outer = await startBadProxy()
+    outer.target = inner
+    const found = wrongs(await examine(`${outer.url}/mcp`))
+    const texts = found.map(({ text }) => text)
+    expect(texts).to.include(`resource is ${inner}/mcp, and clients call ${outer.url}/mcp; they must refuse it`)
+    expect(found.find(({ check }) => check === 'metadata')?.fix).to.contain('http.publicUrl')
+  })
+
+  it('finds an identity provider that cannot be reached, and one whose keys cannot', async () => {
+    const gone = await startHost(protectedConfig('http://127.0.0.1:9/issuer'))
+    const texts = wrongs(await examine(`${gone.url}/mcp`)).map(({ text }) => text)
+    expect(texts.join('\n')).to.match(/no metadata of http:\/\/127\.0\.0\.1:9\/issuer/)
+
+    const keyless = await startBadProxy()
+    keyless.target = new URL(issuer).origin
+    keyless.faults = { without: /jwks/ }
+    const plugins = { 'transport-streamable': {}, 'dev-auth-server': {} }
+    const { url: own } = await startHost({ ...openConfig, http: { port: 0, publicUrl: keyless.url }, plugins })
+    keyless.target = own
+    const { url: of } = await startHost(protectedConfig(`${keyless.url}/dev-auth`))
+    const more = wrongs(await examine(`${of}/mcp`)).map(({ text }) => text)
+    expect(more).to.include(`the keys at ${keyless.url}/dev-auth/jwks: answered 404`)
+  })
+
+  it('finds that a token is refused, and why', async () => {
+    const [finding] = wrongs(await examine(url, { token: `${token}x` }))
+    expect(finding).to.include({ check: 'token' })
+    expect(finding?.text).to.match(/^the token is answered 401: \w/)
+  })
+
+  it('finds that a page may not call, where one is named', async () => {
+    const [finding] = wrongs(await examine(url, { origin: 'https://other.example' }))
+    expect(finding?.text).to.match(/^no page of https:\/\/other\.example may call/)
+  })
+
+  it('finds that nothing is served at an address, or nothing answers', async () => {
+    const [missing] = wrongs(await examine(`${proxy.url}/nope`))
+    expect(missing?.text).to.equal(`nothing is served at ${proxy.url}/nope`)
+    const [dead] = wrongs(await examine('http://127.0.0.1:9/'))
+    expect(dead?.text).to.match(/^http:\/\/127\.0\.0\.1:9\/ cannot be reached: /)
+  })
+
+  it('finds http in the metadata of a server behind https', async () => {
+    const folder = await makeFolder({})
+    const { file, ...certificate } = makeCertificate(folder)
+    const tls = await startBadProxy(certificate)
+    tls.target = (await startHost(protectedConfig(issuer))).url
+    const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
+    const { code, stdout } = await ended
+    expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
+    expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
+    expect(code).to.equal(1)
+  })
+
+  it('prints one line a check and exits 0 when nothing is wrong', async () => {
+    const { code, stdout, stderr } = await runCli(['doctor', '--url', url, '--token', token], await makeFolder({}))
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout)
+      .to.match(/^ok +address /m)
+      .and.to.match(/^ok +stream /m)
+    expect(stdout).to.not.contain(token)
+  })
+
+  it('--json prints the findings with their fixes, and exits 1 when something is wrong', async () => {
+    const { code, stdout } = await runCli(['doctor', '--url', 'http://127.0.0.1:9/', '--json'], await makeFolder({}))
+    expect(code).to.equal(1)
+    const { healthy, findings } = JSON.parse(stdout)
+    expect(healthy).to.equal(false)
+    expect(findings).to.have.length(1)
+    expect(findings[0]).to.include({ check: 'address', level: 'wrong' }).and.to.have.property('fix')
+  })
+
+  for (const args of [['doctor'], ['doctor', '--url', 'localhost:3000']]) {
+    it(`needs a URL: ${args.join(' ')}`, async () => {
+      const { code, stderr } = await runCli(args, await makeFolder({}))
+      expect(stderr).to.match(/^mcp-host: doctor needs --url/)
+      expect(code).to.equal(2)
+    })
+  }
+})

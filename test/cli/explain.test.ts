@@ -1,0 +1,186 @@
+// `mcp-host explain`: the decision path of one caller, as an operator reads it.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import jwt from 'jsonwebtoken'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { CORE, type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(removeFolders)
+after(stopAll)
+
+const KEY = 'a key of these tests, long enough to be one'
+
+// The plugin verifies tokens as an auth plugin does; with `down` it cannot tell.
+const CONFIG = `import { authorizeRoute, definePlugin, defineResource, defineTool, HostError } from '${CORE}'
+import { createHmac } from 'node:crypto'
+const bearer = definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: { down: { type: 'boolean' } } },
+  provides: ['user', 'authorize'],
+  setup(host, { down }) {
+    host.identify((ctx, next) => {
+      const [, token] = /^Bearer (.+)$/.exec(ctx.get('Authorization')) ?? []
+      if (token === undefined) return next()
+      if (down) throw new HostError('unavailable', { detail: 'the issuer does not answer' })
+      const [head, body, seal] = token.split('.')
+      const made = createHmac('sha256', '${KEY}').update(head + '.' + body).digest('base64url')
+      if (made !== seal) throw new HostError('unauthorized', { detail: 'the signature is wrong' })
+      const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+      const roles = claims.roles ?? []
+      ctx.state.user = { subject: claims.sub, issuer: claims.iss, scopes: claims.scope.split(' '), roles, claims }
+      return next()
+    })
+    host.admit(authorizeRoute(host))
+  },
+})
+const tool = name => defineTool({ name, handler: () => name })
+const toolsets = {
+  admin: [tool('purge'), tool('list'), defineResource({ name: 'note', uriTemplate: 'notes://{id}', handler: () => '' })],
+  open: [tool('echo')],
+}
+export default {
+  server: { name: 'explain-test', version: '1.0.0' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets,
+  routes: {
+    '/': { toolsets: 'open', plugins: { bearer: false } },
+    '/admin': { toolsets: 'admin', authorize: 'tools' },
+    '/down': { toolsets: 'admin', plugins: { bearer: bearer({ down: true }) } },
+    '/t/:category?': { toolsets: ':category', default: ['open'] },
+  },
+  plugins: {
+    'transport-streamable': {},
+    bearer: bearer(),
+    'tool-policy': {
+      policies: { tools: { scope: 'mcp.tools' }, admin: { scope: ['mcp.tools', 'mcp.admin'], role: 'admin' } },
+      rules: { 'purge*': 'admin', 'resource:notes://*': { policy: 'admin', mode: 'shadow' } },
+    },
+  },
+}
+`
+
+const sign = (claims: object) =>
+  jwt.sign({ iss: 'https://i.example', sub: 'ann', ...claims }, KEY, { noTimestamp: true })
+
+let folder: string
+before(async () => {
+  folder = await makeFolder({ 'mcp.config.mjs': CONFIG })
+})
+
+const explain = (...args: string[]) => runCli(['explain', ...args], folder)
+
+function expectTold({ code, stdout, stderr }: Ended, ...lines: Array<string | RegExp>) {
+  expect(code, stderr).to.equal(0)
+  for (const line of lines) {
+    if (typeof line === 'string') expect(stdout.split('\n')).to.include(line)
+    else expect(stdout).to.match(line)
+  }
+}
+
+describe('mcp-host explain', () => {
+  it('prints the path of a denied tool: claims, scopes, route, rule, what is missing, hidden, the answer', async () => {
+    const token = sign({ scope: 'mcp.tools openid', roles: ['admin'] })
+    const ended = await explain('--token', token, '--route', '/admin', '--tool', 'purge')
+    expectTold(
+      ended,
+      'address   /admin, route /admin, toolsets admin',
+      "token     verified by the config's own plugins",
+      'caller    subject ann, issuer https://i.example',
+      'scopes    mcp.tools openid',
+      'roles     admin',
+      /^claims {4}\{.*"scope":"mcp.tools openid".*\}$/m,
+      'route     authorize "tools": passed',
+      /^tool {6}purge: rule "purge\*" \(policy "admin"\) needs scope "mcp.tools" and scope "mcp.admin" and role "admin": lacks scope "mcp.admin"$/m,
+      /^result {4}denied: lacks scope "mcp.admin"; hidden from lists; 403 /m,
+      /^ +WWW-Authenticate: Bearer error="insufficient_scope", .*scope="mcp.tools mcp.admin"$/m,
+    )
+    expect(ended.stdout + ended.stderr).not.to.contain(token)
+  })
+
+  it('prints what is allowed, and without a tool every item with its verdict', async () => {
+    const token = sign({ scope: 'mcp.tools mcp.admin', roles: ['admin'] })
+    expectTold(await explain('--token', token, '--route', '/admin', '--tool', 'purge'), 'result    allowed, listed')
+    expectTold(
+      await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin'),
+      'tool      purge: hidden, denied: lacks scope "mcp.admin", role "admin"',
+      'tool      list: allowed',
+      'resource  notes://{id}: allowed',
+    )
+  })
+
+  it('ends where the route does: 401 without a token, 403 with one that lacks', async () => {
+    expectTold(
+      await explain('--route', '/admin', '--tool', 'purge'),
+      'caller    anonymous',
+      'route     authorize "tools": no token',
+      /^result {4}401 .*\n +WWW-Authenticate: Bearer scope="mcp.tools"$/m,
+    )
+    expectTold(await explain('--token', sign({ scope: 'x' }), '--route', '/admin'), /^result {4}403 /m)
+  })
+
+  it('tells that a token is refused, why, and what it says of itself', async () => {
+    const ended = await explain('--token', `${sign({ scope: 'mcp.tools' })}x`, '--route', '/admin')
+    expectTold(ended, 'token     refused: the signature is wrong', /^claims {4}\{.*"sub":"ann"/m, /^result {4}401 /m)
+  })
+
+  it('says that it did not verify a token where nobody can tell now, and goes on with its claims', async () => {
+    const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/down', '--tool', 'purge')
+    expectTold(
+      ended,
+      /^token {5}NOT VERIFIED: .*the issuer does not answer; what follows takes its claims as they are$/m,
+      'scopes    mcp.tools',
+      /^result {4}denied: lacks scope "mcp.admin", role "admin"/m,
+    )
+  })
+
+  it('says that a token is ignored where no plugin reads it', async () => {
+    const ended = await explain('--token', 'anything', '--tool', 'echo')
+    expectTold(ended, /^token {5}ignored: /m, 'caller    anonymous', 'result    allowed, listed')
+  })
+
+  it('tells what a rule in shadow mode would say, and finds a resource by its URI', async () => {
+    const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin', '--resource', 'notes://1')
+    expectTold(
+      ended,
+      /^resource {2}notes:\/\/\{id\}: rule .*: lacks .* \(shadow: not enforced\)$/m,
+      'result    allowed, listed',
+    )
+  })
+
+  it('takes the token from a file or from stdin, so that no list of processes shows it', async () => {
+    await writeFile(join(folder, 'token.txt'), `${sign({ scope: 'mcp.tools' })}\n`)
+    expectTold(await explain('--token', '@token.txt', '--route', '/admin'), 'scopes    mcp.tools')
+    const { child, ended } = startCli(['explain', '--token', '-', '--route', '/admin'], folder)
+    child.stdin.end(sign({ scope: 'mcp.tools' }))
+    expectTold(await ended, 'scopes    mcp.tools')
+  })
+
+  it('prints what a token says without what would move the cursor or begin a line', async () => {
+    const ended = await explain(
+      '--token',
+      sign({ scope: 'mcp.tools', sub: 'ann\u001b[2J\nresult    allowed' }),
+      '--route',
+      '/admin',
+    )
+    expectTold(ended, 'caller    subject ann?[2J?result    allowed, issuer https://i.example')
+    expect(ended.stdout).not.to.contain('\u001b')
+  })
+
+  it('knows addresses with parameters, and a tool that is not there', async () => {
+    expectTold(
+      await explain('--route', '/t/admin', '--tool', 'purg'),
+      'address   /t/admin, route /t/:category?, toolsets admin',
+      'tool      there is no tool "purg" at this address; did you mean "purge"?',
+    )
+    expectTold(await explain('--route', '/t', '--tool', 'echo'), /toolsets open$/m, 'result    allowed, listed')
+  })
+
+  it('exits 2 for an address that serves nothing and for a token that cannot be read', async () => {
+    const [nowhere, unread] = [await explain('--route', '/no'), await explain('--token', '@none.txt')]
+    expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
+    expect(nowhere.stderr).to.contain('nothing is served at /no; there are: /, /admin, /down, /t/:category?')
+    expect([unread.code, unread.stdout]).to.deep.equal([2, ''])
+    expect(unread.stderr).to.match(/^mcp-host: --token: it cannot be read: ENOENT/)
+  })
+})

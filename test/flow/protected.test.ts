@@ -1,0 +1,180 @@
+// The official client against the protected example: it finds the authorization server, registers, signs in, calls, is
+// told that it lacks a scope, asks for it, and calls again.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import {
+  Client,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import { type Host, loadHost } from '../../core/create-host.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
+import { createTestLog } from '../support/start-host.ts'
+
+const REDIRECT = 'http://127.0.0.1:9/callback'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Loads the example on a port of its own. */
+async function startExample(): Promise<Host> {
+  const before = process.env['PORT']
+  process.env['PORT'] = String(await freePort())
+  try {
+    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
+    return await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
+  } finally {
+    if (before === undefined) delete process.env['PORT']
+    else process.env['PORT'] = before
+  }
+}
+
+type ClientInformation = Parameters<NonNullable<OAuthClientProvider['saveClientInformation']>>[0]
+type Tokens = Parameters<OAuthClientProvider['saveTokens']>[0]
+
+/** Keeps what an application keeps, and has a person who clicks in a browser. */
+class Person implements OAuthClientProvider {
+  readonly redirectUrl = REDIRECT
+  readonly clientMetadata = {
+    client_name: 'official client',
+    redirect_uris: [REDIRECT],
+    grant_types: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_method: 'none',
+  }
+  /** The scopes of each authorization that was asked for, sorted; without the one for refresh tokens. */
+  readonly asked: string[][] = []
+  readonly #name: string
+  readonly #browser: Browser
+  #client: ClientInformation | undefined
+  #tokens: Tokens | undefined
+  #discovery: OAuthDiscoveryState | undefined
+  #verifier = ''
+  #answer: URLSearchParams | undefined
+
+  constructor(name: string, home: string) {
+    this.#name = name
+    this.#browser = new Browser(home)
+  }
+
+  clientInformation = () => this.#client
+  tokens = () => this.#tokens
+  codeVerifier = () => this.#verifier
+  saveClientInformation(client: ClientInformation) {
+    this.#client = client
+  }
+  saveTokens(tokens: Tokens) {
+    this.#tokens = tokens
+  }
+  discoveryState = () => this.#discovery
+  saveDiscoveryState(state: OAuthDiscoveryState) {
+    this.#discovery = state
+  }
+  saveCodeVerifier(verifier: string) {
+    this.#verifier = verifier
+  }
+
+  async redirectToAuthorization(address: URL) {
+    const scopes = address.searchParams.get('scope')?.split(' ') ?? []
+    this.asked.push(scopes.filter(scope => scope !== 'offline_access').sort())
+    this.#answer = (await this.#browser.allow(address, this.#name)).searchParams
+  }
+
+  /** What the browser brought back last. */
+  takeAnswer(): URLSearchParams {
+    const answer = this.#answer
+    if (!answer) throw new Error('nobody was asked')
+    this.#answer = undefined
+    return answer
+  }
+
+  get claims() {
+    return claimsOf(this.#tokens?.access_token ?? '')
+  }
+}
+
+for (const [era, mode] of [
+  ['2026-07-28', 'auto'],
+  ['the older revisions', 'legacy'],
+] as const)
+  describe(`The official client of ${era}, against the protected example`, () => {
+    let host: Host
+    before(async () => {
+      host = await startExample()
+      await host.listen()
+    })
+    after(() => host.close({ grace: 0 }))
+
+    const clients: Client[] = []
+    afterEach(() => Promise.all(clients.splice(0).map(client => client.close())))
+
+    /** Connects, is sent to sign in, and connects again as an application does after its redirect. */
+    async function signIn(name: string) {
+      const person = new Person(name, host.url)
+      const connect = () => {
+        const transport = new StreamableHTTPClientTransport(new URL(`${host.url}/`), { authProvider: person })
+        const client = new Client({ name: 'official', version: '1.0.0' }, { versionNegotiation: { mode } })
+        clients.push(client)
+        return { client, transport }
+      }
+      const first = connect()
+      const refused = await rejectionOf(first.client.connect(first.transport))
+      await first.transport.finishAuth(person.takeAnswer())
+      const { client, transport } = connect()
+      await client.connect(transport)
+      return { person, client, transport, refused }
+    }
+
+    it('finds the way to sign in from the 401 alone, registers, and asks for the scope of the challenge', async () => {
+      const { person, refused } = await signIn('ada')
+      expect(refused).to.have.property('name', 'UnauthorizedError')
+      expect(person.asked).to.deep.equal([['mcp.tools']])
+      expect(person.claims).to.include({
+        iss: `${host.url}/dev-auth`,
+        aud: `${host.url}/`,
+        sub: 'ada',
+        scope: 'mcp.tools',
+      })
+    })
+
+    it('lists and calls what its scope allows', async () => {
+      const { client } = await signIn('ada')
+      const names = (await client.listTools()).tools.map(({ name }) => name)
+      expect(names).to.include('current_time').and.to.not.include('clear_cache')
+      const { structuredContent, isError } = await client.callTool({
+        name: 'current_time',
+        arguments: { zones: ['UTC'] },
+      })
+      expect(isError ?? false).to.equal(false)
+      expect(structuredContent).to.be.an('object')
+    })
+
+    it('steps up when a call is answered 403, and the call that it sends again succeeds with what it got', async () => {
+      const { client, person, transport } = await signIn('ada')
+      const refused = await rejectionOf(client.callTool({ name: 'clear_cache' }))
+      expect(refused).to.have.property('name', 'UnauthorizedError')
+      expect(person.asked).to.deep.equal([['mcp.tools'], ['mcp.admin', 'mcp.tools']])
+      await transport.finishAuth(person.takeAnswer())
+      const { content } = await client.callTool({ name: 'clear_cache' })
+      expect(content).to.deep.equal([{ type: 'text', text: 'The cache was cleared for ada.' }])
+      expect((await client.listTools()).tools.map(({ name }) => name)).to.include('clear_cache')
+    })
+
+    it('is not sent in circles for a role that no scope gives', async () => {
+      const { client, person, transport } = await signIn('bob')
+      await rejectionOf(client.callTool({ name: 'clear_cache' }))
+      await transport.finishAuth(person.takeAnswer())
+      const refused = await rejectionOf(client.callTool({ name: 'clear_cache' }))
+      expect(refused).to.not.have.property('name', 'UnauthorizedError')
+      expect(person.asked).to.have.length(2)
+    })
+  })

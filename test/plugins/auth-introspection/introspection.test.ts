@@ -1,0 +1,188 @@
+// auth-introspection with a real authorization server: oidc-provider, over loopback HTTP.
+import { expect } from 'chai'
+import type { AuthIntrospectionOptions } from '../../../plugins/auth-introspection/index.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import {
+  type AuthorizationServer,
+  CLIENT,
+  POSTING_SERVER,
+  SERVER,
+  startAuthorizationServer,
+  stopAuthorizationServers,
+} from '../../support/authorization-server.ts'
+import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { makeKey } from '../../support/test-issuer.ts'
+
+const key = makeKey('a')
+let authority: AuthorizationServer
+beforeEach(async () => {
+  authority = await startAuthorizationServer([key])
+})
+afterEach(async () => {
+  await stopHosts()
+  await stopAuthorizationServers()
+})
+
+const asServer = (changes: Partial<AuthIntrospectionOptions> = {}): AuthIntrospectionOptions => ({
+  endpoint: authority.introspection,
+  clientId: SERVER.id,
+  clientSecret: SERVER.secret,
+  ...changes,
+})
+
+/** A host that asks about tokens, whose three routes get opaque ones. */
+async function start(changes: Partial<AuthIntrospectionOptions> = {}) {
+  const host = await startProtected({ 'auth-introspection': asServer(changes) })
+  for (const resource of [host.guarded, host.open, host.writers]) authority.opaque.add(resource)
+  return host
+}
+
+const questions = () => authority.asked('/token/introspection')
+
+describe('auth-introspection', () => {
+  it('serves an active token with its client, scopes and claims', async () => {
+    const { guarded } = await start()
+    const token = await authority.issue({ resource: guarded, scope: 'read write' })
+    expect(token).not.to.contain('.')
+    const user = userIn(await callAs(guarded, token))
+    expect(user).to.deep.include({ issuer: authority.url, subject: CLIENT.id, clientId: CLIENT.id })
+    expect(user.scopes).to.deep.equal(['read', 'write'])
+  })
+
+  it('sends its id and secret in the body where it is told to', async () => {
+    const { id: clientId, secret: clientSecret } = POSTING_SERVER
+    const { guarded } = await start({ clientId, clientSecret, clientAuth: 'post' })
+    expect((await callAs(guarded, await authority.issue({ resource: guarded }))).status).to.equal(200)
+  })
+
+  it('answers 401 with a challenge for a token that is not active', async () => {
+    const { guarded, open } = await start()
+    for (const url of [guarded, open]) {
+      const answer = await callAs(url, 'never-issued')
+      expect(answer.status).to.equal(401)
+      expect(challengeIn(answer)).to.equal('Bearer error="invalid_token", error_description="the token is not active"')
+    }
+    expect(challengeIn(await callAs(guarded, undefined))).to.equal('Bearer')
+  })
+
+  it('enforces the scope of a route: 403 that names it', async () => {
+    const { writers } = await start()
+    const answer = await callAs(writers, await authority.issue({ resource: writers }))
+    expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
+    const better = await authority.issue({ resource: writers, scope: 'read write' })
+    expect((await callAs(writers, better)).status).to.equal(200)
+  })
+
+  it('refuses a token for another resource, though it is active', async () => {
+    const { guarded, open } = await start()
+    const token = await authority.issue({ resource: open })
+    expect((await callAs(open, token)).status).to.equal(200)
+    expect(challengeIn(await callAs(guarded, token))).to.contain('another audience')
+  })
+
+  it('takes the audience that is configured in the place of the route’s own', async () => {
+    const { guarded } = await start({ audience: ['https://a.example', 'https://b.example/'] })
+    for (const resource of ['https://a.example/', 'https://b.example/', 'https://c.example/'])
+      authority.opaque.add(resource)
+    const status = async (resource: string) => (await callAs(guarded, await authority.issue({ resource }))).status
+    expect(await status('https://a.example/')).to.equal(200)
+    expect(await status('https://b.example/')).to.equal(200)
+    expect(await status('https://c.example/')).to.equal(401)
+  })
+
+  it('accepts any audience where that check is off, and warns of it at the start', async () => {
+    const { guarded, open, log } = await start({ validate: { audience: false } })
+    expect((await callAs(guarded, await authority.issue({ resource: open }))).status).to.equal(200)
+    expect(log.some(({ level, check }) => level === 'warn' && check === 'audience')).to.equal(true)
+  })
+
+  it('refuses a token of another issuer than the configured one', async () => {
+    const { guarded } = await start({ issuer: 'https://other.example' })
+    const answer = await callAs(guarded, await authority.issue({ resource: guarded }))
+    expect(challengeIn(answer)).to.contain('another issuer')
+  })
+
+  it('asks once about a token, however many requests show it at once or soon after', async () => {
+    const { guarded } = await start()
+    const token = await authority.issue({ resource: guarded })
+    const many = await Promise.all(Array.from({ length: 10 }, () => callAs(guarded, token)))
+    many.push(await callAs(guarded, token))
+    expect(many.map(({ status }) => status)).to.deep.equal(Array(11).fill(200))
+    expect(questions()).to.equal(1)
+  })
+
+  it('asks each time where an answer may not be kept: a revoked token ends at once', async () => {
+    const { guarded } = await start({ cacheFor: 0 })
+    const token = await authority.issue({ resource: guarded })
+    expect((await callAs(guarded, token)).status).to.equal(200)
+    expect((await callAs(guarded, token)).status).to.equal(200)
+    await authority.revoke(token)
+    expect((await callAs(guarded, token)).status).to.equal(401)
+    expect(questions()).to.equal(3)
+  })
+
+  it('believes an answer no longer than configured', async () => {
+    const { guarded } = await start({ cacheFor: '100ms' })
+    const token = await authority.issue({ resource: guarded })
+    expect((await callAs(guarded, token)).status).to.equal(200)
+    await authority.revoke(token)
+    while ((await callAs(guarded, token)).status !== 401) await new Promise(resolve => setTimeout(resolve, 20))
+    expect(questions()).to.equal(2)
+  })
+
+  it('never takes a failure for an answer: 503 with Retry-After while the server fails, 200 after', async () => {
+    const { guarded, open, log } = await start()
+    const token = await authority.issue({ resource: guarded })
+    authority.failWith = 500
+    for (const url of [guarded, open]) {
+      const answer = await callAs(url, token)
+      expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '5'])
+    }
+    expect((await callAs(open, undefined)).status).to.equal(200)
+    authority.failWith = undefined
+    expect((await callAs(guarded, token)).status).to.equal(200)
+    expect(log.some(({ level }) => level === 'error')).to.equal(true)
+    expect(JSON.stringify(log)).not.to.contain(token)
+  })
+
+  it('is 503, and says so in the log, where the server does not know it by this secret', async () => {
+    const { guarded, log } = await start({ clientSecret: 'wrong' })
+    expect((await callAs(guarded, await authority.issue({ resource: guarded }))).status).to.equal(503)
+    const [line] = log.filter(({ level }) => level === 'error')
+    expect(String(line?.['err'])).to.contain('check clientId and clientSecret')
+  })
+
+  it('logs each refusal in one warning with its reason, and never the token', async () => {
+    const { guarded, log } = await start()
+    log.length = 0
+    await callAs(guarded, 'never-issued')
+    const [line, ...others] = log.filter(({ level }) => level !== 'debug')
+    expect(line).to.include({ level: 'warn', plugin: 'auth-introspection', reason: 'the token is not active' })
+    expect(others).to.deep.equal([])
+    expect(JSON.stringify(log)).not.to.contain('never-issued')
+  })
+
+  it('is 400 for a token in the query, about which nobody is asked', async () => {
+    const { guarded } = await start()
+    const token = await authority.issue({ resource: guarded })
+    expect((await callAs(`${guarded}?access_token=${token}`, undefined)).status).to.equal(400)
+    expect(questions()).to.equal(0)
+  })
+})
+
+describe('auth-introspection: a start', () => {
+  const config = (options: Partial<AuthIntrospectionOptions>) => ({
+    toolsets: { all: [] },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, 'auth-introspection': asServer(options) },
+  })
+
+  it('is refused where answers would be believed for more than five minutes', () =>
+    expectStopped(config({ cacheFor: '6m' }), 'more than 5m'))
+
+  it('is refused without a secret or with an audience that is none', async () => {
+    await expectStopped(config({ clientSecret: '' }), 'must not be empty')
+    await expectStopped(config({ audience: [] }), 'audience')
+  })
+})

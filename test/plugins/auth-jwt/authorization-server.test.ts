@@ -1,0 +1,80 @@
+// auth-jwt with a real authorization server: oidc-provider, over loopback HTTP.
+import { expect } from 'chai'
+import {
+  type AuthorizationServer,
+  startAuthorizationServer,
+  stopAuthorizationServers,
+} from '../../support/authorization-server.ts'
+import { callAs, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { encode, makeKey, signToken } from '../../support/test-issuer.ts'
+
+const [first, second] = [makeKey('first'), makeKey('second')]
+
+let authority: AuthorizationServer
+let host: ProtectedHost
+beforeEach(async () => {
+  authority = await startAuthorizationServer([first])
+  host = await startProtected({ 'auth-jwt': { authority: authority.url } })
+})
+afterEach(async () => {
+  await stopHosts()
+  await stopAuthorizationServers()
+})
+
+const issue = (resource: string, scope?: string) => authority.issue({ resource, ...(scope !== undefined && { scope }) })
+
+describe('auth-jwt and an authorization server', () => {
+  it('serve a token that was issued for the route, with its client and scopes', async () => {
+    const user = userIn(await callAs(host.guarded, await issue(host.guarded, 'read write')))
+    expect(user).to.deep.include({ issuer: authority.url, clientId: 'a-client', scopes: ['read', 'write'] })
+  })
+
+  it('refuse a token that was issued for another resource', async () => {
+    const answer = await callAs(host.guarded, await issue('https://other.example/mcp'))
+    expect([answer.status, challengeIn(answer)?.includes('another audience')]).to.deep.equal([401, true])
+  })
+
+  it('answer 403 with the scope where a token lacks it, and serve the token that has it', async () => {
+    const answer = await callAs(host.writers, await issue(host.writers, 'read'))
+    expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
+    expect((await callAs(host.writers, await issue(host.writers, 'read write'))).status).to.equal(200)
+  })
+
+  it('go on through a rotation: new tokens at once, old ones while their key is published', async () => {
+    const old = await issue(host.guarded)
+    expect((await callAs(host.guarded, old)).status).to.equal(200)
+    authority.useKeys([second, first])
+    expect((await callAs(host.guarded, await issue(host.guarded))).status).to.equal(200)
+    expect((await callAs(host.guarded, old)).status).to.equal(200)
+  })
+
+  it('refuse a token of a withdrawn key, once the new key made the host look', async () => {
+    const old = await issue(host.guarded)
+    expect((await callAs(host.guarded, old)).status).to.equal(200)
+    authority.useKeys([second])
+    expect((await callAs(host.guarded, await issue(host.guarded))).status).to.equal(200)
+    expect((await callAs(host.guarded, old)).status).to.equal(401)
+  })
+
+  it('refuse a tampered token, and one by another key under the same name', async () => {
+    const [header = '', claims = '', signature = ''] = (await issue(host.guarded)).split('.')
+    const read = JSON.parse(Buffer.from(claims, 'base64url').toString())
+    const tampered = [header, encode({ ...read, scope: 'read write' }), signature].join('.')
+    for (const token of [tampered, signToken(read, makeKey('first'))]) {
+      expect((await callAs(host.guarded, token)).status).to.equal(401)
+    }
+  })
+
+  it('refuse an opaque token: nothing in it can be verified', async () => {
+    authority.opaque.add(host.guarded)
+    expect((await callAs(host.guarded, await issue(host.guarded))).status).to.equal(401)
+  })
+
+  it('go on while the server is down, for whoever has a token already and for whoever has not', async () => {
+    const [known, unknown] = [await issue(host.guarded), await issue(host.guarded)]
+    expect((await callAs(host.guarded, known)).status).to.equal(200)
+    authority.failWith = 500
+    for (const token of [known, unknown]) expect((await callAs(host.guarded, token)).status).to.equal(200)
+  })
+})

@@ -1,0 +1,135 @@
+// An issuer's key set over time, which the test tells: what is asked, when, and what serves meanwhile.
+import { expect } from 'chai'
+import { createIssuerKeys, type IssuerKeys } from '../../../plugins/auth-jwt/issuer-keys.ts'
+import { createTestLog } from '../../support/start-host.ts'
+import { makeKey, startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'
+
+const MINUTE = 60_000
+const [first, second] = [makeKey('first'), makeKey('second')]
+
+let issuer: TestIssuer
+let keys: IssuerKeys
+let log: ReturnType<typeof createTestLog>
+let time = 0
+beforeEach(async () => {
+  time = 1_000_000
+  issuer = await startIssuer({ keys: [first] })
+  log = createTestLog()
+  const ages = { maxAge: 5 * MINUTE, maxStale: 60 * MINUTE }
+  const now = () => time
+  keys = createIssuerKeys({ issuer: issuer.url, jwksUri: `${issuer.url}/jwks`, ...ages, loose: false, log, now })
+})
+afterEach(async () => {
+  keys.close()
+  await stopIssuers()
+})
+
+/** How many keys there are for this id, or that nobody can tell. */
+async function look(kid: string | undefined = 'first') {
+  const found = await keys.find(kid, 'ES256')
+  return 'keys' in found ? found.keys.length : `wait ${found.retryAfter}`
+}
+
+describe('the keys of an issuer', () => {
+  it('are fetched once for many who ask at once', async () => {
+    expect(await Promise.all([look(), look(), look()])).to.deep.equal([1, 1, 1])
+    expect(issuer.asked).to.deep.equal(['/jwks'])
+  })
+
+  it('are renewed in the background before they are too old, with nobody waiting', async () => {
+    await look()
+    time += 4.5 * MINUTE
+    issuer.keys = [first, makeKey('first')]
+    expect(await look(), 'the set in hand').to.equal(1)
+    while ((await look()) !== 2) await new Promise(setImmediate)
+    expect(issuer.asked).to.have.lengthOf(2)
+  })
+
+  it('do not outlive the maximal age while the issuer answers: a withdrawn key is gone then', async () => {
+    expect(await look()).to.equal(1)
+    issuer.keys = [second]
+    time += 5 * MINUTE
+    expect(await look('first')).to.equal(0)
+    expect(await look('second')).to.equal(1)
+  })
+
+  it('serve while the issuer is away, up to the stale age, then nobody can tell', async () => {
+    await look()
+    issuer.mood = 'broken'
+    time += 5 * MINUTE
+    expect(await look()).to.equal(1)
+    expect(log.lines.map(({ level }) => level)).to.deep.equal(['error'])
+    time += 54 * MINUTE
+    expect(await look()).to.equal(1)
+    await keys.usable()
+    time += 1 * MINUTE
+    expect(await look()).to.match(/^wait [12]$/)
+    expect(await keys.usable()).to.equal(false)
+    expect(log.lines.map(({ level }) => level)).to.deep.equal(['error'])
+  })
+
+  it('that could not be fetched are asked for again, after two seconds and not before', async () => {
+    issuer.mood = 'broken'
+    expect(await look()).to.equal('wait 2')
+    const asked = issuer.asked.length
+    issuer.mood = 'well'
+    time += 1_999
+    expect(await look()).to.equal('wait 1')
+    expect(issuer.asked).to.have.lengthOf(asked)
+    time += 1
+    expect(await look()).to.equal(1)
+    expect(log.lines.map(({ level }) => level)).to.deep.equal(['error', 'info'])
+  })
+
+  it('that are not in the set are asked for at once, and then once in ten seconds', async () => {
+    await look()
+    issuer.keys = [first, second]
+    expect(await Promise.all([look('second'), look('second')])).to.deep.equal([1, 1])
+    expect(issuer.asked).to.have.lengthOf(2)
+    for (const kid of ['a', 'b', 'c']) expect(await look(kid)).to.equal(0)
+    time += 9_999
+    expect(await look('d')).to.equal(0)
+    expect(issuer.asked).to.have.lengthOf(2)
+    time += 1
+    expect(await look('e')).to.equal(0)
+    expect(issuer.asked).to.have.lengthOf(3)
+  })
+
+  it('that are not in the set may be anybody’s while the issuer is away: nobody can tell', async () => {
+    await look()
+    issuer.mood = 'broken'
+    expect(await look('second')).to.equal('wait 2')
+    expect(await look('first')).to.equal(1)
+  })
+
+  it('are current until they are withdrawn or too old to be believed without a question', async () => {
+    const found = await keys.find('first', 'ES256')
+    const [key] = 'keys' in found ? found.keys : []
+    if (!key) throw new Error('there is no key')
+    expect(keys.isCurrent(key)).to.equal(true)
+    issuer.keys = [first, second]
+    await look('second')
+    expect(keys.isCurrent(key), 'still in a newer set').to.equal(true)
+    issuer.keys = [second]
+    time += 10_000
+    await look('third')
+    expect(keys.isCurrent(key), 'withdrawn').to.equal(false)
+  })
+
+  it('count for nothing where a warm-up fails: the first request asks again', async () => {
+    issuer.mood = 'broken'
+    keys.warmUp()
+    expect(await look()).to.equal('wait 1')
+    issuer.mood = 'well'
+    expect(await look()).to.equal(1)
+  })
+
+  it('in a document that is no key set are an issuer that is away, an empty set is none', async () => {
+    issuer.mood = 'missing'
+    expect(await look()).to.equal('wait 2')
+    issuer.mood = 'well'
+    issuer.keys = []
+    time += 2_000
+    expect(await look()).to.equal(0)
+  })
+})

@@ -1,0 +1,174 @@
+import { expect } from 'chai'
+import { metadataUrls } from '../../../plugins/auth-jwt/discover-keys.ts'
+import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import type { RpcMessage } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { makeKey, signToken, startIssuer, stopIssuers } from '../../support/test-issuer.ts'
+
+afterEach(async () => {
+  await stopHosts()
+  await stopIssuers()
+})
+
+/** Asks until the answer has this status; the test's own timeout ends it. */
+async function until(status: number, ask: () => Promise<{ status: number }>): Promise<void> {
+  while ((await ask()).status !== status) await new Promise(resolve => setTimeout(resolve, 50))
+}
+
+describe('auth-jwt: discovery', () => {
+  it('asks at the address of RFC 8414 first, then at that of OpenID Connect', () => {
+    expect(metadataUrls('https://a.example')).to.deep.equal([
+      'https://a.example/.well-known/oauth-authorization-server',
+      'https://a.example/.well-known/openid-configuration',
+    ])
+    expect(metadataUrls('https://a.example/realms/one/')).to.deep.equal([
+      'https://a.example/.well-known/oauth-authorization-server/realms/one',
+      'https://a.example/realms/one/.well-known/openid-configuration',
+    ])
+  })
+
+  it('takes either document', async () => {
+    for (const metadataPath of ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']) {
+      const issuer = await startIssuer({ metadataPath })
+      const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+      expect((await callAs(guarded, issuer.token(guarded))).status, metadataPath).to.equal(200)
+      expect(issuer.asked.slice(-2)).to.deep.equal([metadataPath, '/jwks'])
+    }
+  })
+
+  it('believes no document of another issuer, a slash more included, and no other place for keys than http(s)', async () => {
+    const issuer = await startIssuer()
+    for (const metadata of [{ issuer: `${issuer.url}/` }, { jwks_uri: 'file:///etc/keys' }, { jwks_uri: undefined }]) {
+      issuer.metadata = metadata
+      const { guarded, log } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+      expect((await callAs(guarded, issuer.token(guarded))).status, JSON.stringify(metadata)).to.equal(503)
+      expect(log.some(({ level }) => level === 'error')).to.equal(true)
+    }
+  })
+})
+
+describe('auth-jwt: an issuer that cannot be reached', () => {
+  it('at the start stops nothing and opens nothing: 503 with Retry-After, then 200 once it is there', async () => {
+    const issuer = await startIssuer()
+    issuer.mood = 'broken'
+    const { guarded, open, url } = await startProtected({ 'auth-jwt': { authority: issuer.url }, health: {} })
+    for (const address of [guarded, open]) {
+      const answer = await callAs(address, issuer.token(address))
+      expect(answer.status).to.equal(503)
+      expect(answer.headers.get('retry-after')).to.match(/^[12]$/)
+    }
+    expect((await callAs(guarded, undefined)).status).to.equal(401)
+    expect((await callAs(open, undefined)).status, 'anonymous callers need no issuer').to.equal(200)
+    const health = await fetch(`${url}/health`)
+    expect(health.status).to.equal(503)
+    const { checks } = (await health.json()) as RpcMessage
+    expect(checks).to.include({ [`auth-jwt: keys of ${issuer.url}`]: false })
+    issuer.mood = 'well'
+    await until(200, () => callAs(guarded, issuer.token(guarded)))
+    expect((await fetch(`${url}/health`)).status).to.equal(200)
+  })
+
+  it('later keeps its last keys serving', async () => {
+    const issuer = await startIssuer()
+    const { guarded, log } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '1ms' } })
+    expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
+    issuer.mood = 'broken'
+    const failed = () => log.some(({ level }) => level === 'error')
+    do expect((await callAs(guarded, issuer.token(guarded, { jti: 'b' }))).status).to.equal(200)
+    while (!failed())
+    expect((await callAs(guarded, issuer.token(guarded, { jti: 'c' }))).status).to.equal(200)
+  })
+
+  it('later than the stale age is 503, for tokens too that were verified before', async () => {
+    const issuer = await startIssuer()
+    const ages = { jwksMaxAge: '1ms', jwksMaxStale: '1ms' }
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, ...ages } })
+    const token = issuer.token(guarded)
+    await callAs(guarded, token)
+    issuer.mood = 'broken'
+    await until(503, () => callAs(guarded, token))
+  })
+})
+
+describe('auth-jwt: keys that change while the host serves', () => {
+  it('serves tokens of a new key at once, and those of the old one as long as it is published', async () => {
+    const issuer = await startIssuer()
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+    const old = issuer.token(guarded)
+    expect((await callAs(guarded, old)).status).to.equal(200)
+    issuer.keys = [makeKey('second'), ...issuer.keys]
+    expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
+    expect((await callAs(guarded, old)).status).to.equal(200)
+  })
+
+  it('refuses a token whose key was withdrawn as soon as it knows, though it had verified that very token', async () => {
+    const issuer = await startIssuer()
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+    const stolen = issuer.token(guarded)
+    expect((await callAs(guarded, stolen)).status).to.equal(200)
+    issuer.keys = [makeKey('second')]
+    expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
+    const answer = await callAs(guarded, stolen)
+    expect(answer.status).to.equal(401)
+    expect(challengeIn(answer)).to.contain('no key of its issuer')
+  })
+
+  it('refuses it no later than the maximal age where nothing else tells', async () => {
+    const issuer = await startIssuer()
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '100ms' } })
+    const stolen = issuer.token(guarded)
+    expect((await callAs(guarded, stolen)).status).to.equal(200)
+    issuer.keys = []
+    await until(401, () => callAs(guarded, stolen))
+  })
+
+  it('tells a new key under an old name', async () => {
+    const issuer = await startIssuer()
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '100ms' } })
+    const old = issuer.token(guarded)
+    expect((await callAs(guarded, old)).status).to.equal(200)
+    issuer.keys = [makeKey('first')]
+    await until(401, () => callAs(guarded, old))
+    expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
+  })
+})
+
+describe('auth-jwt: several issuers', () => {
+  it('each vouch for their own users, by their own keys, audience and claims', async () => {
+    const [one, two] = [await startIssuer(), await startIssuer({ keys: [makeKey('first')] })]
+    const { guarded } = await startProtected({
+      'auth-jwt': {
+        audience: 'shared',
+        issuers: [{ authority: one.url }, { authority: two.url, audience: 'own', claims: { subject: 'email' } }],
+      },
+    })
+    const a = userIn(await callAs(guarded, one.token('shared')))
+    const b = userIn(await callAs(guarded, two.token('own', { email: 'ann@two.example' })))
+    expect([a.issuer, a.subject]).to.deep.equal([one.url, 'ann'])
+    expect([b.issuer, b.subject]).to.deep.equal([two.url, 'ann@two.example'])
+    expect((await callAs(guarded, one.token('own'))).status).to.equal(401)
+  })
+
+  it('do not fall together: one that is away leaves the other serving', async () => {
+    const [one, two] = [await startIssuer(), await startIssuer()]
+    one.mood = 'broken'
+    const { guarded } = await startProtected({
+      'auth-jwt': { issuers: [{ authority: one.url }, { authority: two.url }] },
+    })
+    expect((await callAs(guarded, one.token(guarded))).status).to.equal(503)
+    expect((await callAs(guarded, two.token(guarded))).status).to.equal(200)
+  })
+})
+
+describe('auth-jwt: every algorithm', () => {
+  it('of the default list is verified', async () => {
+    const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512']
+    const keys = algorithms.map(alg => makeKey(alg, alg))
+    const issuer = await startIssuer({ keys })
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+    for (const key of keys) {
+      const answer = await callAs(guarded, signToken(issuer.claims(guarded), key))
+      expect(answer.status, `${key.alg} ${challengeIn(answer)}`).to.equal(200)
+    }
+  })
+})

@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import {
+  encode,
+  inSeconds,
+  makeKey,
+  signatureOf,
+  signToken,
+  startIssuer,
+  stopIssuers,
+  toJwk,
+} from '../../support/test-issuer.ts'
+
+after(async () => {
+  await stopHosts()
+  await stopIssuers()
+})
+
+const ISSUER = 'https://issuer.example'
+const SECRET = 'a secret of tests, shared with the issuer'
+const pemOf = (key: ReturnType<typeof makeKey>) => key.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+
+const claimsFor = (aud: string, changes: object = {}) => ({
+  iss: ISSUER,
+  sub: 'ann',
+  aud,
+  exp: inSeconds(300),
+  ...changes,
+})
+
+function signBySecret(claims: object, secret: string, alg = 'HS256'): string {
+  const text = `${encode({ alg, typ: 'JWT' })}.${encode(claims)}`
+  return `${text}.${signatureOf(text, alg, secret)}`
+}
+
+describe('auth-jwt: a start', () => {
+  const config = (options: AuthJwtOptions) => ({
+    toolsets: { all: [] },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, 'auth-jwt': options },
+  })
+  const key = makeKey('a')
+  const rows: ReadonlyArray<readonly [string, AuthJwtOptions, string]> = [
+    ['without an issuer', {}, 'set authority, or issuer with one of'],
+    ['with an issuer and no keys', { issuer: ISSUER }, 'no keys'],
+    ['with keys of nobody', { keys: [toJwk(key)] }, 'keys without issuer'],
+    ['with a secret of nobody', { secret: SECRET }, 'secret without issuer'],
+    ['with keys from two places', { issuer: ISSUER, keys: [toJwk(key)], secret: SECRET }, 'exclude each other'],
+    ['with a short secret', { issuer: ISSUER, secret: 'short' }, 'shorter than 32'],
+    ['with HS algorithms for public keys', { authority: ISSUER, algorithms: ['HS256'] }, 'algorithms'],
+    ['with RS algorithms for a secret', { issuer: ISSUER, secret: SECRET, algorithms: ['RS256'] }, 'algorithms'],
+    ['with an authority that is no URL', { authority: 'login' }, 'authority'],
+    ['with no audience in its list', { authority: ISSUER, audience: [] }, 'audience'],
+    ['with an issuer beside a list', { authority: ISSUER, issuers: [{ authority: 'https://b.example' }] }, 'issuers'],
+    ['with one issuer twice', { issuers: [{ authority: ISSUER }, { authority: ISSUER }] }, 'twice'],
+    ['with a symmetric JWK', { issuer: ISSUER, keys: [{ kty: 'oct', k: 'AAAA' }] }, 'secret'],
+    ['with a key that is none', { issuer: ISSUER, keys: ['-----BEGIN nothing'] }, 'cannot be read'],
+    ['with a key of Ed25519', { issuer: ISSUER, keys: [toJwk(makeKey('e', 'EdDSA'))] }, 'ed25519'],
+    ['with a short RSA key', { issuer: ISSUER, keys: [toJwk(makeKey('r', 'RS256', { bits: 1024 }))] }, '1024 bits'],
+    ['with alg none', { authority: ISSUER, algorithms: ['none' as 'RS256'] }, 'algorithms'],
+  ]
+  for (const [what, options, words] of rows) {
+    it(`${what} is refused, naming what to change`, () => expectStopped(config(options), words))
+  }
+
+  it('is refused off loopback where neither publicUrl nor audience says whom tokens are for', async () => {
+    const http = { host: '0.0.0.0' }
+    await expectStopped({ ...config({ authority: ISSUER }), http }, 'set http.publicUrl, or plugins.auth-jwt.audience')
+  })
+
+  it('warns of each check that is switched off', async () => {
+    const validate = { issuer: false, audience: false, lifetime: false, signingKey: false }
+    const { log } = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)], validate } })
+    const warned = log.filter(({ level, check }) => level === 'warn' && check !== undefined).map(({ check }) => check)
+    expect(warned).to.have.members(['issuer', 'audience', 'lifetime', 'signingKey'])
+    const quiet = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)] } })
+    expect(quiet.log.filter(({ level }) => level === 'warn')).to.deep.equal([])
+  })
+})
+
+describe('auth-jwt: keys in the config', () => {
+  it('may be JWKs and PEM texts; a token without a kid is tried with each', async () => {
+    const [a, b] = [makeKey('a'), makeKey('b', 'RS256')]
+    const { guarded } = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(a), pemOf(b)] } })
+    for (const key of [a, b]) {
+      for (const header of [{}, { kid: undefined }]) {
+        expect((await callAs(guarded, signToken(claimsFor(guarded), key, header))).status, key.kid).to.equal(200)
+      }
+    }
+    expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)
+  })
+
+  it('may be a secret, which no public algorithm passes', async () => {
+    const { guarded } = await startProtected({ 'auth-jwt': { issuer: ISSUER, secret: SECRET } })
+    for (const alg of ['HS256', 'HS384', 'HS512']) {
+      expect((await callAs(guarded, signBySecret(claimsFor(guarded), SECRET, alg))).status, alg).to.equal(200)
+    }
+    expect((await callAs(guarded, signBySecret(claimsFor(guarded), `${SECRET}.`))).status).to.equal(401)
+    expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)
+  })
+
+  it('are each for their own issuer: a secret beside public keys makes no public key a secret', async () => {
+    const rsa = makeKey('r', 'RS256')
+    const { guarded } = await startProtected({
+      'auth-jwt': {
+        issuers: [
+          { issuer: ISSUER, keys: [pemOf(rsa)] },
+          { issuer: 'https://shared.example', secret: SECRET },
+        ],
+      },
+    })
+    const shared = { iss: 'https://shared.example' }
+    expect((await callAs(guarded, signBySecret(claimsFor(guarded, shared), SECRET))).status).to.equal(200)
+    expect((await callAs(guarded, signToken(claimsFor(guarded), rsa))).status).to.equal(200)
+    const attacks = [
+      signBySecret(claimsFor(guarded), pemOf(rsa)),
+      signBySecret(claimsFor(guarded), SECRET),
+      signBySecret(claimsFor(guarded, shared), pemOf(rsa)),
+      signToken(claimsFor(guarded, shared), rsa),
+    ]
+    for (const token of attacks) expect((await callAs(guarded, token)).status).to.equal(401)
+  })
+})
+
+describe('auth-jwt: algorithms', () => {
+  it('that the config leaves out are refused by name', async () => {
+    const issuer = await startIssuer({ keys: [makeKey('es'), makeKey('rs', 'RS256')] })
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, algorithms: ['RS256'] } })
+    const [es, rs] = issuer.keys
+    if (!es || !rs) throw new Error('two keys were made')
+    expect((await callAs(guarded, signToken(issuer.claims(guarded), rs))).status).to.equal(200)
+    const answer = await callAs(guarded, signToken(issuer.claims(guarded), es))
+    expect(challengeIn(answer)).to.contain('the algorithm ES256 is not accepted; accepted are RS256')
+  })
+})
+
+describe('auth-jwt: a check that is switched off', () => {
+  const key = makeKey('a')
+  const start = (validate: AuthJwtOptions['validate'] & object) =>
+    startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)], validate } })
+
+  it('is that check alone: audience', async () => {
+    const { guarded } = await start({ audience: false })
+    expect((await callAs(guarded, signToken(claimsFor('other'), key))).status).to.equal(200)
+    expect((await callAs(guarded, signToken(claimsFor('other', { exp: 1 }), key))).status).to.equal(401)
+    expect((await callAs(guarded, signToken(claimsFor('other', { iss: 'x' }), key))).status).to.equal(401)
+  })
+
+  it('is that check alone: lifetime', async () => {
+    const { guarded } = await start({ lifetime: false })
+    expect((await callAs(guarded, signToken(claimsFor(guarded, { exp: 1 }), key))).status).to.equal(200)
+    expect((await callAs(guarded, signToken(claimsFor(guarded, { exp: undefined }), key))).status).to.equal(200)
+    expect((await callAs(guarded, signToken(claimsFor('other'), key))).status).to.equal(401)
+  })
+
+  it('is that check alone: issuer, which the user then has from the token', async () => {
+    const { guarded } = await start({ issuer: false })
+    const user = userIn(await callAs(guarded, signToken(claimsFor(guarded, { iss: 'https://b.example' }), key)))
+    expect(user.issuer).to.equal('https://b.example')
+    const foreign = makeKey('a')
+    expect((await callAs(guarded, signToken(claimsFor(guarded), foreign))).status).to.equal(401)
+  })
+
+  it('is never that of the signature: without signingKey any key of the issuer may sign, and no other', async () => {
+    const { guarded } = await start({ signingKey: false })
+    expect((await callAs(guarded, signToken(claimsFor(guarded), key, { kid: 'other' }))).status).to.equal(200)
+    expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)
+  })
+})

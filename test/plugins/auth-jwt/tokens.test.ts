@@ -1,0 +1,230 @@
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import {
+  callAs,
+  callWith,
+  challengeIn,
+  type ProtectedHost,
+  startProtected,
+  userIn,
+} from '../../support/protected-host.ts'
+import { modern } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { inSeconds, makeKey, signToken, startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'
+
+let issuer: TestIssuer
+let host: ProtectedHost
+before(async () => {
+  issuer = await startIssuer()
+  host = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+})
+after(async () => {
+  await stopHosts()
+  await stopIssuers()
+})
+
+describe('auth-jwt: a good token', () => {
+  it('tells the handler who calls: issuer, subject, client, scopes, roles and claims', async () => {
+    const changes = { scope: 'read write', roles: ['admin'], tier: 'gold' }
+    const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, changes)))
+    expect(user).to.deep.include({ issuer: issuer.url, subject: 'ann', clientId: 'a-client' })
+    expect(user).to.deep.include({ scopes: ['read', 'write'], roles: ['admin'] })
+    expect(user.claims).to.include({ tier: 'gold', sub: 'ann' })
+  })
+
+  it('is for the resource of its route when no audience is configured, and for no other route', async () => {
+    const token = issuer.token(host.guarded)
+    expect((await callAs(host.guarded, token)).status).to.equal(200)
+    const elsewhere = await callAs(host.open, token)
+    expect(elsewhere.status).to.equal(401)
+    expect(challengeIn(elsewhere)).to.contain('another audience')
+    expect((await callAs(host.guarded, token)).status).to.equal(200)
+  })
+
+  it('may have several audiences, of which one is enough', async () => {
+    const token = issuer.token(host.guarded, { aud: ['https://other.example', host.guarded] })
+    expect((await callAs(host.guarded, token)).status).to.equal(200)
+  })
+
+  it('is taken whatever the case of its scheme', async () => {
+    const token = issuer.token(host.guarded)
+    for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
+      expect((await callWith(host.guarded, { Authorization: `${scheme} ${token}` })).status, scheme).to.equal(200)
+    }
+  })
+
+  it('names its user on an open route too, where nobody needs one', async () => {
+    expect(userIn(await callAs(host.open, issuer.token(host.open))).subject).to.equal('ann')
+    expect(userIn(await callAs(host.open, undefined))).to.equal(null)
+  })
+
+  it('of a client without a user has the client as its subject', async () => {
+    const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, { sub: undefined })))
+    expect(user).to.include({ subject: 'a-client', clientId: 'a-client' })
+  })
+
+  it('is accepted with each type that an access token may have', async () => {
+    const [key = makeKey('none')] = issuer.keys
+    for (const typ of ['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt', undefined]) {
+      const token = signToken(issuer.claims(host.guarded), key, { typ })
+      expect((await callAs(host.guarded, token)).status, String(typ)).to.equal(200)
+    }
+  })
+
+  it('is accepted within the clock tolerance of its times, and not beyond', async () => {
+    const times = [
+      [{ exp: inSeconds(-30) }, 200],
+      [{ exp: inSeconds(-90) }, 401],
+      [{ nbf: inSeconds(30) }, 200],
+      [{ nbf: inSeconds(90) }, 401],
+      [{ iat: inSeconds(30) }, 200],
+      [{ iat: inSeconds(90) }, 401],
+    ] as const
+    for (const [changes, status] of times) {
+      const answer = await callAs(host.guarded, issuer.token(host.guarded, changes))
+      expect(answer.status, JSON.stringify(changes)).to.equal(status)
+    }
+  })
+
+  it('cannot be changed by a handler for the requests that follow', async () => {
+    const meddle = defineTool({
+      name: 'whoami',
+      handler(_, { user }) {
+        const { claims } = user ?? {}
+        const refused = [user, claims, claims?.['nested']].map(part => !Reflect.set(Object(part), 'role', 'root'))
+        return { user, refused }
+      },
+    })
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } }, { toolsets: { all: [meddle] } })
+    const token = issuer.token(guarded, { scope: 'read', nested: { deep: ['a'] } })
+    const first = (await callAs(guarded, token)).message.result.structuredContent
+    expect(first.refused).to.deep.equal([true, true, true])
+    expect(userIn(await callAs(guarded, token))).to.deep.equal(first.user)
+  })
+})
+
+describe('auth-jwt: an answer to a request that lacks a good token', () => {
+  it('is 401 with a challenge that names no error where no token was shown', async () => {
+    const answer = await callAs(host.guarded, undefined)
+    expect([answer.status, challengeIn(answer)]).to.deep.equal([401, 'Bearer'])
+  })
+
+  it('names the scope that the route needs, with a bad token and without one', async () => {
+    expect(challengeIn(await callAs(host.writers, undefined))).to.equal('Bearer scope="write"')
+    const bad = challengeIn(await callAs(host.writers, 'nonsense'))
+    expect(bad).to.equal('Bearer error="invalid_token", error_description="the token is no JWT", scope="write"')
+  })
+
+  it('is 403 with the scope for a good token that lacks it', async () => {
+    const answer = await callAs(host.writers, issuer.token(host.writers, { scope: 'read' }))
+    expect(answer.status).to.equal(403)
+    expect(challengeIn(answer)).to.contain('error="insufficient_scope"').and.to.contain('scope="write"')
+    expect((await callAs(host.writers, issuer.token(host.writers, { scope: 'write' }))).status).to.equal(200)
+  })
+
+  it('is 401 for an invalid token on an open route', async () => {
+    expect((await callAs(host.open, 'nonsense')).status).to.equal(401)
+  })
+
+  it('is 400 invalid_request for a token in the query, beside a good one in the header too', async () => {
+    for (const url of [host.guarded, host.open]) {
+      const token = issuer.token(url)
+      for (const header of [undefined, token]) {
+        const answer = await callAs(`${url}?access_token=${token}`, header)
+        expect(answer.status).to.equal(400)
+        expect(challengeIn(answer)).to.contain('error="invalid_request"')
+      }
+    }
+  })
+
+  it('takes another scheme for no token', async () => {
+    const headers = { Authorization: 'Basic YTpi' }
+    expect(challengeIn(await callWith(host.guarded, headers))).to.equal('Bearer')
+    expect(userIn(await callWith(host.open, headers))).to.equal(null)
+  })
+
+  it('comes on every verb of the route, before the verb is looked at', async () => {
+    for (const method of ['GET', 'POST', 'DELETE', 'PUT']) {
+      expect((await fetch(host.guarded, { method })).status, method).to.equal(401)
+    }
+  })
+
+  it('names the algorithm that is not accepted, EdDSA for one', async () => {
+    const token = signToken(issuer.claims(host.guarded), makeKey('ed', 'EdDSA'))
+    const answer = await callAs(host.guarded, token)
+    expect(answer.status).to.equal(401)
+    expect(challengeIn(answer)).to.contain('the algorithm EdDSA is not accepted')
+  })
+
+  it('is logged in one warning with its reason, the route and the address, and never the token', async () => {
+    const token = issuer.token(host.guarded, { exp: inSeconds(-1_000) })
+    host.log.length = 0
+    await callAs(host.guarded, token)
+    const lines = host.log.filter(({ level }) => level !== 'debug')
+    expect(lines).to.have.lengthOf(1)
+    expect(lines[0]).to.include({ level: 'warn', plugin: 'auth-jwt', reason: 'the token expired', route: '/guarded' })
+    expect(lines[0]).to.have.property('ip')
+    for (const part of token.split('.')) expect(JSON.stringify(host.log)).not.to.contain(part)
+  })
+})
+
+describe('auth-jwt: a challenge', () => {
+  it('points to the metadata of the resource, where there is some', async () => {
+    const { guarded } = await startProtected({
+      'auth-jwt': { authority: issuer.url },
+      'resource-metadata': { authorizationServers: [issuer.url] },
+    })
+    const pointer = /resource_metadata="http:[^"]*\/\.well-known\/oauth-protected-resource\/guarded"/
+    expect(challengeIn(await callAs(guarded, undefined))).to.match(pointer)
+    expect(challengeIn(await callAs(guarded, 'nonsense')))
+      .to.match(pointer)
+      .and.to.contain('error="invalid_token"')
+  })
+})
+
+describe('auth-jwt: an audience', () => {
+  it('that is a bare origin is the same with a slash at its end', async () => {
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, audience: 'https://mcp.example' } })
+    for (const [aud, status] of [
+      ['https://mcp.example', 200],
+      ['https://mcp.example/', 200],
+      ['https://mcp.example/a', 401],
+      ['http://mcp.example', 401],
+    ] as const) {
+      expect((await callAs(guarded, issuer.token(aud))).status, aud).to.equal(status)
+    }
+  })
+
+  it('may be one of a list, and one of its own on a route', async () => {
+    const { guarded, open } = await startProtected(
+      { 'auth-jwt': { authority: issuer.url, audience: ['one', 'two'] } },
+      {
+        routes: {
+          '/guarded': { toolsets: 'all', authorize: true },
+          '/open': { toolsets: 'all', plugins: { 'auth-jwt': { audience: 'three' } } },
+        },
+      },
+    )
+    const statuses = async (url: string) =>
+      Promise.all(['one', 'two', 'three'].map(async aud => (await callAs(url, issuer.token(aud))).status))
+    expect(await statuses(guarded)).to.deep.equal([200, 200, 401])
+    expect(await statuses(open)).to.deep.equal([401, 401, 200])
+  })
+})
+
+describe('auth-jwt: the user', () => {
+  it('is there for configureSession', async () => {
+    const seen: unknown[] = []
+    const { guarded } = await startProtected(
+      { 'auth-jwt': { authority: issuer.url } },
+      { configureSession: ({ user }) => void seen.push(user?.claims['tier']) },
+    )
+    await modern(
+      guarded,
+      'tools/list',
+      {},
+      { headers: { Authorization: `Bearer ${issuer.token(guarded, { tier: 'gold' })}` } },
+    )
+    expect(seen).to.deep.equal(['gold'])
+  })
+})

@@ -1,0 +1,83 @@
+// What is remembered of a token that was verified, over time, which the test tells.
+import { expect } from 'chai'
+import type { Route } from '../../../core/index.ts'
+import { createFixedKeys, type KeySource, type VerificationKey } from '../../../plugins/auth-jwt/verification-key.ts'
+import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
+import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
+
+const ISSUER = 'https://issuer.example'
+const key = makeKey('a')
+const exp = inSeconds(300)
+const token = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, key)
+
+function createSubject() {
+  const fixed = createFixedKeys([toJwk(key)], false)
+  const state = { time: Date.now(), current: true, resource: 'https://a.example/mcp', looked: 0 }
+  const keys: KeySource = {
+    find(kid, algorithm) {
+      state.looked += 1
+      return fixed.find(kid, algorithm)
+    },
+    isCurrent: (_: VerificationKey) => state.current,
+  }
+  const algorithms = new Set(['ES256'])
+  const issuers = new Map([[ISSUER, { name: ISSUER, keys, algorithms, audience: undefined, claims: {} }]])
+  const validate = { issuer: true, audience: true, lifetime: true, signingKey: true }
+  const profile = { issuers, validate, clockTolerance: 60, remote: new Map() }
+  const verify = createVerifier({ profile, resourceAt: () => state.resource, now: () => state.time })
+  const place = { route: {} as Route, params: {} }
+  return { state, ask: async (shown = token) => verify(shown, place) }
+}
+
+describe('a verified token', () => {
+  it('is looked at once, and gives the very same user again', async () => {
+    const { state, ask } = createSubject()
+    const [one, two] = [await ask(), await ask()]
+    expect(one).to.have.nested.property('user.subject', 'ann')
+    expect(two).to.equal(one)
+    expect(state.looked).to.equal(1)
+  })
+
+  it('is remembered until it expires, then looked at again, and refused past the tolerance', async () => {
+    const { state, ask } = createSubject()
+    await ask()
+    state.time = exp * 1_000 - 1
+    await ask()
+    expect(state.looked).to.equal(1)
+    state.time = exp * 1_000 + 59_000
+    expect(await ask()).to.have.property('user')
+    expect(state.looked).to.equal(2)
+    state.time = exp * 1_000 + 60_000
+    expect(await ask()).to.deep.equal({ refused: 'the token expired' })
+  })
+
+  it('is looked at again once its key is no longer current', async () => {
+    const { state, ask } = createSubject()
+    await ask()
+    state.current = false
+    await ask()
+    expect(state.looked).to.equal(2)
+  })
+
+  it('counts for the resource that it was verified for, and for no other', async () => {
+    const { state, ask } = createSubject()
+    await ask()
+    state.resource = 'https://b.example/mcp'
+    expect(await ask()).to.deep.equal({ refused: 'the token is for another audience' })
+  })
+
+  it('vouches for no token that is nearly the same', async () => {
+    const { ask } = createSubject()
+    await ask()
+    const other = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, makeKey('a'))
+    expect(await ask(other)).to.have.property('refused')
+    expect(await ask(`${token}A`)).to.have.property('refused')
+  })
+
+  it('is none that failed: a refusal is found out again each time', async () => {
+    const { state, ask } = createSubject()
+    const forged = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, makeKey('a'))
+    for (let time = 0; time < 3; time += 1) expect(await ask(forged)).to.have.property('refused')
+    expect(state.looked).to.equal(3)
+  })
+})

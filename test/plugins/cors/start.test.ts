@@ -1,0 +1,73 @@
+// CORS in the config: what stops the start, and what the operator is warned of.
+import { expect } from 'chai'
+import type { CorsOptions } from '../../../plugins/cors/index.ts'
+import { hello } from '../../fixtures/plugins.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { APP, believeBearer, preflight } from './preflight.ts'
+
+const config = (policies: CorsOptions['policies'], cors = 'browser') => ({
+  toolsets: { all: [hello] },
+  routes: { '/': { toolsets: 'all', cors } },
+  plugins: { 'transport-streamable': {}, cors: { policies } },
+})
+
+describe('a CORS policy in the config', () => {
+  after(stopHosts)
+
+  it('that a route names and nobody defines stops the start, with the nearest name', async () => {
+    const policies = { browser: { origins: [APP] }, mobile: { origins: [APP] } }
+    await expectStopped(config(policies, 'broswer'), 'there is no policy "broswer"; did you mean "browser"?')
+    await expectStopped(
+      config(policies, 'partners'),
+      'routes[\'/\'].cors: there is no policy "partners"; there are: browser, mobile',
+    )
+    await expectStopped(config({}, 'partners'), 'there are: none')
+  })
+
+  it('that a route names stops the start where the plugin is off for it', async () => {
+    const { plugins, ...rest } = config({ browser: { origins: [APP] } })
+    await expectStopped({ ...rest, plugins: { ...plugins, cors: false } }, 'no plugin of this route knows "browser"')
+  })
+
+  it('that lets any origin send cookies, or lists origins beside *, stops the start', async () => {
+    await expectStopped(
+      config({ browser: { origins: ['*'], credentials: true } }),
+      'credentials need a list of origins',
+    )
+    await expectStopped(config({ browser: { origins: [APP, '*'] } }), 'policies.browser.origins: "*" stands alone')
+  })
+
+  it('whose origin has a path, a pattern or no scheme stops the start', async () => {
+    for (const origin of [`${APP}/`, `${APP}/app`, 'https://*.acme.example', 'app.acme.example', 'null', '']) {
+      await expectStopped(config({ browser: { origins: [origin] } }), 'plugins.cors.policies.browser.origins[0]')
+    }
+    await expectStopped(config({ browser: { origins: [] } }), 'plugins.cors.policies.browser.origins')
+  })
+
+  it('of a route alone replaces the general ones there', async () => {
+    const other = 'https://other.acme.example'
+    const { plugins, toolsets } = config({ browser: { origins: [APP] } })
+    const route = { toolsets: 'all', cors: 'browser', authorize: true as const }
+    const special = { ...route, plugins: { cors: { policies: { browser: { origins: [other] } } } } }
+    const { url } = await startHost({
+      toolsets,
+      routes: { '/': route, '/special': special },
+      plugins: { ...plugins, identify: believeBearer() },
+    })
+    const status = async (path: string, Origin: string) => (await preflight(`${url}${path}`, { Origin })).status
+    expect([await status('/', APP), await status('/', other)]).to.deep.equal([204, 403])
+    expect([await status('/special', APP), await status('/special', other)]).to.deep.equal([403, 204])
+  })
+
+  it('for any origin is warned of on a route that asks for no token, and only there', async () => {
+    const { plugins, ...rest } = config({ browser: { origins: ['*'] } })
+    const open = await startHost({ ...rest, plugins })
+    const [line] = open.log.filter(({ level }) => level === 'warn')
+    expect(line).to.include({ plugin: 'cors', route: '/' })
+    expect(line?.message).to.contain('any website')
+    const routes = { '/': { toolsets: 'all', cors: 'browser', authorize: true as const } }
+    const guarded = await startHost({ ...rest, routes, plugins: { ...plugins, identify: believeBearer() } })
+    expect(guarded.log.filter(({ level }) => level === 'warn')).to.deep.equal([])
+  })
+})

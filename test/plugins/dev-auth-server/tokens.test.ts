@@ -1,0 +1,210 @@
+// The authorization server for development, as a client uses it: discovery, registration, sign-in, tokens.
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { expect } from 'chai'
+import jsonwebtoken from 'jsonwebtoken'
+import { defineTool } from '../../../core/index.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { Browser, claimsOf, HandClient, REDIRECT } from './browser.ts'
+
+const USERS = [
+  { id: 'ada', name: 'Ada <Lovelace>', roles: ['admin'], claims: { tier: 'gold' } },
+  { id: 'bob', roles: [] },
+]
+
+async function startServer(options: object = {}) {
+  const { url, host } = await startHost({
+    toolsets: { clock: [defineTool({ name: 'now', handler: () => 'now' })] },
+    routes: { '/': { toolsets: ['clock'] }, '/clock': { toolsets: ['clock'] } },
+    plugins: {
+      'transport-streamable': {},
+      'dev-auth-server': { scopes: ['mcp.tools', 'mcp.admin'], users: USERS, ...options },
+    },
+  })
+  return { url, host, issuer: `${url}/dev-auth` }
+}
+
+const json = async (response: Response): Promise<Record<string, unknown>> =>
+  (await response.json()) as Record<string, unknown>
+
+describe('dev-auth-server', () => {
+  let url: string
+  let issuer: string
+  const resource = () => `${url}/clock`
+  before(async () => {
+    const started = await startServer()
+    url = started.url
+    issuer = started.issuer
+  })
+  after(stopHosts)
+
+  describe('discovery', () => {
+    for (const path of [
+      '/.well-known/oauth-authorization-server/dev-auth',
+      '/.well-known/openid-configuration/dev-auth',
+      '/dev-auth/.well-known/openid-configuration',
+    ]) {
+      it(`is served at ${path}, and every address in it is the issuer's`, async () => {
+        const metadata = await json(await fetch(url + path))
+        expect(metadata).to.include({
+          issuer,
+          authorization_endpoint: `${issuer}/auth`,
+          token_endpoint: `${issuer}/token`,
+          jwks_uri: `${issuer}/jwks`,
+          registration_endpoint: `${issuer}/reg`,
+          client_id_metadata_document_supported: true,
+          authorization_response_iss_parameter_supported: true,
+        })
+        expect(metadata['code_challenge_methods_supported']).to.deep.equal(['S256'])
+        expect(metadata['scopes_supported']).to.include.members(['mcp.tools', 'mcp.admin'])
+      })
+    }
+
+    it('says the issuer’s addresses whatever loopback name was asked', async () => {
+      const { port } = new URL(url)
+      const metadata = await json(await fetch(`http://localhost:${port}/dev-auth/.well-known/openid-configuration`))
+      expect(metadata).to.include({ issuer, token_endpoint: `${issuer}/token` })
+    })
+  })
+
+  describe('registration', () => {
+    for (const uri of [
+      'https://evil.example/callback',
+      'http://evil.example/callback',
+      'http://127.0.0.1.evil.example/callback',
+      'http://127.0.0.1@evil.example/callback',
+      'cursor://callback',
+    ]) {
+      it(`refuses a client whose codes would go to ${uri}`, async () => {
+        const response = await new HandClient(issuer).register({ redirect_uris: [REDIRECT, uri] })
+        expect(response.status).to.equal(400)
+        const { error, error_description } = await json(response)
+        expect(error).to.equal('invalid_redirect_uri')
+        expect(error_description).to.match(/loopback/)
+      })
+    }
+
+    it('takes a client of a page on localhost, and one that names scopes', async () => {
+      const response = await new HandClient(issuer).register({
+        application_type: 'web',
+        redirect_uris: ['http://localhost:6274/oauth/callback'],
+        scope: 'mcp.tools',
+      })
+      expect(response.status).to.equal(201)
+    })
+  })
+
+  describe('authorization', () => {
+    it('refuses a request without PKCE', async () => {
+      const client = await new HandClient(issuer).start()
+      const parameters = { code_challenge: undefined, code_challenge_method: undefined, resource: resource() }
+      const answer = await client.browser.open(client.authorizeUrl(parameters))
+      expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_request')
+    })
+
+    it('refuses a resource that is not of this host', async () => {
+      const client = await new HandClient(issuer).start()
+      const answer = await client.browser.open(client.authorizeUrl({ resource: 'https://other.example/' }))
+      expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
+    })
+
+    it('refuses a redirect URI that the client did not register', async () => {
+      const client = await new HandClient(issuer).start()
+      const page = await client.browser.page(client.authorizeUrl({ redirect_uri: 'http://127.0.0.1:9/other' }))
+      expect(page.status).to.equal(400)
+    })
+
+    it('tells the client that the user said no', async () => {
+      const client = await new HandClient(issuer).start()
+      const page = await client.browser.page(client.authorizeUrl({ resource: resource(), scope: 'mcp.tools' }))
+      const answer = await client.browser.click(page, { deny: 'yes' })
+      const back = 'redirect' in answer ? Object.fromEntries(answer.redirect.searchParams) : {}
+      expect(back).to.include({ error: 'access_denied', state: 'a state', iss: issuer })
+    })
+  })
+
+  describe('a token', () => {
+    it('is a JWT for the resource with the granted scopes and the user’s claims, and the published key verifies it', async () => {
+      const client = await new HandClient(issuer).start()
+      const { access_token } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
+      const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as { keys: JsonWebKey[] }
+      const [key = {}] = keys
+      expect(keys).to.have.length(1)
+      expect(key).to.not.have.property('d')
+      const { header, payload } = jsonwebtoken.verify(access_token, createPublicKey({ key, format: 'jwk' }), {
+        algorithms: ['ES256'],
+        issuer,
+        audience: resource(),
+        complete: true,
+      })
+      expect(header).to.include({ typ: 'at+jwt' })
+      expect(payload).to.deep.include({
+        sub: 'ada',
+        client_id: client.clientId,
+        scope: 'mcp.tools',
+        roles: ['admin'],
+        tier: 'gold',
+      })
+    })
+
+    it('has no scope that this server does not know', async () => {
+      const client = await new HandClient(issuer).start()
+      const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools other' })
+      expect(claimsOf(access_token)).to.include({ sub: 'bob', scope: 'mcp.tools' })
+    })
+
+    it('is renewed by its refresh token, which then is used up', async () => {
+      const client = await new HandClient(issuer).start()
+      const { refresh_token = '' } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
+      const form = { grant_type: 'refresh_token', refresh_token }
+      const renewed = await client.token(form)
+      expect(claimsOf(renewed.access_token)).to.include({ sub: 'ada', aud: resource(), scope: 'mcp.tools' })
+      expect(await client.token(form)).to.include({ error: 'invalid_grant' })
+    })
+
+    it('gets more scopes by a second authorization of the same client and browser', async () => {
+      const client = await new HandClient(issuer).start({ scope: 'mcp.tools' })
+      await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
+      const { access_token } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools mcp.admin' })
+      expect(claimsOf(access_token)).to.include({ scope: 'mcp.tools mcp.admin' })
+    })
+
+    it('is another user’s when another user allows in the same browser', async () => {
+      const client = await new HandClient(issuer).start()
+      await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
+      const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools' })
+      expect(claimsOf(access_token)).to.include({ sub: 'bob' })
+    })
+
+    it('is not given for a code without its verifier, nor twice for one code', async () => {
+      const client = await new HandClient(issuer).start()
+      const code = async () => {
+        const back = await client.browser.allow(
+          client.authorizeUrl({ resource: resource(), scope: 'mcp.tools' }),
+          'ada',
+        )
+        return back.searchParams.get('code') ?? ''
+      }
+      const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT }
+      const wrong = await client.token({ ...form, code: await code(), code_verifier: 'w'.repeat(43) })
+      expect(wrong).to.include({ error: 'invalid_grant' })
+      const right = { ...form, code: await code(), code_verifier: client.verifier }
+      expect(await client.token(right)).to.have.property('access_token')
+      expect(await client.token(right)).to.include({ error: 'invalid_grant' })
+    })
+  })
+
+  it('has new keys at every start', async () => {
+    const keysOf = async (of: string) => JSON.stringify((await json(await fetch(`${of}/jwks`)))['keys'])
+    const other = await startServer()
+    expect(await keysOf(other.issuer)).to.not.equal(await keysOf(issuer))
+  })
+
+  it('gives tokens for the resources of its options alone, where there are any', async () => {
+    const other = await startServer({ resources: ['https://mcp.acme.example'] })
+    const client = await new HandClient(other.issuer).start()
+    const { access_token } = await client.signIn('ada', { resource: 'https://mcp.acme.example', scope: 'mcp.tools' })
+    expect(claimsOf(access_token)).to.include({ aud: 'https://mcp.acme.example' })
+    const answer = await new Browser(other.url).open(client.authorizeUrl({ resource: other.url }))
+    expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
+  })
+})

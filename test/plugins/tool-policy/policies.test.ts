@@ -1,0 +1,159 @@
+// What policies, rules and scope hierarchies decide.
+import { expect } from 'chai'
+import { definePrompt, defineResource, defineTool, type User } from '../../../core/index.ts'
+import type { Policy, ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
+import { modern } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { purge, serve, tool } from './serve-tools.ts'
+
+afterEach(stopHosts)
+
+/** The status of a call of the one tool under a rule with this policy, for each of these users. */
+async function statuses(policy: Policy, users: ReadonlyArray<Partial<User> | undefined>, more: ToolPolicyOptions = {}) {
+  const { call } = await serve({ rules: { purge: policy }, ...more })
+  const answers = []
+  for (const user of users) answers.push((await call(user)).status)
+  return answers
+}
+
+describe('a policy', () => {
+  it('asks for all of its scopes, all of its roles and every claim together', async () => {
+    const policy = { scope: ['a', 'b'], role: ['r', 's'], claim: { tier: ['gold', 'silver'], beta: true } }
+    const full = { scopes: ['a', 'b'], roles: ['r', 's'], claims: { tier: 'silver', beta: true } }
+    const lacking = [
+      { ...full, scopes: ['a'] },
+      { ...full, roles: ['s'] },
+      { ...full, claims: { tier: 'bronze', beta: true } },
+      { ...full, claims: { tier: 'gold', beta: 'true' } },
+      { ...full, claims: { tier: 'gold' } },
+    ]
+    expect(await statuses(policy, [full, ...lacking])).to.deep.equal([200, 403, 403, 403, 403, 403])
+  })
+
+  it('finds a value in a claim that is a list, at a path of names, and in the text of a scope claim', async () => {
+    const policy = { claim: { groups: 'admins', 'org.tier': 1, 'https://a.example/x': 'y', scope: 'mcp.tools' } }
+    const claims = {
+      groups: ['users', 'admins'],
+      org: { tier: 1 },
+      'https://a.example/x': 'y',
+      scope: 'openid mcp.tools',
+    }
+    const other = { ...claims, scope: 'mcp.toolsmith' }
+    expect(await statuses(policy, [{ claims }, { claims: other }])).to.deep.equal([200, 403])
+  })
+
+  it('does not take what every object inherits for a claim', async () => {
+    expect(await statuses({ claim: { 'constructor.name': 'Object' } }, [{ claims: {} }])).to.deep.equal([403])
+  })
+
+  it('combines with anyOf and allOf, in each other too', async () => {
+    const policy = { anyOf: [{ role: 'root' }, { allOf: [{ scope: 'a' }, { anyOf: [{ role: 'r' }, { role: 's' }] }] }] }
+    const users = [{ roles: ['root'] }, { scopes: ['a'], roles: ['s'] }, { scopes: ['a'] }, { roles: ['r'] }]
+    expect(await statuses(policy, users)).to.deep.equal([200, 200, 403, 403])
+  })
+
+  it('that says nothing asks for a token, and is met by every caller with one', async () => {
+    expect(await statuses({}, [undefined, {}])).to.deep.equal([401, 200])
+  })
+
+  it('is met by a scope that includes the one it asks for, over any number of steps and around a circle', async () => {
+    const scopeHierarchy = { root: ['admin'], admin: ['write'], write: ['read', 'root'], other: ['x'] }
+    const users = ['read', 'write', 'admin', 'root', 'other'].map(scope => ({ scopes: [scope] }))
+    expect(await statuses({ scope: 'write' }, users, { scopeHierarchy })).to.deep.equal([403, 200, 200, 200, 403])
+  })
+
+  it('with anyOf sends a caller for the scopes of the alternative that is nearest to it', async () => {
+    const { call } = await serve({
+      rules: { purge: { anyOf: [{ scope: ['a', 'b', 'c'] }, { scope: ['d', 'e'] }, { role: 'r' }] } },
+    })
+    expect((await call({ scopes: ['a', 'b'] })).challenge).to.contain('scope="a b c"')
+    expect((await call({})).challenge).to.contain('scope="d e"')
+    expect((await call(undefined)).challenge).to.equal('Bearer scope="d e"')
+  })
+})
+
+describe("a definition's access", () => {
+  it('names a policy; where there is none of that name, a scope or a role', async () => {
+    const named = { toolsets: { all: [tool('one', 'admin'), tool('two', 'mcp.two')] } }
+    const { namesFor } = await serve({ policies: { admin: { role: 'root' } } }, named)
+    expect(await namesFor({ roles: ['root'] })).to.deep.equal(['one'])
+    expect(await namesFor({ scopes: ['admin'], roles: ['admin'] })).to.deep.equal([])
+    expect(await namesFor({ scopes: ['mcp.two'] })).to.deep.equal(['two'])
+    expect(await namesFor({ roles: ['mcp.two'] })).to.deep.equal(['two'])
+  })
+
+  it('that may be a scope is asked for; one that scopesSupported lacks is not', async () => {
+    const toolsets = { all: [tool('one', 'mcp.one'), tool('two', 'keepers')] }
+    const metadata = {
+      resource: 'https://mcp.acme.example',
+      authorizationServers: ['https://login.acme.example'],
+      scopesSupported: ['mcp.one'],
+    }
+    const { call } = await serve({}, { toolsets, plugins: { 'resource-metadata': metadata } })
+    expect((await call({}, 'one')).challenge).to.contain('scope="mcp.one"')
+    expect(await call({}, 'two')).to.include({ status: 403, challenge: null })
+  })
+
+  it('and every rule that fits must be met together', async () => {
+    const toolsets = { all: [tool('purge', 'own')] }
+    const { call } = await serve({ rules: { 'p*': { scope: 'one' }, '*e': { scope: 'two' } } }, { toolsets })
+    const { status, challenge } = await call({ scopes: ['own', 'one'] })
+    expect([status, challenge]).to.deep.equal([
+      403,
+      'Bearer error="insufficient_scope", error_description="needs own one two", scope="own one two"',
+    ])
+    expect((await call({ scopes: ['own', 'one', 'two'] })).status).to.equal(200)
+  })
+})
+
+describe('a rule', () => {
+  const everything = {
+    all: [
+      tool('page'),
+      definePrompt({ name: 'page', handler: () => 'done' }),
+      defineResource({ name: 'page', uri: 'notes://a/page', handler: () => 'done' }),
+      defineResource({ name: 'notes', uriTemplate: 'notes://{owner}/{id}', handler: () => 'done' }),
+      defineResource({ name: 'pictures', uriTemplate: 'pictures://{id}', handler: () => 'done' }),
+    ],
+  }
+  const reads = [
+    ['tools/call', { name: 'page' }],
+    ['prompts/get', { name: 'page' }],
+    ['resources/read', { uri: 'notes://a/page' }],
+    ['resources/read', { uri: 'notes://b/page' }],
+    ['resources/read', { uri: 'pictures://page' }],
+  ] as const
+  const statusesUnder = async (rules: NonNullable<ToolPolicyOptions['rules']>) => {
+    const { url } = await serve({ rules }, { toolsets: everything })
+    const answers = []
+    for (const [method, params] of reads) answers.push((await modern(url, method, params)).status)
+    return answers
+  }
+
+  it('speaks of tools; with a prefix of prompts, or of resources by their URIs', async () => {
+    expect(await statusesUnder({ 'pa*': {} })).to.deep.equal([401, 200, 200, 200, 200])
+    expect(await statusesUnder({ 'prompt:pa*': {} })).to.deep.equal([200, 401, 200, 200, 200])
+    expect(await statusesUnder({ 'resource:pictures://*': {} })).to.deep.equal([200, 200, 200, 200, 401])
+  })
+
+  it('over some URIs of a template holds for the whole template, so that none is reached around it', async () => {
+    expect(await statusesUnder({ 'resource:notes://b/*': {} })).to.deep.equal([200, 200, 200, 401, 200])
+    expect(await statusesUnder({ 'resource:notes://a/page': {} })).to.deep.equal([200, 200, 401, 401, 200])
+  })
+
+  it('may show what it denies, or hide what its definition shows; of two the one that hides counts', async () => {
+    const shown = defineTool({ name: 'shown', visibility: 'listed', access: 'a', handler: () => 'done' })
+    const toolsets = { all: [purge, shown, tool('other')] }
+    const listed = { policy: { scope: 'a' }, visibility: 'listed' } as const
+    const hidden = { policy: { scope: 'a' }, visibility: 'hidden' } as const
+    const { namesFor } = await serve({ rules: { purge: listed } }, { toolsets })
+    expect(await namesFor(undefined)).to.deep.equal(['other', 'purge', 'shown'])
+    const second = await serve({ rules: { 's*': hidden, 'sh*': listed } }, { toolsets })
+    expect(await second.namesFor(undefined)).to.deep.equal(['other', 'purge'])
+  })
+
+  it('does not make an item public that its own access restricts', async () => {
+    const { call } = await serve({ rules: { purge: {} } }, { toolsets: { all: [tool('purge', 'a')] } })
+    expect((await call({})).status).to.equal(403)
+  })
+})

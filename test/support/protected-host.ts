@@ -1,0 +1,42 @@
+// A host whose routes ask for a token, and a client that shows one.
+import { defineTool } from '../../core/index.ts'
+import { modern, type RpcAnswer } from './rpc.ts'
+import { type StartedHost, startHost, type TestConfig } from './start-host.ts'
+
+/** Says who the host took the caller for. */
+const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })
+
+export interface ProtectedHost extends StartedHost {
+  /** The address of `/guarded`, which asks for a user; `/open` does not, `/writers` asks for the scope `write`. */
+  readonly guarded: string
+  readonly open: string
+  readonly writers: string
+}
+
+/** The three routes, with these plugins beside the transport. */
+export async function startProtected(plugins: NonNullable<TestConfig['plugins']>, more: Partial<TestConfig> = {}) {
+  const started = await startHost({
+    toolsets: { all: [whoami] },
+    routes: {
+      '/guarded': { toolsets: 'all', authorize: true, stateless: true },
+      '/open': { toolsets: 'all' },
+      '/writers': { toolsets: 'all', authorize: { scope: 'write' } },
+    },
+    ...more,
+    plugins: { 'transport-streamable': {}, ...plugins },
+  })
+  const { url } = started
+  return { ...started, guarded: `${url}/guarded`, open: `${url}/open`, writers: `${url}/writers` } as ProtectedHost
+}
+
+/** A call of `whoami`. */
+export const callAs = (url: string, token: string | undefined): Promise<RpcAnswer> =>
+  callWith(url, token === undefined ? {} : { Authorization: `Bearer ${token}` })
+
+export const callWith = (url: string, headers: Record<string, string>): Promise<RpcAnswer> =>
+  modern(url, 'tools/call', { name: 'whoami' }, { headers })
+
+/** The user that `whoami` answered with. */
+export const userIn = ({ message }: RpcAnswer) => message.result.structuredContent.user
+
+export const challengeIn = ({ headers }: RpcAnswer): string | null => headers.get('www-authenticate')

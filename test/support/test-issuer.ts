@@ -1,0 +1,132 @@
+// An authorization server of which a test decides everything: what it publishes, whether it answers, and what is in
+// the tokens that it signs, sensible or not.
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface TestKey {
+  readonly kid: string
+  readonly alg: string
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+}
+
+const EC_CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+
+/** A new pair of keys. */
+export function makeKey(kid: string, alg = 'ES256', { bits = 2048 } = {}): TestKey {
+  const namedCurve = EC_CURVES[alg]
+  const pair = namedCurve
+    ? generateKeyPairSync('ec', { namedCurve })
+    : alg === 'EdDSA'
+      ? generateKeyPairSync('ed25519')
+      : generateKeyPairSync('rsa', { modulusLength: bits })
+  return { kid, alg, ...pair }
+}
+
+export const toJwk = ({ kid, alg, publicKey }: TestKey): Record<string, unknown> => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid,
+  alg,
+  use: 'sig',
+})
+
+export const encode = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+/** The signature of a text: by the key, or of any HS algorithm by a secret. */
+export function signatureOf(text: string, alg: string, key: KeyObject | string): string {
+  const digest = `sha${alg.slice(2)}`
+  if (typeof key === 'string') return createHmac(digest, key).update(text).digest('base64url')
+  if (alg === 'EdDSA') return sign(null, Buffer.from(text), key).toString('base64url')
+  return sign(digest, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A JWT of these claims. `header` is put over what fits the key; undefined leaves a field out. */
+export function signToken(claims: Fields | string, key: TestKey, header: Fields = {}): string {
+  const head = { alg: key.alg, typ: 'at+jwt', kid: key.kid, ...header }
+  const text = `${encode(head)}.${encode(claims)}`
+  return `${text}.${signatureOf(text, key.alg, key.privateKey)}`
+}
+
+/** Seconds from now, as claims have them. */
+export const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds
+
+/** `broken` closes every connection, `missing` answers 404. */
+export type Mood = 'well' | 'broken' | 'missing'
+
+export interface TestIssuer {
+  readonly url: string
+  /** What it publishes; change it to rotate. */
+  keys: TestKey[]
+  mood: Mood
+  /** Put over the metadata document. */
+  metadata: Fields
+  /** The paths that were asked for, in order. */
+  readonly asked: string[]
+  /** Good claims for an audience, with changes; undefined leaves a claim out. */
+  claims(audience: string, changes?: Fields): Record<string, unknown>
+  /** A good token for an audience, with changes of its claims. */
+  token(audience: string, changes?: Fields): string
+}
+
+interface Options {
+  /** The document's path, under the issuer's origin. */
+  readonly metadataPath?: string
+  readonly keys?: TestKey[]
+}
+
+const running: Array<() => Promise<unknown>> = []
+
+export async function startIssuer({
+  metadataPath = '/.well-known/oauth-authorization-server',
+  keys = [makeKey('first')],
+}: Options = {}): Promise<TestIssuer> {
+  const server = createServer((request, response) => answer(request.url ?? '', response))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  running.push(() => {
+    server.closeAllConnections()
+    return new Promise(resolve => server.close(resolve))
+  })
+  const issuer: TestIssuer = {
+    url,
+    keys,
+    mood: 'well',
+    metadata: {},
+    asked: [],
+    claims: (audience, changes = {}) => ({
+      iss: url,
+      sub: 'ann',
+      aud: audience,
+      client_id: 'a-client',
+      exp: inSeconds(300),
+      iat: inSeconds(0),
+      ...changes,
+    }),
+    token(audience, changes) {
+      const [key] = issuer.keys
+      if (!key) throw new Error('this issuer has no key to sign with')
+      return signToken(issuer.claims(audience, changes), key)
+    },
+  }
+  function answer(path: string, response: ServerResponse) {
+    issuer.asked.push(path)
+    if (issuer.mood === 'broken') return void response.destroy()
+    const documents: Record<string, unknown> = {
+      [metadataPath]: { issuer: url, jwks_uri: `${url}/jwks`, ...issuer.metadata },
+      '/jwks': { keys: issuer.keys.map(toJwk) },
+    }
+    const document = issuer.mood === 'missing' ? undefined : documents[path]
+    response.writeHead(document === undefined ? 404 : 200, { 'Content-Type': 'application/json' })
+    response.end(JSON.stringify(document ?? {}))
+  }
+  return issuer
+}
+
+/** Stops every issuer that this file started: call it in `after`. */
+export async function stopIssuers(): Promise<void> {
+  await Promise.all(running.splice(0).map(stop => stop()))
+}
