@@ -145,8 +145,8 @@ export interface ResourceDefinition extends Common {
   annotations?: Annotations
   /** Suggests values of the template's variables. */
   complete?: Record<string, Completer>
-  /** `args` holds the template's variables, decoded, and `uri`. */
-  handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn>
+  /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
+  handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
 
 /** What a resource may return: text, bytes, contents, or a whole result. */

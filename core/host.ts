@@ -265,7 +265,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       for (const task of notes.draining) task()
       registry.release(RETRY)
       const report = await drained
-      registry.close(new Error('the server is shutting down'))
+      await registry.close(new Error('the server is shutting down'), grace)
       server.closeAllConnections()
       if (server.listening || address !== '') await closed
       for (const task of notes.closing.splice(0).reverse()) await task()

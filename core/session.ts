@@ -111,6 +111,16 @@ export function createSessions(settings: SessionSettings) {
     await running
   }
 
+  const runIn = (facts: RequestFacts) => (body: () => Promise<void>) => run(facts, body)
+
+  // One function a route: a hundred thousand idle sessions must not each have their own.
+  const cutters = new WeakMap<CompiledRoute, Cut>()
+  function cutterOf(route: CompiledRoute): Cut {
+    const cut = cutters.get(route) ?? (request => cutView(settings, route, request))
+    cutters.set(route, cut)
+    return cut
+  }
+
   /** Throws `notFound` where the address names no toolset. */
   return async function openSession(facts: RequestFacts): Promise<OpenSession> {
     const { params, user, ip, sessionId } = facts
@@ -119,10 +129,13 @@ export function createSessions(settings: SessionSettings) {
     if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
-    const runs = runSession ? (body: () => Promise<void>) => run(facts, body) : undefined
-    return new Opened({ route, params, user, ip, sessionId }, request, () => cutView(settings, route, request), runs)
+    const runs = runSession && runIn(facts)
+    return new Opened({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
   }
 }
+
+/** Cuts a view of one route. */
+type Cut = (request: ViewRequest) => View
 
 type OpenFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
 
@@ -133,10 +146,10 @@ class Opened implements OpenSession {
   readonly ip: string
   readonly sessionId: string | undefined
   readonly #request: ViewRequest
-  readonly #cut: () => View
+  readonly #cut: Cut
   readonly #runs: OpenSession['run'] | undefined
 
-  constructor(facts: OpenFacts, request: ViewRequest, cut: () => View, runs: OpenSession['run'] | undefined) {
+  constructor(facts: OpenFacts, request: ViewRequest, cut: Cut, runs: OpenSession['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -148,7 +161,7 @@ class Opened implements OpenSession {
   }
 
   get view() {
-    return this.#cut()
+    return this.#cut(this.#request)
   }
   toolsets() {
     return this.#request.toolsets

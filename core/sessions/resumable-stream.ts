@@ -30,6 +30,8 @@ export interface ResumableStream {
    * reader, where something after `seq` is gone.
    */
   attach(reader: EventStream, seq: number): Promise<boolean>
+  /** True while a connection is open on it, be it a silent one. */
+  readonly attended: boolean
   /** The first event, which carries an id and no message, so that even what comes first can be resumed. */
   prime(reader: EventStream, retry: number): void
 }
@@ -119,6 +121,10 @@ class StoredStream implements ResumableStream {
     this.#silent = []
     this.#replaying = false
     for (const reader of readers) if (!reader.closed) reader.end(retry)
+  }
+
+  get attended() {
+    return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
   }
 
   endsAt(seq: number) {

@@ -72,12 +72,7 @@ async function serveRequest(
   }
 }
 
-function callRequest(
-  session: Session,
-  request: Request,
-  { headers, user }: Sender,
-  reply: SessionReply,
-): CallRequest {
+function callRequest(session: Session, request: Request, { headers, user }: Sender, reply: SessionReply): CallRequest {
   const { id, method, params } = request
   return {
     id,

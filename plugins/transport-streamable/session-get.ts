@@ -67,10 +67,16 @@ export function createSessionGets(host: PluginHost, route: Route) {
 
   const standalone = new WeakMap<Session, ResumableStream[]>()
 
+  /** Few streams can be come back to: the oldest that nobody is connected to goes first, for its end would be seen. */
   function forgetOldest(session: Session, stream: ResumableStream) {
     const streams = [...(standalone.get(session) ?? []), stream]
-    for (const old of streams.splice(0, streams.length - MAX_OPEN_GETS)) old.finish()
-    standalone.set(session, streams)
+    const excess =
+      streams.length > MAX_OPEN_GETS ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
+    excess?.finish()
+    standalone.set(
+      session,
+      streams.filter(one => one !== excess),
+    )
   }
 
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
