@@ -1,4 +1,5 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OpenSession, RequestFacts } from '../call.ts'
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -180,6 +181,9 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
       runs.add(run)
       void run.then(() => runs.delete(run))
     })
+    // Whoever asked for the session is to hear of a runSession that fails at once.
+    await nextTurn()
+    if (session.disposed) throw new HostError('internal')
   }
 
   return {

@@ -157,6 +157,9 @@ class StoredStream implements ResumableStream {
       for (const { seq, message } of events) {
         if (!reader.send(message, this.#idOf(seq))) break
         this.#sent = seq
+        // The past may be long: it is told as fast as it is read, where the present is sent as it comes.
+        await reader.drained()
+        if (this.#reader !== reader) return true
       }
       if (reader.closed) this.#reader = undefined
     }

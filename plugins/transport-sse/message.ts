@@ -32,12 +32,21 @@ function createReply(session: Session): SessionReply {
   }
 }
 
-function validated(text: string): readonly Valid[] {
-  const messages = readMessages(text)
-  return ('kind' in messages ? [messages] : messages).map(message => {
+/** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
+function validated(text: string, { revision }: Session): readonly Valid[] {
+  const read = readMessages(text)
+  const batch = !('kind' in read)
+  const messages = (batch ? read : [read]).map(message => {
     if (message.kind === 'invalid') throw message.error
     return message
   })
+  if (batch && revision !== '2025-03-26') {
+    throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+  }
+  if (batch && messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
+    throw new HostError('invalidRequest', { detail: 'initialize cannot be part of a batch' })
+  }
+  return messages
 }
 
 export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number) {
@@ -76,10 +85,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
 
   return async (ctx: HostContext) => {
     const session = find(ctx)
-    const messages = validated(await readBody(ctx.req, host.http.maxBodySize))
-    if (messages.length > 1 && session.revision !== '2025-03-26') {
-      throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
-    }
+    const messages = validated(await readBody(ctx.req, host.http.maxBodySize), session)
     enter(session, messages.filter(({ kind }) => kind === 'request').length)
     for (const message of messages) void serve(session, message, ctx)
     ctx.body = null

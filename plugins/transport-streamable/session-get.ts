@@ -60,7 +60,9 @@ export function createSessionGets(host: PluginHost, route: Route) {
     void stream.attach(reader, 0)
     session.connect({
       send: message => stream.write(message),
-      close: retry => stream.disconnect(retry),
+      close(retry) {
+        for (const each of standalone.get(session) ?? []) each.disconnect(retry)
+      },
     })
     forgetOldest(session, stream)
   }
@@ -93,7 +95,10 @@ export function createSessionGets(host: PluginHost, route: Route) {
       if (!(await stream.attach(reader, place.seq))) reader.end()
       return
     }
-    for (const { seq, message } of events) reader.send(message, `${place.stream}.${seq}`)
+    for (const { seq, message } of events) {
+      if (!reader.send(message, `${place.stream}.${seq}`)) return
+      await reader.drained()
+    }
     reader.end()
   }
 

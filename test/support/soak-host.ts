@@ -1,5 +1,5 @@
-// A host in a process of its own that tells what it still holds: run with --expose-gc and an IPC channel, it listens,
-// sends `{ url }`, answers each `measure` once its last session is over, and ends by itself after `close`.
+// A host in a process of its own that tells what it still holds. Run with --expose-gc and an IPC channel: it listens,
+// sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
 import { setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin, defineResource, defineTool, type Logger, type PluginHost } from '../../core/index.ts'
@@ -18,9 +18,12 @@ export interface Holding {
   readonly complaints: readonly string[]
 }
 
-/** Milliseconds between two looks at whether the last session is over. */
+/** Milliseconds between two looks at whether the last session is over, and how many there are at most. */
 const LOOK = 20
+const LOOKS = 1_000
 const IDLE_TIMEOUT = '400ms'
+/** Milliseconds that `configureSession` takes. */
+const CONFIGURE_TIME = 10
 
 let plugin: PluginHost
 let opened = 0
@@ -72,18 +75,19 @@ const host = await createHost(
     toolsets: { soaked },
     routes: { '/': { toolsets: 'soaked' } },
     plugins: { 'transport-streamable': {}, 'transport-sse': {}, look: look() },
-    // A client may be gone before its session is there.
+    // As one that asks a database: a client may be gone before its session is there.
     async configureSession() {
       opened++
-      await turn()
-      await turn()
+      await new Promise(resolve => setTimeout(resolve, CONFIGURE_TIME))
     },
   },
   { log },
 )
 
 async function measure(): Promise<Holding> {
-  while (plugin.sessions.count > 0) await new Promise(resolve => setTimeout(resolve, LOOK))
+  for (let look = 0; look < LOOKS && plugin.sessions.count > 0; look++) {
+    await new Promise(resolve => setTimeout(resolve, LOOK))
+  }
   for (let round = 0; round < 4; round++) {
     await turn()
     globalThis.gc?.()
@@ -104,8 +108,12 @@ process.on('message', async (message: string) => {
   if (message === 'measure') process.send?.(await measure())
   else {
     await host.close({ grace: 0 })
+    process.off('disconnect', leave)
     process.disconnect()
   }
 })
+// Whoever started it is gone.
+const leave = () => process.exit(1)
+process.once('disconnect', leave)
 await host.listen()
 process.send?.({ url: host.url })

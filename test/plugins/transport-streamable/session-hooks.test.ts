@@ -206,6 +206,20 @@ describe('runSession', () => {
     expect(log.find(({ message }) => message === 'runSession failed')?.['err']).to.be.an('error')
   })
 
+  it('that fails as soon as it called run leaves no session behind', async () => {
+    const { url } = await start({
+      sessions: { maxPerOwner: 1, maxIdle: 1 },
+      runSession(_request, _session, run) {
+        void run()
+        throw new Error('at once')
+      },
+    })
+    for (let count = 0; count < 4; count++) {
+      const { status, headers } = await initialize(url)
+      expect([status, headers['mcp-session-id']]).to.deep.equal([500, undefined])
+    }
+  })
+
   it('need not wait for run: its session lives on', async () => {
     const { url } = await start({ runSession: (_request, _session, run) => void run() })
     const client = await openSession(url)

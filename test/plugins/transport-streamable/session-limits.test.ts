@@ -80,7 +80,7 @@ describe('sessions.idleTimeout', () => {
   })
 
   it('begins anew with every request', async () => {
-    const { as, ended } = await start({ idleTimeout: '150ms' })
+    const { as, ended } = await start({ idleTimeout: '400ms' })
     const client = await as('busy')
     let over = false
     await as('lazy')
@@ -121,8 +121,9 @@ describe('sessions.maxIdle', () => {
 
   it('never ends one that is in use: an open GET, a running call', async () => {
     const { as } = await start({ maxIdle: 1 })
-    const [listening, calling] = [await as('greedy'), await as('greedy')]
+    const listening = await as('greedy')
     const stream = await listening.get()
+    const calling = await as('greedy')
     const running = calling.call('puppet', { name: 'busy' })
     const { finish } = await call('busy')
     for (let count = 0; count < 4; count++) await as('greedy')
