@@ -83,12 +83,17 @@ describe('a reader who stops reading', () => {
     await (await session.request('resources/subscribe', { uri: URI })).whole
     const reader = await session.get()
     const primed = await reader.next()
-    const sent = (await sendUntilStalled(reader, update)) + 5
+    const sent = (await sendUntilStalled(reader, update)) + 10
     for (let more = 0; more < 5; more++) update()
     await expectAlive()
 
     const read = await readOn(reader)
     const resumed = await session.get((read.at(-1) ?? primed)?.id)
+    // Nor does it read the past at once.
+    resumed.pause()
+    for (let more = 0; more < 5; more++) update()
+    await expectAlive()
+    resumed.resume()
     const missed = await resumed.until(event => seqOf(event) === sent)
     resumed.drop()
     console.log(`      read ${read.length}, missed and resumed ${missed.length} of ${sent}`)

@@ -1,6 +1,6 @@
 // A host in a process of its own that tells what it still holds. Run with --expose-gc and an IPC channel: it listens,
 // sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin, defineResource, defineTool, type Logger, type PluginHost } from '../../core/index.ts'
 
@@ -22,8 +22,8 @@ export interface Holding {
 const LOOK = 20
 const LOOKS = 1_000
 const IDLE_TIMEOUT = '400ms'
-/** Milliseconds that `configureSession` takes. */
-const CONFIGURE_TIME = 10
+/** Milliseconds that it takes to find out who calls, and what they get. */
+const ASKING_TIME = 10
 
 let plugin: PluginHost
 let opened = 0
@@ -63,6 +63,11 @@ const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     plugin = host
+    // As one that asks an authorization server: a client may be gone before its request is served.
+    host.identify(async (_ctx, next) => {
+      await sleep(ASKING_TIME)
+      await next()
+    })
   },
 })
 
@@ -78,7 +83,7 @@ const host = await createHost(
     // As one that asks a database: a client may be gone before its session is there.
     async configureSession() {
       opened++
-      await new Promise(resolve => setTimeout(resolve, CONFIGURE_TIME))
+      await sleep(ASKING_TIME)
     },
   },
   { log },
@@ -86,7 +91,7 @@ const host = await createHost(
 
 async function measure(): Promise<Holding> {
   for (let look = 0; look < LOOKS && plugin.sessions.count > 0; look++) {
-    await new Promise(resolve => setTimeout(resolve, LOOK))
+    await sleep(LOOK)
   }
   for (let round = 0; round < 4; round++) {
     await turn()
