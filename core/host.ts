@@ -146,9 +146,9 @@ async function setUp(parts: Parts, instances: readonly PluginInstance[], service
   }
 }
 
-const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] => [
-  ...new Set(notesFor(notes.revisions, route).flatMap(list => list(route))),
-]
+/** Newest first, whichever transport names them; their names are dates. */
+const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] =>
+  [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
 export async function buildHost(input: HostInput): Promise<Host> {
