@@ -260,14 +260,16 @@ export async function buildHost(input: HostInput): Promise<Host> {
       address = addressOf(server)
     },
     async close({ grace = 10_000 } = {}) {
-      const closed = new Promise(resolve => server.close(resolve))
+      // Until nothing runs any more the port stays open: probes see that the host is not ready, sessions can answer what
+      // their calls ask, and new requests are told to come back.
       const drained = inFlight.drain(grace, () => server.closeIdleConnections())
       for (const task of notes.draining) task()
       registry.release(RETRY)
       const report = await drained
       await registry.close(new Error('the server is shutting down'), grace)
+      const closed = new Promise(resolve => server.close(resolve))
       server.closeAllConnections()
-      if (server.listening || address !== '') await closed
+      await closed
       for (const task of notes.closing.splice(0).reverse()) await task()
       return report
     },
@@ -275,5 +277,5 @@ export async function buildHost(input: HostInput): Promise<Host> {
 }
 
 const NO_SECRETS =
-  'no `secrets` in the config: keys were made for this process alone, so what it seals (requestState) opens on no ' +
-  'other node and not after a restart'
+  'no `secrets` in the config: keys were made for this process alone, so the session ids that it signs and the ' +
+  'requestState that it seals hold on no other node and not after a restart'

@@ -2,6 +2,7 @@
 import type { Call } from '../call.ts'
 import { HostError } from '../errors.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { MAX_WATCHED } from '../sessions/change-feed.ts'
 import { findResource } from './resources.ts'
 
 /** The session of a call; methods that need one do not exist without. */
@@ -32,7 +33,9 @@ export function subscribe(call: Call): object {
   const session = sessionOf(call)
   const uri = watchedUri(call)
   if (!findResource(call.view, uri)) throw new HostError('resourceNotFound', { data: { uri } })
-  session.watch(uri)
+  if (!session.watch(uri)) {
+    throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
+  }
   return {}
 }
 

@@ -110,9 +110,10 @@ export class Session implements Held {
     })
   }
 
-  watch(uri: string): void {
+  /** False where it watches as many resources as it may. */
+  watch(uri: string): boolean {
     this.#subscription ??= this.#subscribe()
-    this.#subscription.watch(uri)
+    return this.#subscription.watch(uri)
   }
 
   unwatch(uri: string): void {

@@ -71,24 +71,37 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
     running.set(session, count)
   }
 
-  async function serve(session: Session, message: Valid, ctx: HostContext) {
+  /** Begins a request. Throws `unavailable` where the host drains. */
+  function begin(session: Session, request: Valid, ctx: HostContext) {
     const reply = createReply(session)
     const leave = host.inFlight(reason => reply.cancel(reason))
-    try {
-      const sender = { headers: ctx.req.headers, user: ctx.state.user }
-      await serveSessionMessage(host, session, message, sender, () => reply)
-    } finally {
-      leave()
-      if (message.kind === 'request') running.set(session, (running.get(session) ?? 1) - 1)
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    return async () => {
+      try {
+        await serveSessionMessage(host, session, request, sender, () => reply)
+      } finally {
+        leave()
+        running.set(session, (running.get(session) ?? 1) - 1)
+      }
     }
   }
 
   return async (ctx: HostContext) => {
     const session = find(ctx)
     const messages = validated(await readBody(ctx.req, host.http.maxBodySize), session)
-    enter(session, messages.filter(({ kind }) => kind === 'request').length)
-    for (const message of messages) void serve(session, message, ctx)
+    const requests = messages.filter(({ kind }) => kind === 'request')
+    enter(session, requests.length)
+    const begun = requests.map(request => begin(session, request, ctx))
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    for (const message of messages) {
+      if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
+    }
+    for (const serve of begun) void serve()
     ctx.body = null
     ctx.status = 202
   }
+}
+
+const neverAnswered = (): never => {
+  throw new Error('only requests are answered')
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
+import { modern } from '../support/rpc.ts'
 import { listen, nextMessage, openSession, readWhole, restOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -36,6 +37,25 @@ describe('a host that closes', () => {
     finish('done')
     expect((await readWhole(running)).message.result.content[0].text).to.equal('done')
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
+  })
+
+  it('tells probes that it is not ready, and new requests to come back, until nothing runs any more', async () => {
+    const { url, host } = await startHost({
+      toolsets: { all: [puppet] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, health: {} },
+    })
+    const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'probed' } })
+    const { finish } = await call('probed')
+    const closing = host.close({ grace: 5_000 })
+    const probe = await fetch(`${url}/health`)
+    expect([probe.status, (await probe.json()).checks]).to.deep.equal([503, { accepting: false }])
+    const refused = await modern(url, 'tools/list')
+    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    finish('')
+    expect((await running).status).to.equal(200)
+    expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
+    expect(await fetch(url).catch(({ cause }) => cause.code)).to.equal('ECONNREFUSED')
   })
 
   it('ends every GET stream at once, with a hint when to come back', async () => {
