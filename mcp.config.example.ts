@@ -7,15 +7,19 @@ export default defineConfig({
   server: {
     name: 'mcp-host-examples',
     version: '0.1.0',
-    instructions: 'Time zones and arithmetic at /, notes at /notes.',
+    instructions: 'Time zones and arithmetic at /mcp, notes at /notes.',
   },
 
   // The defaults. Bound to loopback, only local programs and pages can call.
   http: { host: '127.0.0.1', port: 3000 },
 
-  // Every request stands alone: POST only, nothing is kept between two of them, any number of nodes may answer.
-  // 2026-07-28 clients are always served like this; sessions for older clients come with a later release.
-  stateless: true,
+  // What signs session ids and seals `requestState`: at least 32 characters. Without one it is made at start, and
+  // nothing of it holds on another node or after a restart.
+  secrets: [process.env['MCP_HOST_SECRET']],
+
+  // Clients of 2026-07-28 are served request by request; older ones get sessions, kept in this process.
+  // `stateless: true` serves those request by request as well, so that any number of nodes may answer.
+  sessions: { idleTimeout: '2h', maxIdle: 10_000 },
 
   // A toolset is a name for modules; their exports made by defineTool, defineResource and definePrompt are served.
   // Paths are relative to this file.
@@ -27,7 +31,7 @@ export default defineConfig({
 
   // Each route is an endpoint of its own and serves its toolsets only.
   routes: {
-    '/': { toolsets: ['clock', 'calculator'] },
+    '/mcp': { toolsets: ['clock', 'calculator'] },
     '/notes': { toolsets: ['notes'] },
     // The path chooses the toolset: /t/calculator serves `calculator`, and /t serves the default.
     '/t/:category?': { toolsets: ':category', default: ['clock'] },
@@ -36,6 +40,7 @@ export default defineConfig({
   // Name -> options. The order means nothing; `false` switches one off.
   plugins: {
     'transport-streamable': {}, // MCP over HTTP
+    'transport-sse': {}, // the transport of 2024-11-05: GET <route>/sse
     health: {}, // GET /health for probes
   },
 })

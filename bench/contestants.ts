@@ -17,7 +17,7 @@ export const peer = (name: string, file: string, args: readonly unknown[], reque
   request: () => request,
 })
 
-const configText = (tools: number) => `
+const configText = (tools: number, more: object) => `
 import { defineTool } from ${JSON.stringify(new URL('../dist/core/index.js', import.meta.url).href)}
 import { INPUT_SCHEMA, SERVER_INFO, toolTexts } from ${JSON.stringify(new URL('servers/tools.mjs', import.meta.url).href)}
 
@@ -31,16 +31,17 @@ export default {
   toolsets: { echoes },
   routes: { '/mcp': { toolsets: ['echoes'] } },
   plugins: { 'transport-streamable': {} },
+  ...${JSON.stringify(more)},
 }
 `
 
-/** Our compiled package, started as an operator starts it. */
-export const ours = (tools: number, request: BenchRequest): Contestant => ({
+/** Our compiled package, started as an operator starts it; `more` is added to its config. */
+export const ours = (tools: number, request: BenchRequest, more: object = {}): Contestant => ({
   name: `ours, ${countTools(tools)}`,
   ours: true,
   command(scratch) {
     const config = join(scratch, `mcp-${tools}.config.mjs`)
-    writeFileSync(config, configText(tools))
+    writeFileSync(config, configText(tools, more))
     return [fileAt('../dist/cli/main.js'), 'start', '--config', config]
   },
   request: () => request,

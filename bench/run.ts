@@ -1,11 +1,12 @@
 // `npm run bench`: measures every row of rows/ against the peers and says which targets of the design are met.
-// Options: --seconds 3, --rounds 3, and --only <text>, as often as wanted: rows or servers whose name holds it.
+// Options: --seconds 3, --rounds 3, --sessions 100000 (0: none), and --only <text>, as often as wanted: rows or servers whose name holds it.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { measureIdleSessions } from './idle-sessions.ts'
 import { measureRow, type RowResult } from './measure-row.ts'
 import { describeMethod, formatResults, writeResults } from './report.ts'
 import type { Row } from './row.ts'
@@ -15,14 +16,15 @@ function readOptions() {
     options: {
       seconds: { type: 'string', default: '3' },
       rounds: { type: 'string', default: '3' },
+      sessions: { type: 'string', default: '100000' },
       only: { type: 'string', multiple: true, default: [] },
     },
   })
-  const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)]
+  const [seconds, rounds, sessions] = [Number(values.seconds), Number(values.rounds), Number(values.sessions)]
   for (const [name, value] of Object.entries({ seconds, rounds })) {
     if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`)
   }
-  return { seconds, rounds, only: values.only }
+  return { seconds, rounds, sessions, only: values.only }
 }
 
 async function loadRows(only: readonly string[]): Promise<Row[]> {
@@ -42,7 +44,7 @@ async function loadRows(only: readonly string[]): Promise<Row[]> {
 }
 
 async function run(signal: AbortSignal): Promise<void> {
-  const { seconds, rounds, only } = readOptions()
+  const { seconds, rounds, sessions, only } = readOptions()
   const rows = await loadRows(only)
   if (rows.some(({ contestants }) => contestants.some(({ ours }) => ours))) {
     execFileSync('npm', ['run', 'build'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit' })
@@ -53,6 +55,9 @@ async function run(signal: AbortSignal): Promise<void> {
     const results: RowResult[] = []
     for (const row of rows) results.push(await measureRow(row, { seconds, rounds, scratch, signal }))
     console.log(formatResults(results))
+    if (sessions >= 10_000 && only.length === 0) {
+      console.log(`\n${await measureIdleSessions(sessions, scratch, signal)}`)
+    }
     console.log(`\nEvery round is in ${writeResults(results, seconds, rounds)}`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })

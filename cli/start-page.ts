@@ -45,9 +45,11 @@ function curlLine(url: string): string {
   ].join(' \\\n  ')
 }
 
-/** The route to show commands for: a plain address that is open to anyone. */
-const showcase = (routes: readonly RouteSummary[]) =>
-  routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0]
+/** The route to show commands for: a plain address that is open to anyone; `/mcp`, which every client knows, if there is one. */
+function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
+  const plain = routes.filter(({ path, callers }) => !path.includes(':') && callers === 'anyone')
+  return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? routes[0]
+}
 
 export function startPage({ url, routes }: Host): string {
   const address = shellWord(showcase(routes)?.url ?? url)
@@ -58,7 +60,7 @@ export function startPage({ url, routes }: Host): string {
     '',
     'Try it:',
     curlLine(address),
-    `npx @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`,
+    `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`,
     '',
     `listening on ${url}`,
   ].join('\n')

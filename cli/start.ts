@@ -12,8 +12,9 @@ function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
 
 async function drain(host: Host, signal: NodeJS.Signals) {
   void nextSignal('SIGTERM', 'SIGINT').then(() => process.exit(1))
+  const closing = host.close()
   console.log(`${signal}: draining; a second signal ends at once`)
-  const { finished, cancelled } = await host.close()
+  const { finished, cancelled } = await closing
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 

@@ -147,6 +147,13 @@ class HandlerContext implements CallContext {
     this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
   }
 
+  get ping() {
+    return async () => {
+      const { asks, modern } = this.#call
+      if (typeof asks === 'function') await asks('ping', {}, this.signal)
+      else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
+    }
+  }
   get disconnect() {
     return (retry?: number) => this.#call.disconnect?.(retry)
   }

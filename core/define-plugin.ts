@@ -148,8 +148,8 @@ export interface PluginHost {
   /** For transports: runs a Call through every `around` to its answer. */
   answer(call: Call): Promise<object>
   /**
-   * For transports: counts a request in flight until the returned function is called. `cancel` is called when the
-   * host closes and its grace period is over.
+   * For transports: counts a request in flight until the returned function is called. `cancel` is called when the host
+   * closes and its grace period is over. Throws `unavailable` once the host drains.
    */
   inFlight(cancel: (reason: Error) => void): () => void
   /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */

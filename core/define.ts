@@ -96,6 +96,11 @@ export interface CallContext {
   /** Asks for the client's roots; as `elicit`. */
   roots(options?: AskOptions): Promise<RootsResult>
   /**
+   * Resolves when the client answered a ping. At once for 2026-07-28, which has none; rejects where the client cannot
+   * be asked.
+   */
+  ping(): Promise<void>
+  /**
    * Closes the connection of a long call, not the call: a client of 2025-11-25 comes back for the rest after `retry`
    * milliseconds (default 1,000). Does nothing for clients that cannot come back.
    */
@@ -145,8 +150,8 @@ export interface ResourceDefinition extends Common {
   annotations?: Annotations
   /** Suggests values of the template's variables. */
   complete?: Record<string, Completer>
-  /** `args` holds the template's variables, decoded, and `uri`. */
-  handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn>
+  /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
+  handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
 
 /** What a resource may return: text, bytes, contents, or a whole result. */

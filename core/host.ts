@@ -142,9 +142,9 @@ async function setUp(parts: Parts, instances: readonly PluginInstance[], service
   }
 }
 
-const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] => [
-  ...new Set(notesFor(notes.revisions, route).flatMap(list => list(route))),
-]
+/** Newest first, whichever transport names them; their names are dates. */
+const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] =>
+  [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
 export async function buildHost(input: HostInput): Promise<Host> {
@@ -273,14 +273,16 @@ export async function buildHost(input: HostInput): Promise<Host> {
       address = addressOf(server)
     },
     async close({ grace = 10_000 } = {}) {
-      const closed = new Promise(resolve => server.close(resolve))
+      // Until nothing runs any more the port stays open: probes see that the host is not ready, sessions can answer what
+      // their calls ask, and new requests are told to come back.
       const drained = inFlight.drain(grace, () => server.closeIdleConnections())
       for (const task of notes.draining) task()
       registry.release(RETRY)
       const report = await drained
-      registry.close(new Error('the server is shutting down'))
+      await registry.close(new Error('the server is shutting down'), grace)
+      const closed = new Promise(resolve => server.close(resolve))
       server.closeAllConnections()
-      if (server.listening || address !== '') await closed
+      await closed
       for (const task of notes.closing.splice(0).reverse()) await task()
       return report
     },
@@ -288,5 +290,5 @@ export async function buildHost(input: HostInput): Promise<Host> {
 }
 
 const NO_SECRETS =
-  'no `secrets` in the config: keys were made for this process alone, so what it seals (requestState) opens on no ' +
-  'other node and not after a restart'
+  'no `secrets` in the config: keys were made for this process alone, so the session ids that it signs and the ' +
+  'requestState that it seals hold on no other node and not after a restart'

@@ -1,10 +1,12 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
+import { HostError } from './errors.ts'
 import type { CloseReport } from './host.ts'
 
 /** How often a draining host looks for connections that became idle, milliseconds. */
 const SWEEP_INTERVAL = 50
 
 export interface InFlight {
+  /** Counts a request until the returned function is called. Throws `unavailable` once the host drains. */
   enter(cancel: (reason: Error) => void): () => void
   readonly draining: () => boolean
   /** Resolves when nothing runs any more, at the latest when `grace` milliseconds passed and the rest was cancelled. */
@@ -18,6 +20,10 @@ export function createInFlight(): InFlight {
 
   return {
     enter(cancel) {
+      if (draining) {
+        const headers = { 'Retry-After': '1', Connection: 'close' }
+        throw new HostError('unavailable', { detail: 'the server is shutting down', headers })
+      }
       running.add(cancel)
       return () => {
         running.delete(cancel)

@@ -94,7 +94,13 @@ export { type Message, readMessages } from './message.ts'
 export { findResource } from './methods/resources.ts'
 export * from './protocol.ts'
 export { readBody } from './read-body.ts'
-export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
+export {
+  type Announcement,
+  type ChangeFeed,
+  MAX_WATCHED,
+  type Subscriber,
+  type Subscription,
+} from './sessions/change-feed.ts'
 export type { EventStore, StoredEvent, StoredEvents } from './sessions/event-store.ts'
 export type { Caller, SessionRegistry } from './sessions/registry.ts'
 export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'

@@ -182,12 +182,15 @@ export function createPathTable<Target>(): PathTable<Target> {
       const path = normalize(given)
       const found = fixed.get(path)
       if (found || targets.size === 0) return found
+      let best: Matched<Target> | undefined
       for (const layer of router.match(path, 'POST').path) {
         const values = params(layer, path)
         const target = targets.get(layer)
-        if (values && target !== undefined) return { target, params: values }
+        if (!values || target === undefined) continue
+        // `/t/sse` is the fixed end of `/t/:category?/sse` before it is a category.
+        if (!best || Object.keys(values).length < Object.keys(best.params).length) best = { target, params: values }
       }
-      return undefined
+      return best
     },
   }
 }

@@ -120,6 +120,16 @@ export function createSessions(settings: SessionSettings) {
     await running
   }
 
+  const runIn = (facts: RequestFacts) => (body: () => Promise<void>) => run(facts, body)
+
+  // One function a route: a hundred thousand idle sessions must not each have their own.
+  const cutters = new WeakMap<CompiledRoute, Cut>()
+  function cutterOf(route: CompiledRoute): Cut {
+    const cut = cutters.get(route) ?? ((request, asker) => cutView(settings, route, request, asker))
+    cutters.set(route, cut)
+    return cut
+  }
+
   /** Throws `notFound` where the address names no toolset. */
   return async function openSession(facts: RequestFacts): Promise<OpenSession> {
     const { params, user, ip, sessionId } = facts
@@ -128,15 +138,13 @@ export function createSessions(settings: SessionSettings) {
     if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
-    const runs = runSession ? (body: () => Promise<void>) => run(facts, body) : undefined
-    return new Opened(
-      { route, params, user, ip, sessionId },
-      request,
-      asker => cutView(settings, route, request, asker),
-      runs,
-    )
+    const runs = runSession && runIn(facts)
+    return new Opened({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
   }
 }
+
+/** Cuts a view of one route. */
+type Cut = (request: ViewRequest, user: User | undefined) => View
 
 type OpenFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
 
@@ -147,10 +155,10 @@ class Opened implements OpenSession {
   readonly ip: string
   readonly sessionId: string | undefined
   readonly #request: ViewRequest
-  readonly #cut: (user: User | undefined) => View
+  readonly #cut: Cut
   readonly #runs: OpenSession['run'] | undefined
 
-  constructor(facts: OpenFacts, request: ViewRequest, cut: Opened['viewFor'], runs: OpenSession['run'] | undefined) {
+  constructor(facts: OpenFacts, request: ViewRequest, cut: Cut, runs: OpenSession['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -162,10 +170,10 @@ class Opened implements OpenSession {
   }
 
   get view() {
-    return this.#cut(this.user)
+    return this.#cut(this.#request, this.user)
   }
   viewFor(user: User | undefined) {
-    return this.#cut(user)
+    return this.#cut(this.#request, user)
   }
   toolsets() {
     return this.#request.toolsets

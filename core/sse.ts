@@ -34,6 +34,8 @@ export interface EventStream {
   /** Sends the last message, whatever waits, and ends the response: the answer of a call is never held back. */
   endWith(message: string): void
   readonly closed: boolean
+  /** Resolves once what was sent is on its way, or the stream is closed: for those who have much to send at once. */
+  drained(): Promise<void>
 }
 
 /** Open streams share one timer. */
@@ -112,6 +114,16 @@ export function openEventStream(res: ServerResponse, { headers, stalled }: Event
     },
     get closed() {
       return isClosed()
+    },
+    async drained() {
+      if (isClosed() || !res.writableNeedDrain) return
+      await new Promise<void>(resolve => {
+        const settle = () => {
+          res.off('drain', settle).off('close', settle)
+          resolve()
+        }
+        res.once('drain', settle).once('close', settle)
+      })
     },
   }
 }

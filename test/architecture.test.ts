@@ -148,7 +148,7 @@ describe('the dependencies', () => {
   })
 
   it('have each a line in docs/dependencies.md, and no line is left of one that went', () => {
-    const listed = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)
+    const listed = [...read('docs/dependencies.md').matchAll(/^- `([^`]+)`: /gm)].map(([, name]) => name)
     expect(listed).to.have.members([...runtime, ...Object.keys(devDependencies ?? {})])
   })
 })

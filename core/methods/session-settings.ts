@@ -3,6 +3,7 @@ import type { Call } from '../call.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { MAX_WATCHED } from '../sessions/change-feed.ts'
 import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
 
@@ -36,7 +37,9 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)
-  session.watch(uri)
+  if (!session.watch(uri)) {
+    throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
+  }
   return {}
 }
 

@@ -4,6 +4,9 @@ import type { ItemKind } from '../catalog.ts'
 import { META, type RequestId } from '../protocol.ts'
 import type { Change, ChangeBus } from '../slots.ts'
 
+/** Resources that one session or one `subscriptions/listen` may watch. */
+export const MAX_WATCHED = 1_000
+
 /** A notification that is told to many. */
 export interface Announcement {
   readonly method: string
@@ -23,7 +26,8 @@ export interface Subscriber {
 
 /** A subscriber's place in the feed. */
 export interface Subscription {
-  watch(uri: string): void
+  /** False, and not watched, where it watches `MAX_WATCHED` resources already. */
+  watch(uri: string): boolean
   unwatch(uri: string): void
   end(): void
 }
@@ -81,9 +85,11 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
       unsubscribe ??= bus().subscribe(onChange)
       return {
         watch(uri) {
+          if (uris.size >= MAX_WATCHED && !uris.has(uri)) return false
           uris.add(uri)
           const concerned = watchers.get(uri) ?? new Set()
           watchers.set(uri, concerned.add(subscriber))
+          return true
         },
         unwatch(uri) {
           uris.delete(uri)

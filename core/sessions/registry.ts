@@ -1,4 +1,5 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OpenSession, RequestFacts } from '../call.ts'
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -37,8 +38,8 @@ export interface SessionRegistry {
   find(id: string, caller: Caller, transport: string): Session
   /** Ends every stream with a hint to come back. */
   release(retry: number): void
-  /** Ends every session. */
-  close(reason: Error): void
+  /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
+  close(reason: Error, patience: number): Promise<void>
   readonly count: number
 }
 
@@ -54,10 +55,29 @@ const holderOf = ({ user, ip }: Caller) => (user ? JSON.stringify([user.issuer ?
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
+/** The signal of a session's life, made only for those who look at it. */
+function createLife() {
+  let controller: AbortController | undefined
+  let session: Session | undefined
+  const abort = () => controller?.abort(new Error('the session is over'))
+  return {
+    signal() {
+      if (!controller) session?.onDispose(abort)
+      controller ??= new AbortController()
+      return controller.signal
+    },
+    endWith(begun: Session) {
+      session = begun
+      if (controller) session.onDispose(abort)
+    },
+  }
+}
+
 export function createSessionRegistry(settings: RegistrySettings): SessionRegistry {
   const { ids, bounds, feed, events, log, openSession } = settings
   const sessions = new Map<string, Session>()
   const owners = createOwners<Session>()
+  const runs = new Set<Promise<void>>()
   let evicted = 0
   let loggedAt = 0
 
@@ -112,12 +132,24 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   }
 
   async function open(facts: RequestFacts, transport: string): Promise<Session> {
+    try {
+      return await begin(facts, transport)
+    } catch (thrown) {
+      if (HostError.is(thrown)) throw thrown
+      log.error({ err: thrown, route: facts.route.path }, 'a session could not be opened')
+      throw new HostError('internal')
+    }
+  }
+
+  async function begin(facts: RequestFacts, transport: string): Promise<Session> {
     const holder = admit(facts)
     const id = ids.create(ownerOf(facts))
-    const controller = new AbortController()
-    const opened = await openSession({ ...facts, sessionId: id, signal: () => controller.signal })
+    const life = createLife()
+    const opened = await openSession({ ...facts, sessionId: id, signal: life.signal })
+    // Others may have been opened while `configureSession` took its time.
+    admit(facts)
     const session = new Session({ id, holder, transport, opened, owner })
-    session.onDispose(() => controller.abort(new Error('the session is over')))
+    life.endWith(session)
     sessions.set(id, session)
     owners.add(session)
     try {
@@ -135,19 +167,23 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     if (!session.opened.spansRun) return
     const over = new Promise<void>(resolve => session.onDispose(resolve))
     await new Promise<void>((resolve, reject) => {
+      let begun = false
       const body = () => {
+        begun = true
         resolve()
         return over
       }
-      session.opened.run(body).then(
-        () => session.dispose(new Error('runSession returned')),
-        err => {
-          reject(err)
-          log.error({ err, session: shortId(session.id) }, 'runSession failed')
-          session.dispose(new Error('runSession failed'))
-        },
-      )
+      const run = session.opened.run(body).catch(err => {
+        reject(err)
+        if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
+        session.dispose(new Error('runSession failed'))
+      })
+      runs.add(run)
+      void run.then(() => runs.delete(run))
     })
+    // Whoever asked for the session is to hear of a runSession that fails at once.
+    await nextTurn()
+    if (session.disposed) throw new HostError('internal')
   }
 
   return {
@@ -168,9 +204,16 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     release(retry) {
       for (const session of sessions.values()) session.release(retry)
     },
-    close(reason) {
+    async close(reason, patience) {
       clearInterval(sweeper)
       for (const session of [...sessions.values()]) session.dispose(reason)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise(resolve => {
+        timer = setTimeout(resolve, patience)
+      })
+      await Promise.race([Promise.all(runs), late])
+      clearTimeout(timer)
+      if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
     },
     get count() {
       return sessions.size

@@ -30,6 +30,8 @@ export interface ResumableStream {
    * reader, where something after `seq` is gone.
    */
   attach(reader: EventStream, seq: number): Promise<boolean>
+  /** True while a connection is open on it, be it a silent one. */
+  readonly attended: boolean
   /** The first event, which carries an id and no message, so that even what comes first can be resumed. */
   prime(reader: EventStream, retry: number): void
 }
@@ -121,6 +123,10 @@ class StoredStream implements ResumableStream {
     for (const reader of readers) if (!reader.closed) reader.end(retry)
   }
 
+  get attended() {
+    return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
+  }
+
   endsAt(seq: number) {
     return seq === this.#stored
   }
@@ -151,6 +157,9 @@ class StoredStream implements ResumableStream {
       for (const { seq, message } of events) {
         if (!reader.send(message, this.#idOf(seq))) break
         this.#sent = seq
+        // The past may be long: it is told as fast as it is read, where the present is sent as it comes.
+        await reader.drained()
+        if (this.#reader !== reader) return true
       }
       if (reader.closed) this.#reader = undefined
     }

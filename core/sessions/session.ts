@@ -110,9 +110,10 @@ export class Session implements Held {
     })
   }
 
-  watch(uri: string): void {
+  /** False where it watches as many resources as it may. */
+  watch(uri: string): boolean {
     this.#subscription ??= this.#subscribe()
-    this.#subscription.watch(uri)
+    return this.#subscription.watch(uri)
   }
 
   unwatch(uri: string): void {
@@ -191,10 +192,12 @@ export class Session implements Held {
     this.#disposing.push(task)
   }
 
-  /** Ends its streams with a hint to come back: the host closes, not the session. */
+  /**
+   * Ends what would never end, with a hint to come back: the host closes, not the session. The streams of calls stay,
+   * for their answers.
+   */
   release(retry: number): void {
     this.#channel?.close(retry)
-    for (const stream of this.#streams?.values() ?? []) stream.disconnect(retry)
   }
 
   /** Ends everything that the session owns: calls, questions, streams, subscriptions, its place among its owner's. */

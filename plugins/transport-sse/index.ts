@@ -1,6 +1,6 @@
 // HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-import { definePlugin, StartError } from '../../core/index.ts'
+import { definePlugin, HANDSHAKE_REVISIONS, StartError } from '../../core/index.ts'
 import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 
@@ -40,6 +40,7 @@ export const transportSse = definePlugin<TransportSseOptions>({
         })
       }
     }
+    host.revisions(() => HANDSHAKE_REVISIONS)
     host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(host, route) } }))
     host.routeEndpoint('/message', route => ({ methods: { POST: createMessagePost(host, route, maxConcurrent) } }))
   },

@@ -32,12 +32,21 @@ function createReply(session: Session): SessionReply {
   }
 }
 
-function validated(text: string): readonly Valid[] {
-  const messages = readMessages(text)
-  return ('kind' in messages ? [messages] : messages).map(message => {
+/** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
+function validated(text: string, { revision }: Session): readonly Valid[] {
+  const read = readMessages(text)
+  const batch = !('kind' in read)
+  const messages = (batch ? read : [read]).map(message => {
     if (message.kind === 'invalid') throw message.error
     return message
   })
+  if (batch && revision !== '2025-03-26') {
+    throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+  }
+  if (batch && messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
+    throw new HostError('invalidRequest', { detail: 'initialize cannot be part of a batch' })
+  }
+  return messages
 }
 
 export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number) {
@@ -62,27 +71,37 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
     running.set(session, count)
   }
 
-  async function serve(session: Session, message: Valid, ctx: HostContext) {
+  /** Begins a request. Throws `unavailable` where the host drains. */
+  function begin(session: Session, request: Valid, ctx: HostContext) {
     const reply = createReply(session)
     const leave = host.inFlight(reason => reply.cancel(reason))
-    try {
-      const sender = { headers: ctx.req.headers, user: ctx.state.user }
-      await serveSessionMessage(host, session, message, sender, () => reply)
-    } finally {
-      leave()
-      if (message.kind === 'request') running.set(session, (running.get(session) ?? 1) - 1)
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    return async () => {
+      try {
+        await serveSessionMessage(host, session, request, sender, () => reply)
+      } finally {
+        leave()
+        running.set(session, (running.get(session) ?? 1) - 1)
+      }
     }
   }
 
   return async (ctx: HostContext) => {
     const session = find(ctx)
-    const messages = validated(await readBody(ctx.req, host.http.maxBodySize))
-    if (messages.length > 1 && session.revision !== '2025-03-26') {
-      throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+    const messages = validated(await readBody(ctx.req, host.http.maxBodySize), session)
+    const requests = messages.filter(({ kind }) => kind === 'request')
+    enter(session, requests.length)
+    const begun = requests.map(request => begin(session, request, ctx))
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    for (const message of messages) {
+      if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
     }
-    enter(session, messages.filter(({ kind }) => kind === 'request').length)
-    for (const message of messages) void serve(session, message, ctx)
+    for (const serve of begun) void serve()
     ctx.body = null
     ctx.status = 202
   }
+}
+
+const neverAnswered = (): never => {
+  throw new Error('only requests are answered')
 }

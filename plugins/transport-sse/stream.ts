@@ -1,7 +1,7 @@
 // GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
-import { type HostContext, openEventStream, type PluginHost, type Route, whenClosed } from '../../core/index.ts'
+import { type HostContext, openEventStream, type PluginHost, RETRY, type Route, whenClosed } from '../../core/index.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
 function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
@@ -24,7 +24,13 @@ export function createStreamGet(host: PluginHost, route: Route) {
     const stream = openEventStream(ctx.res, {
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
     })
-    session.connect({ send: message => stream.send(message), close: retry => stream.end(retry) })
+    session.connect({
+      send: message => stream.send(message),
+      close(retry) {
+        // A host that closes lets what runs answer first: all answers go this way, and the session ends with it.
+        if (retry === undefined) stream.end(RETRY)
+      },
+    })
     stream.event({ event: 'endpoint', data: endpointOf(route, params, session.id) })
   }
 }

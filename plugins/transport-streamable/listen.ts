@@ -6,6 +6,7 @@ import {
   HostError,
   type ItemKind,
   isObject,
+  MAX_WATCHED,
   META,
   type PluginHost,
   type RequestId,
@@ -14,8 +15,6 @@ import {
 
 /** Streams that one caller may have open. */
 export const MAX_LISTENS_PER_CALLER = 100
-/** Resources that one stream may watch. */
-export const MAX_WATCHED = 1_000
 
 const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
 

@@ -67,10 +67,11 @@ export function createPerRequest(host: PluginHost, route: Route) {
 
   /** Answers these requests on one exchange. */
   return async function answerAll(requests: ReadonlyArray<[Request, Speech]>, ctx: HostContext, batch: boolean) {
+    let exchange: Exchange | undefined
+    const leave = host.inFlight(reason => exchange?.cancel(reason))
     ctx.respond = false
     const open = () => openSink(ctx)
-    const exchange = createExchange(ctx.res, { expected: requests.length, batch, open, cancelledByClose: true })
-    const leave = host.inFlight(reason => exchange.cancel(reason))
+    exchange = createExchange(ctx.res, { expected: requests.length, batch, open, cancelledByClose: true })
     try {
       const [only] = requests
       if (only && requests.length === 1) await answer(...only, ctx, exchange)

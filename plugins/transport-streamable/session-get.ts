@@ -60,17 +60,25 @@ export function createSessionGets(host: PluginHost, route: Route) {
     void stream.attach(reader, 0)
     session.connect({
       send: message => stream.write(message),
-      close: retry => stream.disconnect(retry),
+      close(retry) {
+        for (const each of standalone.get(session) ?? []) each.disconnect(retry)
+      },
     })
     forgetOldest(session, stream)
   }
 
   const standalone = new WeakMap<Session, ResumableStream[]>()
 
+  /** Few streams can be come back to: the oldest that nobody is connected to goes first, for its end would be seen. */
   function forgetOldest(session: Session, stream: ResumableStream) {
     const streams = [...(standalone.get(session) ?? []), stream]
-    for (const old of streams.splice(0, streams.length - MAX_OPEN_GETS)) old.finish()
-    standalone.set(session, streams)
+    const excess =
+      streams.length > MAX_OPEN_GETS ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
+    excess?.finish()
+    standalone.set(
+      session,
+      streams.filter(one => one !== excess),
+    )
   }
 
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
@@ -87,7 +95,10 @@ export function createSessionGets(host: PluginHost, route: Route) {
       if (!(await stream.attach(reader, place.seq))) reader.end()
       return
     }
-    for (const { seq, message } of events) reader.send(message, `${place.stream}.${seq}`)
+    for (const { seq, message } of events) {
+      if (!reader.send(message, `${place.stream}.${seq}`)) return
+      await reader.drained()
+    }
     reader.end()
   }
 

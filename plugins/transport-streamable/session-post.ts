@@ -18,6 +18,7 @@ import { createExchange, type Exchange, type Sink } from './exchange.ts'
 import { accept, answerStatus } from './refusals.ts'
 
 type Valid = Exclude<Message, { kind: 'invalid' }>
+type Request = Extract<Message, { kind: 'request' }>
 
 /** Only clients of this revision know that an empty first event is there to come back to. */
 export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
@@ -96,6 +97,10 @@ export function createSessionPosts(host: PluginHost, route: Route) {
       if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
     }
     if (requests.length === 0) return accept(ctx)
+    const replies: Array<readonly [Request, SessionReply]> = []
+    const leave = host.inFlight(reason => {
+      for (const [, reply] of replies) reply.cancel(reason)
+    })
     ctx.respond = false
     const exchange = createExchange(ctx.res, {
       expected: requests.length,
@@ -103,10 +108,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
       open: () => openSink(session, ctx),
       cancelledByClose: false,
     })
-    const replies = requests.map(request => [request, createReply(exchange, session)] as const)
-    const leave = host.inFlight(reason => {
-      for (const [, reply] of replies) reply.cancel(reason)
-    })
+    for (const request of requests) replies.push([request, createReply(exchange, session)])
     try {
       await Promise.all(
         replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),

@@ -59,7 +59,7 @@ describe('the page that mcp-host start prints', () => {
 
   it('has a client command for the same address', () => {
     const [, address] = /^curl -s (\S+)/m.exec(page) ?? []
-    expect(page).to.match(/^npx @modelcontextprotocol\/inspector --cli .* --method tools\/list$/m)
+    expect(page).to.match(/^npx -y @modelcontextprotocol\/inspector --cli .* --method tools\/list$/m)
     expect(page).to.include(`--cli ${address} `)
   })
 })

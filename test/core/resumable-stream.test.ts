@@ -5,7 +5,7 @@ import { createResumableStream, parseEventId } from '../../core/sessions/resumab
 import { createUnevenStore, type Effect, unevenTurns } from '../support/uneven-store.ts'
 import { WanderingClient } from '../support/wandering-client.ts'
 
-function openStream(store: EventStore) {
+function openStream(store: EventStore, reading?: () => Promise<unknown>) {
   const finished: string[] = []
   let resolve: () => void
   const whenFinished = new Promise<void>(done => {
@@ -21,7 +21,7 @@ function openStream(store: EventStore) {
     },
     failed: error => void failures.push(error),
   })
-  return { stream, client: new WanderingClient(stream), finished, whenFinished, failures }
+  return { stream, client: new WanderingClient(stream, reading), finished, whenFinished, failures }
 }
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index + 1))
@@ -53,7 +53,8 @@ describe('a resumable stream over a store that answers late and in odd orders', 
     it(`delivers each message once and in order, when it stores as it is ${effect}, whatever happens when`, () =>
       fc.assert(
         fc.asyncProperty(fc.scheduler(), fc.array(step, { maxLength: 25 }), async (scheduler, steps) => {
-          const opened = openStream(createUnevenStore(what => scheduler.schedule(Promise.resolve(), what), effect))
+          const later = (what: string) => scheduler.schedule(Promise.resolve(), what)
+          const opened = openStream(createUnevenStore(later, effect), () => later('read'))
           const { stream, client } = opened
           let written = 0
           const returns: Array<Promise<void>> = []

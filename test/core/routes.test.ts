@@ -35,6 +35,18 @@ describe('the path table', () => {
     expect(match('/t/a/b')).to.equal(undefined)
   })
 
+  it('takes the path that leaves fewer parameters to fill, in whatever order they came', () => {
+    for (const paths of [
+      ['/t/:category?', '/t/:category?/sse'],
+      ['/t/:category?/sse', '/t/:category?'],
+    ]) {
+      const match = tableOf(...paths)
+      expect(match('/t/sse'), `${paths}`).to.deep.equal(['/t/:category?/sse', {}])
+      expect(match('/t/clock/sse'), `${paths}`).to.deep.equal(['/t/:category?/sse', { category: 'clock' }])
+      expect(match('/t/clock'), `${paths}`).to.deep.equal(['/t/:category?', { category: 'clock' }])
+    }
+  })
+
   it('decodes parameters, but not to a path with more parts', () => {
     const match = tableOf('/t/:category')
     expect(match('/t/caf%C3%A9')).to.deep.equal(['/t/:category', { category: 'café' }])

@@ -43,6 +43,7 @@ export function createContext(options: { answer?: ElicitResult; signal?: AbortSi
     },
     sample: unused,
     roots: unused,
+    ping: async () => {},
     disconnect: unused,
     host: { tools: items, resources: items, prompts: items, resourceUpdated: uri => void recorded.updated.push(uri) },
   }

@@ -14,13 +14,16 @@ interface Connection {
 
 export class WanderingClient {
   readonly #stream: ResumableStream
+  readonly #reading: () => Promise<unknown>
   /** Messages in the order of their arrival, each with its id. */
   readonly received: Array<{ id: string | undefined; message: string }> = []
   readonly breaches: string[] = []
   #current: Connection | undefined
 
-  constructor(stream: ResumableStream) {
+  /** `reading` takes as long as the client takes to read what it was sent. */
+  constructor(stream: ResumableStream, reading: () => Promise<unknown> = () => Promise.resolve()) {
     this.#stream = stream
+    this.#reading = reading
   }
 
   #seqOf(id: string | undefined): number {
@@ -48,6 +51,9 @@ export class WanderingClient {
         end: () => {
           if (connection.ended) breach('a reader was ended twice')
           connection.ended = true
+        },
+        drained: async () => {
+          if (!connection.broken && !connection.ended) await this.#reading()
         },
         get closed() {
           return connection.broken || connection.ended

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { type CallContext, defineResource, defineTool, HostError, META, ToolError } from '../../../core/index.ts'
+import { MAX_WAITING } from '../../../core/sse.ts'
 import { createGate } from '../../support/gate.ts'
 import { openSocket, requestBytes } from '../../support/raw-http.ts'
 import { legacy, modern, modernRequest, type RpcOptions } from '../../support/rpc.ts'
@@ -225,7 +226,7 @@ describe('bad tools', () => {
       const [line] = log.filter(({ level }) => level === 'warn')
       expect(line?.message).to.equal('closed a stream whose reader does not read')
       // The bound and the message that met it, no more.
-      expect(line?.['waiting']).to.be.within(4 * 1024 * 1024, 4 * 1024 * 1024 + 2 * 64 * 1024)
+      expect(line?.['waiting']).to.be.within(MAX_WAITING, MAX_WAITING + 2 * 64 * 1024)
       socket.resume()
       if (!socket.closed) await once(socket, 'close')
     })

@@ -25,6 +25,13 @@ async function openWatching(revision?: string): Promise<SessionClient> {
   return client
 }
 
+/** A GET, once the host has seen that another one's connection is gone. */
+async function getOnceFree(client: SessionClient) {
+  let stream = await client.get()
+  while (stream.status === 409) stream = await client.get()
+  return stream
+}
+
 const update = () => started.host.runtime.resourceUpdated('test://page')
 const UPDATED = 'notifications/resources/updated'
 
@@ -55,7 +62,8 @@ describe('GET', () => {
 
   it('without a session id: 400; with an unknown one: 404; under a version that is not ours: 400', async () => {
     const accept = { Accept: 'text/event-stream' }
-    const statusOf = async (headers: Record<string, string>) => (await ask(url, 'GET', { ...accept, ...headers })).status
+    const statusOf = async (headers: Record<string, string>) =>
+      (await ask(url, 'GET', { ...accept, ...headers })).status
     expect(await statusOf({})).to.equal(400)
     expect(await statusOf({ 'Mcp-Session-Id': 'unknown' })).to.equal(404)
     const { id } = await openSession(url)
@@ -129,8 +137,7 @@ describe('a second GET', () => {
     expect(refused.status).to.equal(409)
     expect(JSON.parse(await refused.text()).error.code).to.equal(-32600)
     streams[0]?.drop()
-    let [again] = [await client.get()]
-    while (again.status === 409) again = await client.get()
+    const again = await getOnceFree(client)
     expect(again.status).to.equal(200)
     update()
     expect((await nextMessage(again)).method).to.equal(UPDATED)
@@ -150,12 +157,10 @@ describe('a second GET', () => {
     try {
       const oldest = await client.get()
       for (let count = 0; count < 3; count++) {
-        let brief = await client.get()
-        while (brief.status === 409) brief = await client.get()
+        const brief = await getOnceFree(client)
         brief.drop()
       }
-      let newest = await client.get()
-      while (newest.status === 409) newest = await client.get()
+      const newest = await getOnceFree(client)
       update()
       expect((await nextMessage(newest)).method).to.equal(UPDATED)
       mock.timers.tick(KEEP_ALIVE_INTERVAL)

@@ -116,6 +116,19 @@ describe('a session id that this host did not sign', () => {
     await expectEverywhere(404, url, { 'Mcp-Session-Id': foreign.id })
   })
 
+  it('is still read where an older of our secrets signed it: another user is told 403, its owner 404', async () => {
+    const [older, newer] = ['an older secret for tests, long enough', 'a newer secret for tests, long enough']
+    const base = { toolsets: { all: [secret] }, routes: { '/': { toolsets: 'all' } } }
+    const plugins = { 'transport-streamable': {}, who: identifyByHeader() }
+    const before = await startHost({ ...base, plugins, secrets: [older] })
+    const { id } = await openSession(before.url, { headers: { 'X-User': 'ada' } })
+    const rotated = await startHost({ ...base, plugins, secrets: [newer, older] })
+    await expectEverywhere(404, rotated.url, { 'X-User': 'ada', 'Mcp-Session-Id': id })
+    await expectEverywhere(403, rotated.url, { 'X-User': 'bob', 'Mcp-Session-Id': id })
+    const without = await startHost({ ...base, plugins, secrets: [newer] })
+    await expectEverywhere(404, without.url, { 'X-User': 'bob', 'Mcp-Session-Id': id })
+  })
+
   it('is 404 where its host had our secret, but the session is not here', async () => {
     const twin = await startHost({ toolsets: { all: [secret] }, routes: { '/': { toolsets: 'all' } } })
     await expectEverywhere(404, url, { 'Mcp-Session-Id': (await openSession(twin.url)).id })

@@ -1,0 +1,32 @@
+// Sessions of 2025-11-25 for the benchmark: opened as clients open them, and used.
+import { ok } from 'node:assert/strict'
+import { type BenchRequest, callEcho } from './requests.ts'
+
+const REVISION = '2025-11-25'
+const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } },
+})
+
+/** Opens a session and returns the headers that name it. */
+export async function openSession(url: string): Promise<Readonly<Record<string, string>>> {
+  const response = await fetch(url, { method: 'POST', headers: HEADERS, body: INITIALIZE })
+  await response.text()
+  const id = response.headers.get('mcp-session-id')
+  ok(response.ok && id, `no session was opened: ${response.status}`)
+  const headers = { ...HEADERS, 'MCP-Protocol-Version': REVISION, 'Mcp-Session-Id': id }
+  const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  await (await fetch(url, { method: 'POST', headers, body })).text()
+  return headers
+}
+
+/** `tools/call` of `echo` in a session. */
+export function sessionCall(headers: Readonly<Record<string, string>>): BenchRequest {
+  const { method, params } = JSON.parse(callEcho.body) as { method: string; params: Record<string, unknown> }
+  const { _meta, ...rest } = params
+  return { headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: rest }), check: callEcho.check }
+}

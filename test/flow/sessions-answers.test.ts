@@ -1,0 +1,110 @@
+// What the clients of sessions may answer, and what they are never asked.
+import { expect } from 'chai'
+import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
+import { asking } from '../fixtures/asking-toolset.ts'
+import type { RpcMessage } from '../support/rpc.ts'
+import { nextMessage, openSession, restOf, type SessionClient } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+let url: string
+before(async () => {
+  ;({ url } = await startHost({ toolsets: { all: asking }, routes: { '/': { toolsets: 'all' } } }))
+})
+after(stopHosts)
+
+const open = (capabilities: object = ALL_CAPABILITIES) => openSession(url, { capabilities })
+
+const accept = (client: SessionClient, { id }: RpcMessage, text: unknown) =>
+  client.send({ id, result: { action: 'accept', content: { text } } })
+
+const textOf = ({ result }: RpcMessage) => result.content[0].text
+
+/** What a tool answers once its one question got this answer. */
+async function answerTo(client: SessionClient, tool: string, answer: object): Promise<RpcMessage> {
+  const stream = await client.call(tool)
+  const { id } = await nextMessage(stream)
+  await client.send({ id, ...answer })
+  const [message, ...more] = await restOf(stream)
+  expect(more).to.deep.equal([])
+  return message
+}
+
+describe('an answer to a question', () => {
+  it('that declines or cancels is for the handler to read', async () => {
+    const client = await open()
+    for (const action of ['decline', 'cancel']) {
+      expect(textOf(await answerTo(client, 'form', { result: { action } }))).to.equal(action)
+    }
+  })
+
+  it('that is an error makes the call a result with isError that says so', async () => {
+    const client = await open()
+    const { result } = await answerTo(client, 'form', { error: { code: -1, message: 'User rejected' } })
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.include('User rejected')
+  })
+
+  const misfits: Array<[string, string, unknown]> = [
+    ['form', 'content against its schema', { action: 'accept', content: { text: 5 } }],
+    ['form', 'content that lacks a required field', { action: 'accept', content: {} }],
+    ['form', 'no content', { action: 'accept' }],
+    ['form', 'an unknown action', { action: 'maybe' }],
+    ['form', 'no object', 'yes'],
+    ['rooted', 'roots that are no list', { roots: {} }],
+    ['rooted', 'a root without uri', { roots: [{}] }],
+    ['sampled', 'no model', { role: 'assistant', content: { type: 'text', text: '' } }],
+    ['sampled', 'no content', { role: 'assistant', model: 'm' }],
+  ]
+  for (const [tool, what, result] of misfits) {
+    it(`of ${tool} with ${what} never reaches the handler: isError`, async () => {
+      const { result: answered } = await answerTo(await open(), tool, { result })
+      expect(answered.isError).to.equal(true)
+      expect(answered.content[0].text).to.include('something else than was asked')
+    })
+  }
+
+  it('counts once, and only where it was asked for: 202 for any other, which changes nothing', async () => {
+    const [client, other] = [await open(), await open()]
+    const stream = await client.call('form')
+    const question = await nextMessage(stream)
+    for (const [from, id] of [
+      [client, 'unknown'],
+      [client, 0],
+      [other, question.id],
+    ] as const) {
+      expect((await from.send({ id, result: { action: 'decline' } })).status).to.equal(202)
+    }
+    await accept(client, question, 'first')
+    expect((await accept(client, question, 'second')).status).to.equal(202)
+    expect(textOf((await restOf(stream))[0])).to.equal('first')
+  })
+})
+
+describe('a client that cannot be asked', () => {
+  const lacking: Array<[string, object]> = [
+    ['form', {}],
+    ['form', { elicitation: { url: {} } }],
+    ['visit', {}],
+    ['visit', { elicitation: {} }],
+    ['visit', { elicitation: { form: {} } }],
+    ['sampled', { elicitation: {}, roots: {} }],
+    ['sampled_with_tools', { sampling: {} }],
+    ['sampled_with_context', { sampling: { tools: {} } }],
+    ['rooted', { sampling: {} }],
+  ]
+  for (const [tool, capabilities] of lacking) {
+    it(`is not: ${tool} of who declared ${JSON.stringify(capabilities)} gets a result with isError`, async () => {
+      const client = await open(capabilities)
+      const { messages, message } = await client.request('tools/call', { name: tool })
+      expect(messages).to.have.length(1)
+      expect(message.result.isError).to.equal(true)
+      expect(message.result.content[0].text).to.match(/needs a client that declares/)
+    })
+  }
+
+  it('of an empty elicitation capability can be sent forms', async () => {
+    const stream = await (await open({ elicitation: {} })).call('form')
+    expect((await nextMessage(stream)).method).to.equal('elicitation/create')
+    stream.drop()
+  })
+})

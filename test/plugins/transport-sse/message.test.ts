@@ -1,0 +1,215 @@
+import { expect } from 'chai'
+import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { createPuppet } from '../../support/puppet-tool.ts'
+import { ask, initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
+import { connectSse, openSse, openSseSession, type SseClient } from '../../support/sse-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+const { tool: puppet, call } = createPuppet()
+const who = defineTool({ name: 'who', handler: (_args, { user }) => String(user?.claims['tier']) })
+
+let started: StartedHost
+let url: string
+before(async () => {
+  started = await startHost({
+    toolsets: { all: [puppet, who], other: [who] },
+    routes: {
+      '/': { toolsets: 'all' },
+      '/other': { toolsets: 'all' },
+      '/t/:category': { toolsets: ':category' },
+      '/none': { toolsets: 'all', plugins: { 'transport-sse': false } },
+      '/few': { toolsets: 'all', plugins: { 'transport-sse': { maxConcurrent: 2 } } },
+    },
+    plugins: { 'transport-streamable': {}, 'transport-sse': {}, who: identifyByHeader() },
+    http: { port: 0, maxBodySize: '2kb' },
+  })
+  url = started.url
+})
+after(stopHosts)
+
+const PING = { id: 9, method: 'ping' }
+const callPuppet = (name: string) => ({
+  id: name,
+  method: 'tools/call',
+  params: { name: 'puppet', arguments: { name } },
+})
+
+async function expectAlive(client: SseClient) {
+  expect((await client.request('ping')).result, 'the session lives on').to.deep.equal({})
+  client.stream.drop()
+}
+
+describe('POST <route>/message', () => {
+  it('without sessionId: 400; with an unknown or a forged one: 404', async () => {
+    const client = await openSseSession(url)
+    const forged = `${client.sessionId.slice(0, -1)}${client.sessionId.endsWith('A') ? 'B' : 'A'}`
+    const statusOf = async (query: string) => {
+      const { status, message } = await tell(`${url}/message${query}`, PING)
+      return [status, message.error.code]
+    }
+    for (const query of ['', '?', '?sessionId=', '?sessionid=x']) {
+      expect(await statusOf(query), query).to.deep.equal([400, -32600])
+    }
+    for (const id of ['unknown', forged, 'x'.repeat(76)]) {
+      expect(await statusOf(`?sessionId=${id}`), id).to.deep.equal([404, -32600])
+    }
+    expect(await statusOf(`?sessionId=${client.sessionId}&sessionId=${client.sessionId}`)).to.deep.equal([400, -32600])
+    await expectAlive(client)
+  })
+
+  it('of another user, or of nobody: 403, and the session hears nothing of it', async () => {
+    const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
+    for (const headers of [{ 'X-User': 'bob' }, { 'X-User': 'ada', 'X-Issuer': 'https://a.example' }, {}]) {
+      const { status, text } = await tell(new URL(client.endpoint, url).href, PING, headers)
+      expect(status).to.equal(403)
+      expect(text).not.to.include('ada')
+    }
+    await expectAlive(client)
+  })
+
+  it('runs with the token that it came with, not with the one that opened the stream', async () => {
+    const headers = { 'X-User': 'ada' }
+    const client = await openSseSession(url, { headers: { ...headers, 'X-Tier': 'gold' } })
+    const message = { id: 1, method: 'tools/call', params: { name: 'who' } }
+    await client.post(message, { 'X-Tier': 'iron' })
+    expect((await client.next()).result.content[0].text).to.equal('iron')
+    client.stream.drop()
+  })
+
+  it('at another route, or at another value of its parameter: 404', async () => {
+    const client = await openSseSession(`${url}/t/all`)
+    for (const path of ['/message', '/other/message', '/t/other/message']) {
+      const { status } = await tell(`${url}${path}?sessionId=${client.sessionId}`, PING)
+      expect(status, path).to.equal(404)
+    }
+    await expectAlive(client)
+  })
+
+  it('is no place for sessions of streamable HTTP, nor the other way round: 404', async () => {
+    const streamable = await openSession(url)
+    expect((await tell(`${url}/message?sessionId=${streamable.id}`, PING)).status).to.equal(404)
+    const client = await openSseSession(url)
+    const headers = { 'Mcp-Session-Id': client.sessionId }
+    expect((await tell(url, PING, headers)).status).to.equal(404)
+    expect((await ask(url, 'GET', { ...headers, Accept: 'text/event-stream' })).status).to.equal(404)
+    expect((await ask(url, 'DELETE', headers)).status).to.equal(404)
+    await expectAlive(client)
+  })
+
+  it('of malformed JSON: 400 -32700; of what is no message: 400 -32600; the session lives on', async () => {
+    const client = await openSseSession(url)
+    const malformed = await client.post('{"jsonrpc":')
+    expect([malformed.status, malformed.message.error.code]).to.deep.equal([400, -32700])
+    for (const text of ['', '5', 'null', '{}', '{"jsonrpc":"2.0","id":null,"method":"ping"}', '[]', '[1]']) {
+      const { status, message } = await client.post(text)
+      expect([status, message.error.code], text).to.deep.equal([400, -32600])
+    }
+    await expectAlive(client)
+  })
+
+  it('of another type: 415; of too much: 413', async () => {
+    const client = await openSseSession(url)
+    expect((await client.post(PING, { 'Content-Type': 'text/plain' })).status).to.equal(415)
+    const long = { ...PING, params: { text: 'x'.repeat(3_000) } }
+    expect((await client.post(long)).status).to.equal(413)
+    await expectAlive(client)
+  })
+
+  it('of a notification or an answer is 202 with no body', async () => {
+    const client = await openSseSession(url)
+    for (const message of [{ method: 'notifications/initialized' }, { id: 'unknown', result: {} }]) {
+      const { status, text } = await client.post(message)
+      expect([status, text]).to.deep.equal([202, ''])
+    }
+    await expectAlive(client)
+  })
+
+  it('of a batch: in a session of 2025-03-26, each answer an event of its own; 400 otherwise', async () => {
+    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+    const client = await openSseSession(url, { revision: '2025-03-26' })
+    expect((await client.post([ping(1), ping(2)])).status).to.equal(202)
+    expect([(await client.next()).id, (await client.next()).id]).to.have.members([1, 2])
+    const initializing = [{ jsonrpc: '2.0', ...initializeMessage() }]
+    for (const batch of [initializing, [ping(1), ...initializing]]) {
+      expect((await client.post(batch)).status).to.equal(400)
+    }
+    await expectAlive(client)
+    for (const revision of ['2024-11-05', '2025-06-18']) {
+      const other = await openSseSession(url, { revision })
+      for (const batch of [[ping(1), ping(2)], [ping(1)]]) {
+        const { status, message } = await other.post(batch)
+        expect([status, message.error.code], revision).to.deep.equal([400, -32600])
+      }
+      await expectAlive(other)
+    }
+    const fresh = await connectSse(url)
+    expect((await fresh.post(initializing)).status).to.equal(400)
+    fresh.stream.drop()
+  })
+})
+
+describe('the requests of one session that run at once', () => {
+  it('are bounded: 429 with Retry-After past it, and one that ends makes room', async () => {
+    const client = await openSseSession(`${url}/few`)
+    for (const name of ['one', 'two']) expect((await client.post(callPuppet(name))).status).to.equal(202)
+    const { finish } = await call('one')
+    await call('two')
+    const refused = await client.post(callPuppet('three'))
+    expect([refused.status, refused.message.error.code]).to.deep.equal([429, -32600])
+    expect(Number(refused.headers['retry-after'])).to.be.greaterThan(0)
+    expect((await client.post({ method: 'notifications/initialized' })).status).to.equal(202)
+    finish('made room')
+    expect((await client.next()).id).to.equal('one')
+    expect((await client.request('ping')).result).to.deep.equal({})
+    client.stream.drop()
+  })
+
+  it('are 32 where nothing else is configured, counted for each session by itself', async () => {
+    const [client, other] = [await openSseSession(url), await openSseSession(url)]
+    for (let count = 0; count < 32; count++) {
+      expect((await client.post(callPuppet(`of 32: ${count}`))).status).to.equal(202)
+    }
+    expect((await client.post(callPuppet('the 33rd'))).status).to.equal(429)
+    await client.post({ method: 'notifications/cancelled', params: { requestId: 'of 32: 7' } })
+    expect((await client.request('ping')).result, 'a cancelled one makes room').to.deep.equal({})
+    client.stream.drop()
+    await expectAlive(other)
+  })
+})
+
+describe('sessions over HTTP with SSE', () => {
+  it('count with all others of their owner: 429 past sessions.maxPerOwner', async () => {
+    const own = await startHost({
+      toolsets: { all: [puppet] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'transport-sse': {} },
+      sessions: { maxPerOwner: 2 },
+    })
+    const client = await connectSse(own.url)
+    await openSession(own.url)
+    const refused = await openSse(own.url)
+    expect([refused.status, Number(refused.headers['retry-after']) > 0]).to.deep.equal([429, true])
+    expect((await initialize(own.url)).status).to.equal(429)
+    expect((await openSse(own.url, { localAddress: '127.0.0.2' })).status).to.equal(200)
+    client.stream.drop()
+  })
+
+  it('never show their ids whole in the log', async () => {
+    const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
+    await tell(new URL(client.endpoint, url).href, PING, { 'X-User': 'bob' })
+    await client.post('{')
+    expect(started.log.map(({ message }) => message)).to.include('refused a session of another user')
+    expect(JSON.stringify(started.log)).not.to.include(client.sessionId)
+    client.stream.drop()
+  })
+
+  it('are not there on a route that switched them off, and take no request of 2026-07-28', async () => {
+    expect((await openSse(`${url}/none`)).status).to.equal(404)
+    expect((await tell(`${url}/none/message?sessionId=x`, PING)).status).to.equal(404)
+    const client = await openSseSession(url)
+    const answer = await client.request('server/discover', { _meta: { version: MODERN_REVISION } })
+    expect(answer.error.code).to.equal(-32601)
+    client.stream.drop()
+  })
+})

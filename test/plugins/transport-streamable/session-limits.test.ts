@@ -1,0 +1,188 @@
+import { expect } from 'chai'
+import { type Config, defineTool } from '../../../core/index.ts'
+import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { createGate } from '../../support/gate.ts'
+import { createPuppet } from '../../support/puppet-tool.ts'
+import { initialize, openSession, readWhole, type SessionClient } from '../../support/session-client.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+afterEach(stopHosts)
+
+const { tool: puppet, call } = createPuppet()
+const gone: string[] = []
+
+/** A host whose `ended(subject)` resolves when that user's session is over. */
+async function start(sessions: NonNullable<Config['sessions']>, config: Partial<Config> = {}) {
+  const gates = new Map<string, ReturnType<typeof createGate<void>>>()
+  const gateOf = (subject = 'nobody') => {
+    const gate = gates.get(subject) ?? createGate()
+    gates.set(subject, gate)
+    return gate
+  }
+  gone.length = 0
+  const started = await startHost({
+    toolsets: { all: [puppet, defineTool({ name: 'echo', handler: () => '' })] },
+    routes: { '/': { toolsets: 'all' }, '/other': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, who: identifyByHeader() },
+    sessions,
+    async runSession({ user }, _session, run) {
+      await run()
+      gone.push(user?.subject ?? 'nobody')
+      gateOf(user?.subject).open()
+    },
+    ...config,
+  })
+  const as = (subject: string) => openSession(started.url, { headers: { 'X-User': subject } })
+  return { ...started, as, ended: (subject: string) => gateOf(subject).opened }
+}
+
+const isAlive = async (client: SessionClient) => {
+  const { status } = await client.request('ping')
+  expect(status).to.be.oneOf([200, 404])
+  return status === 200
+}
+
+describe('sessions.idleTimeout', () => {
+  it('ends a session that nothing used for so long: its id is 404', async () => {
+    const { as, ended } = await start({ idleTimeout: '60ms' })
+    const client = await as('ada')
+    await ended('ada')
+    expect(await isAlive(client)).to.equal(false)
+  })
+
+  it('counts an open GET as use, as long as it is open', async () => {
+    const { as, ended } = await start({ idleTimeout: '60ms' })
+    const client = await as('listener')
+    const stream = await client.get()
+    await as('first')
+    await ended('first')
+    await as('second')
+    await ended('second')
+    expect(gone).to.deep.equal(['first', 'second'])
+    expect(await isAlive(client)).to.equal(true)
+    stream.drop()
+    await ended('listener')
+    expect(await isAlive(client)).to.equal(false)
+  })
+
+  it('counts a running call as use, also when its client is gone', async () => {
+    const { as, ended } = await start({ idleTimeout: '60ms' })
+    const client = await as('caller')
+    const running = client.call('puppet', { name: 'long' })
+    const { ctx, finish } = await call('long')
+    ctx.progress(1)
+    ;(await running).drop()
+    await as('other')
+    await ended('other')
+    expect(gone).to.deep.equal(['other'])
+    finish('done')
+    await ended('caller')
+  })
+
+  it('begins anew with every request', async () => {
+    const { as, ended } = await start({ idleTimeout: '400ms' })
+    const client = await as('busy')
+    let over = false
+    await as('lazy')
+    void ended('lazy').then(() => {
+      over = true
+    })
+    while (!over) expect(await isAlive(client)).to.equal(true)
+    expect(gone).to.deep.equal(['lazy'])
+  })
+})
+
+describe('sessions.maxIdle', () => {
+  it('is kept by ending the longest idle ones of whoever has most: the quiet keep theirs', async () => {
+    const { url, log } = await start({ maxIdle: 5 })
+    const from = (localAddress: string) => openSession(url, { localAddress })
+    const quiet = [await from('127.0.0.3'), await from('127.0.0.4')]
+    const greedy: SessionClient[] = []
+    for (let count = 0; count < 10; count++) greedy.push(await from('127.0.0.2'))
+    const late = await from('127.0.0.5')
+    const alive = async (clients: readonly SessionClient[]) => {
+      const states: boolean[] = []
+      for (const client of clients) states.push(await isAlive(client))
+      return states
+    }
+    expect(await alive([...quiet, late])).to.deep.equal([true, true, true])
+    expect(await alive(greedy)).to.deep.equal([...Array(8).fill(false), true, true])
+    const [told, ...more] = log.filter(({ message }) => message?.includes('sessions.maxIdle'))
+    expect([told?.level, told?.['maxIdle'], more]).to.deep.equal(['warn', 5, []])
+  })
+
+  it('counts users, not addresses, where users are known', async () => {
+    const { as } = await start({ maxIdle: 3 })
+    const quiet = await as('quiet')
+    for (let count = 0; count < 6; count++) await as('greedy')
+    expect(await isAlive(quiet)).to.equal(true)
+    expect(gone).to.deep.equal(Array(4).fill('greedy'))
+  })
+
+  it('never ends one that is in use: an open GET, a running call', async () => {
+    const { as } = await start({ maxIdle: 1 })
+    const listening = await as('greedy')
+    const stream = await listening.get()
+    const calling = await as('greedy')
+    const running = calling.call('puppet', { name: 'busy' })
+    const { finish } = await call('busy')
+    for (let count = 0; count < 4; count++) await as('greedy')
+    expect((await listening.request('ping')).status).to.equal(200)
+    finish('still here')
+    expect((await readWhole(running)).message.result.content[0].text).to.equal('still here')
+    stream.drop()
+  })
+
+  it('does not refuse a new session', async () => {
+    const { url } = await start({ maxIdle: 2 })
+    for (let count = 0; count < 6; count++) expect((await initialize(url)).status).to.equal(200)
+  })
+})
+
+describe('sessions.maxPerOwner', () => {
+  it('answers 429 with Retry-After past it, and a session that ends makes room', async () => {
+    const { url, as } = await start({ maxPerOwner: 2 })
+    const [first] = [await as('ada'), await as('ada')]
+    const refused = await initialize(url, { headers: { 'X-User': 'ada' } })
+    expect([refused.status, refused.message.error.code, refused.message.id]).to.deep.equal([429, -32600, 'initialize'])
+    expect(Number(refused.headers['retry-after'])).to.be.greaterThan(0)
+    expect(refused.headers['mcp-session-id']).to.equal(undefined)
+    await first.end()
+    await as('ada')
+  })
+
+  it('counts each owner by themselves: a user by issuer and subject, on all routes together, others by address', async () => {
+    const { url } = await start({ maxPerOwner: 1 })
+    const statusOf = async (path: string, headers: Record<string, string>, localAddress = '127.0.0.1') =>
+      (await initialize(`${url}${path}`, { headers, localAddress })).status
+    expect(await statusOf('/', { 'X-User': 'ada' })).to.equal(200)
+    expect(await statusOf('/other', { 'X-User': 'ada' }, '127.0.0.2')).to.equal(429)
+    expect(await statusOf('/', { 'X-User': 'ada', 'X-Issuer': 'https://a.example' })).to.equal(200)
+    expect(await statusOf('/', { 'X-User': 'bob' })).to.equal(200)
+    expect(await statusOf('/', {})).to.equal(200)
+    expect(await statusOf('/', {})).to.equal(429)
+    expect(await statusOf('/', {}, '127.0.0.2')).to.equal(200)
+  })
+
+  it('holds against many that open at once', async () => {
+    const configuring = createGate()
+    let asked = 0
+    const { url } = await start(
+      { maxPerOwner: 2 },
+      {
+        async configureSession() {
+          if (++asked === 6) configuring.open()
+          await configuring.opened
+        },
+      },
+    )
+    const answers = await Promise.all(Array.from({ length: 6 }, () => initialize(url)))
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 200, 429, 429, 429, 429])
+  })
+
+  it('is no bound where it is not set', async () => {
+    const { url } = await start({})
+    const answers = await Promise.all(Array.from({ length: 40 }, () => initialize(url)))
+    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
+  })
+})
