@@ -49,7 +49,8 @@ describe('a host that closes', () => {
     const { finish } = await call('probed')
     const closing = host.close({ grace: 5_000 })
     const probe = await fetch(`${url}/health`)
-    expect([probe.status, (await probe.json()).checks]).to.deep.equal([503, { accepting: false }])
+    const { checks } = (await probe.json()) as { checks: object }
+    expect([probe.status, checks]).to.deep.equal([503, { accepting: false }])
     const refused = await modern(url, 'tools/list')
     expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
     finish('')
