@@ -7,7 +7,7 @@ import { ToolError } from './define.ts'
 import { HostError } from './errors.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
-import { compileSchema } from './schema.ts'
+import { compileSchema } from './schema/schema.ts'
 import { INPUT_REQUIRED } from './wire.ts'
 
 type Question =

@@ -12,10 +12,10 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { errorText, StartError } from './errors.ts'
-import { collectHeaderParams, type HeaderParam } from './header-params.ts'
-import { type CompiledSchema, compileSchema } from './schema.ts'
+import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
+import { type CompiledSchema, compileSchema } from './schema/schema.ts'
+import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import type { ChangeBus } from './slots.ts'
-import { type CompiledUriTemplate, compileUriTemplate } from './uri-template.ts'
 
 interface Item<D extends Definition> {
   readonly definition: D

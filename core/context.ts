@@ -1,5 +1,5 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
-import type { AccessDecider, ProtectedResource } from './access.ts'
+import type { AccessDecider, ProtectedResource } from './access/access.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'

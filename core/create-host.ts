@@ -11,9 +11,9 @@ import { buildHost, type Host } from './host.ts'
 import { createLogger, type Logger } from './log.ts'
 import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
+export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { CloseReport, Host, RouteSummary } from './host.ts'
-export type { InspectedAddress } from './inspect-access.ts'
 export { createLogger, type Logger } from './log.ts'
 
 export interface CreateHostOptions {

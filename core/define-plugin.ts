@@ -1,5 +1,5 @@
 // The contract between a plugin and the host: everything that a plugin may do, in one interface.
-// A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/pipeline.ts).
+// A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/http/pipeline.ts).
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from './call.ts'
 import type { CatalogItem } from './catalog.ts'

@@ -1,11 +1,11 @@
 // A Call through every `around` of its route to its answer; and the one place where a failed handler is logged.
 import type { Call } from './call.ts'
 import { HostError } from './errors.ts'
+import type { CompiledRoute } from './http/routes.ts'
 import type { Logger } from './log.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { notesFor, type PluginNotes } from './plugin-host.ts'
-import type { CompiledRoute } from './routes.ts'
 
 type Wrap = PluginNotes['around'][number]['value']
 

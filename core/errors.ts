@@ -1,5 +1,5 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
-// Thrown anywhere; written in one place (core/pipeline.ts for HTTP, the transport for JSON-RPC).
+// Thrown anywhere; written in one place (core/http/pipeline.ts for HTTP, the transport for JSON-RPC).
 
 interface ErrorKind {
   /** HTTP status where the response has not begun and the host itself decided. */

@@ -10,8 +10,18 @@ export {
   meetsRule,
   type ProtectedResource,
   refuseAccess,
-} from './access.ts'
-export { authorizeRoute } from './authorize-route.ts'
+} from './access/access.ts'
+export { authorizeRoute } from './access/authorize-route.ts'
+export { fetchJson, type JsonReply } from './access/fetch-json.ts'
+export {
+  identifyBearer,
+  needResource,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
+} from './access/identify-bearer.ts'
+export { CLAIM_PATHS_SCHEMA, type ClaimPaths, type Claims, claimAt, readUser, stringsAt } from './access/user-claims.ts'
 export {
   type Call,
   type CallRequest,
@@ -77,23 +87,15 @@ export {
   type Route,
 } from './define-plugin.ts'
 export { ERROR_KINDS, errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './errors.ts'
-export { fetchJson, type JsonReply } from './fetch-json.ts'
-export { isLoopback } from './guard.ts'
-export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './header-params.ts'
-export {
-  identifyBearer,
-  needResource,
-  sameResources,
-  type TokenPlace,
-  type TokenVerdict,
-  type VerifyToken,
-} from './identify-bearer.ts'
+export { isLoopback } from './http/guard.ts'
+export { readBody } from './http/read-body.ts'
+export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
 export { findResource } from './methods/resources.ts'
 export * from './protocol.ts'
-export { readBody } from './read-body.ts'
+export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
 export {
   type Announcement,
   type ChangeFeed,
@@ -107,7 +109,5 @@ export { parseEventId, type ResumableStream } from './sessions/resumable-stream.
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { Change, ChangeBus, Slots } from './slots.ts'
-export { type EventStream, openEventStream, RETRY, whenClosed } from './sse.ts'
-export { CLAIM_PATHS_SCHEMA, type ClaimPaths, type Claims, claimAt, readUser, stringsAt } from './user-claims.ts'
 export type { View } from './view.ts'
 export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'

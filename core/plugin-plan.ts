@@ -7,7 +7,7 @@ import { nearest } from './config/nearest.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { CompiledRoute } from './http/routes.ts'
 
 /** Name -> plugin, for every plugin that a config names. */
 export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>

@@ -1,14 +1,14 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
 
-import type { AccessDecider, Audience } from './access.ts'
+import type { AccessDecider, Audience } from './access/access.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
 import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type { Definition, User } from './define.ts'
 import type { Config, ServerSettings, SessionOptions, SessionRequest } from './define-config.ts'
 import { HostError, StartError } from './errors.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { CompiledRoute } from './http/routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
 export interface SessionSettings {

@@ -1,5 +1,5 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
-import type { AccessDecider, ProtectedResource } from './access.ts'
+import type { AccessDecider, ProtectedResource } from './access/access.ts'
 import type { EventStore } from './sessions/event-store.ts'
 
 /** Something that clients may be told about: a list changed, or one resource did. */

@@ -1,7 +1,7 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
-import type { Audience, Denial } from './access.ts'
+import type { Audience, Denial } from './access/access.ts'
 import {
   type Catalog,
   type CatalogItem,

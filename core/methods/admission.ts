@@ -1,6 +1,6 @@
 // Whether a caller may use an item: asked by every method that uses one, answered by the view that lists it, so that
 // what is listed and what can be called are one decision.
-import { refuseAccess } from '../access.ts'
+import { refuseAccess } from '../access/access.ts'
 import type { Call } from '../call.ts'
 import type { CatalogItem } from '../catalog.ts'
 import type { HandlerSettings } from '../context.ts'

@@ -1,7 +1,7 @@
 // One stream of a session: every message is stored before its event id leaves, so that a client whose connection broke
 // comes back with the id and gets exactly what it missed (2025-11-25 basic/transports, "Resumability and Redelivery").
 import { randomBytes } from 'node:crypto'
-import type { EventStream } from '../sse.ts'
+import type { EventStream } from '../http/sse.ts'
 import type { EventStore } from './event-store.ts'
 
 /** Names a place in a stream: `<stream>.<seq>`. The stream's name is random, so no id of one session fits another. */

@@ -67,6 +67,8 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   let retryAt = Number.NEGATIVE_INFINITY
   let askAt = Number.NEGATIVE_INFINITY
   let failing = false
+  /** True once the log has an error of it. */
+  let told = false
   let pending: Promise<void> | undefined
 
   const age = () => now() - fetchedAt
@@ -86,7 +88,10 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
 
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
-    if (!failing) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
+    // At the start it may only be late: the authorization server of a demo is this process itself.
+    if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
+    else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
+    told ||= counts
     failing = true
     // It may have moved.
     jwksUri = settings.jwksUri
@@ -98,7 +103,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     pending ??= load()
       .then(() => {
         if (failing) log.info({ issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
-        failing = false
+        failing = told = false
         retryAt = Number.NEGATIVE_INFINITY
       })
       .catch((err: unknown) => failed(err, counts))

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { HttpSettings } from '../../core/define-config.ts'
 import type { HostContext } from '../../core/define-plugin.ts'
 import { HostError } from '../../core/errors.ts'
-import { createGuard } from '../../core/guard.ts'
+import { createGuard } from '../../core/http/guard.ts'
 import { resolveHttp } from '../../core/resolve-settings.ts'
 
 interface Asked {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { compileRoutes, createPathTable } from '../../core/http/routes.ts'
 import type { Config } from '../../core/index.ts'
-import { compileRoutes, createPathTable } from '../../core/routes.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
 const toolsets = { clock: [], notes: [] }

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import * as z from 'zod'
 import type { StandardSchema } from '../../core/infer.ts'
 import type { JsonSchema } from '../../core/protocol.ts'
-import { type Checked, compileSchema } from '../../core/schema.ts'
+import { type Checked, compileSchema } from '../../core/schema/schema.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
 const nested = (levels: number): JsonSchema => {

@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { type EventStream, KEEP_ALIVE_INTERVAL, MAX_WAITING, openEventStream } from '../../core/sse.ts'
+import { type EventStream, KEEP_ALIVE_INTERVAL, MAX_WAITING, openEventStream } from '../../core/http/sse.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compileUriTemplate } from '../../core/uri-template.ts'
+import { compileUriTemplate } from '../../core/schema/uri-template.ts'
 
 const match = (template: string, uri: string) => compileUriTemplate(template).match(uri)
 const encodeReserved = (value: string) => encodeURI(value).replace(/%5B/g, '[').replace(/%5D/g, ']')

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
+import { KEEP_ALIVE_INTERVAL } from '../../../core/http/sse.ts'
 import { defineResource, defineTool } from '../../../core/index.ts'
-import { KEEP_ALIVE_INTERVAL } from '../../../core/sse.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { ask, nextMessage, openSession, type SessionClient } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'

@@ -1,8 +1,8 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
-import type { ResolvedHttp } from './define-config.ts'
-import type { HostContext } from './define-plugin.ts'
-import { HostError } from './errors.ts'
+import type { ResolvedHttp } from '../define-config.ts'
+import type { HostContext } from '../define-plugin.ts'
+import { HostError } from '../errors.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 

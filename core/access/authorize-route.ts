@@ -1,6 +1,7 @@
 // A route's own `authorize`, for the plugin that identifies callers: who does not meet it goes no further.
+
+import type { HostMiddleware, PluginHost } from '../define-plugin.ts'
 import { refuseAccess } from './access.ts'
-import type { HostMiddleware, PluginHost } from './define-plugin.ts'
 
 /** Middleware for `admit`. Throws `unauthorized` without a user, `forbidden` for one who does not meet the rule. */
 export function authorizeRoute(host: PluginHost): HostMiddleware {

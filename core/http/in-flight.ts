@@ -1,6 +1,6 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
-import { HostError } from './errors.ts'
-import type { CloseReport } from './host.ts'
+import { HostError } from '../errors.ts'
+import type { CloseReport } from '../host.ts'
 
 /** How often a draining host looks for connections that became idle, milliseconds. */
 const SWEEP_INTERVAL = 50

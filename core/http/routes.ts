@@ -1,10 +1,10 @@
 // The config's paths, compiled: which toolsets a path serves, and which endpoint a request's path names.
 // Fixed paths win over parameters. `/a` and `/a/` are one. Matching is case-sensitive.
 import Router, { type Layer } from '@koa/router'
-import type { Config } from './define-config.ts'
-import type { AuthorizeRule, Route } from './define-plugin.ts'
-import { StartError } from './errors.ts'
-import type { Revision } from './protocol.ts'
+import type { Config } from '../define-config.ts'
+import type { AuthorizeRule, Route } from '../define-plugin.ts'
+import { StartError } from '../errors.ts'
+import type { Revision } from '../protocol.ts'
 
 export interface CompiledRoute extends Route {
   /** The toolsets at this address; undefined where the parameter names none. */

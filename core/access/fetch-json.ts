@@ -1,6 +1,6 @@
 // Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
 // talk to an authorization server share.
-import { errorText } from './errors.ts'
+import { errorText } from '../errors.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024

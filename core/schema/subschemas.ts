@@ -1,7 +1,7 @@
 // Walks a JSON Schema from keyword to keyword, and refuses one that is too large to be meant seriously.
-// Used once a schema, at start-up: by core/schema.ts for its limits, by core/header-params.ts for annotations.
-import { isObject } from './call.ts'
-import type { JsonSchema } from './protocol.ts'
+// Used once a schema, at start-up: by core/schema/schema.ts for its limits, by core/schema/header-params.ts for annotations.
+import { isObject } from '../call.ts'
+import type { JsonSchema } from '../protocol.ts'
 
 // 2026-07-28, basic, "Composition-Keyword Resource Use": bounds against schemas that are expensive to validate.
 const MAX_DEPTH = 64

@@ -2,13 +2,13 @@
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import type { ResolvedHttp } from './define-config.ts'
-import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
-import { HostError } from './errors.ts'
+import type { ResolvedHttp } from '../define-config.ts'
+import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from '../define-plugin.ts'
+import { HostError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { encodeError } from '../wire.ts'
 import { createGuard } from './guard.ts'
-import type { Logger } from './log.ts'
 import { type CompiledRoute, createPathTable } from './routes.ts'
-import { encodeError } from './wire.ts'
 
 /** The points at which plugins add middleware, in the order in which they act. */
 export const HOOK_POINTS = ['guard', 'edge', 'identify', 'admit'] as const

@@ -1,4 +1,4 @@
-// Parses a URI template (RFC 6570) into the parts that core/uri-template.ts matches one after the other.
+// Parses a URI template (RFC 6570) into the parts that core/schema/uri-template.ts matches one after the other.
 // Refuses what is malformed, and what RFC 6570 can expand but nobody can read back without guessing.
 
 interface LiteralPart {

@@ -1,8 +1,8 @@
 // What is served where: the endpoints that plugins registered, each with what acts before it. From the plugins' notes
-// (core/plugin-host.ts) to the pipeline (core/pipeline.ts).
-import type { CrossOrigin } from './define-plugin.ts'
+// (core/plugin-host.ts) to the pipeline (core/http/pipeline.ts).
+import type { CrossOrigin } from '../define-plugin.ts'
+import { notesFor, type PluginNotes } from '../plugin-host.ts'
 import { HOOK_POINTS, type Served } from './pipeline.ts'
-import { notesFor, type PluginNotes } from './plugin-host.ts'
 import { type CompiledRoute, normalize } from './routes.ts'
 
 /** What acts before an endpoint of this route; nothing does where the endpoint is public. */

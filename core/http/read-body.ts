@@ -2,7 +2,7 @@
 // would cost a fifth of a call (see bench/).
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { HostError } from './errors.ts'
+import { HostError } from '../errors.ts'
 
 const JSON_TYPE = 'application/json'
 

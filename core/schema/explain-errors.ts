@@ -1,9 +1,9 @@
 // Turns validation errors into lines that tell a model which value is wrong, and why.
-// Called by core/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
+// Called by core/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
 import type { ErrorObject } from 'ajv'
 import { distance } from 'fastest-levenshtein'
-import { isObject } from './call.ts'
-import type { StandardResult } from './infer.ts'
+import { isObject } from '../call.ts'
+import type { StandardResult } from '../infer.ts'
 
 /** Which side of a tool a schema describes. */
 export type SchemaRole = 'input' | 'output'

@@ -3,11 +3,11 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { isObject } from './call.ts'
-import { errorText } from './errors.ts'
+import { isObject } from '../call.ts'
+import { errorText } from '../errors.ts'
+import type { StandardResult, StandardSchema } from '../infer.ts'
+import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
-import type { StandardResult, StandardSchema } from './infer.ts'
-import type { JsonSchema } from './protocol.ts'
 import { subschemas } from './subschemas.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
