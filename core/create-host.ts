@@ -2,11 +2,12 @@
 
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
-import { assertNoProblems, checkConfig, checkValue } from './config/check-config.ts'
+import { isObject } from './call.ts'
+import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import type { Config } from './define-config.ts'
-import { isConfiguredPlugin, type Plugin } from './define-plugin.ts'
+import { isConfiguredPlugin } from './define-plugin.ts'
 import { buildHost, type Host } from './host.ts'
 import { createLogger, type Logger } from './log.ts'
 import { findPlugins, type PluginTable } from './plugin-plan.ts'
@@ -27,37 +28,40 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, { options: object }> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as { options: object }]))
 
-/** The same for every config: made once, and compiled once. */
-const builtInSchema = buildConfigSchema(pluginsOf(builtInPlugins))
+/** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
+const hostSchema = buildConfigSchema({})
 
-/** What is wrong with the options of plugins that the config's own schema does not know: files and packages. */
-function checkImported(loaded: LoadedConfig, plugins: ReadonlyMap<string, Plugin<object>>) {
-  const { plugins: general = {}, routes } = loaded.config as Config
+/** What is wrong with the options of these plugins, wherever the config gives them. */
+function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
+  if (!isObject(loaded.config)) return []
+  const { plugins: general, routes } = loaded.config
   const places = [
     { at: ['plugins'], settings: general, isOverride: false },
-    ...Object.entries(routes).map(([path, { plugins: settings = {} }]) => {
-      return { at: ['routes', path, 'plugins'], settings, isOverride: true }
+    ...Object.entries(isObject(routes) ? routes : {}).map(([path, route]) => {
+      return { at: ['routes', path, 'plugins'], settings: isObject(route) && route['plugins'], isOverride: true }
     }),
   ]
   return places.flatMap(({ at, settings, isOverride }) =>
-    Object.entries(settings).flatMap(([name, value]) => {
+    Object.entries(isObject(settings) ? settings : {}).flatMap(([name, value]) => {
       const plugin = plugins.get(name)
-      const known = !value || isConfiguredPlugin(value) || Object.hasOwn(builtInPlugins, name)
-      if (known || !plugin) return []
+      if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
       const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
       return checkValue(loaded, [...at, name], value, schema)
     }),
   )
 }
 
+const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
+
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
 export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger()): Promise<Host> {
   const directory = dirname(loaded.file)
   const config = loaded.config as Config
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
-  assertNoProblems(checkConfig(loaded, builtInSchema))
+  assertNoProblems(inFileOrder([...checkConfig(loaded, hostSchema), ...checkOptions(loaded, builtIns)]))
   const plugins = await findPlugins(config, builtInPlugins, directory)
-  assertNoProblems(checkImported(loaded, plugins))
+  const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
+  assertNoProblems(checkOptions(loaded, imported))
   return buildHost({ config, plugins, directory, log })
 }
 

@@ -34,8 +34,12 @@ export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
       return checkValue(loaded, path, plainView(options, path, configured), own)
     }),
   ]
-  return problems.sort((one, other) => (one.line ?? Infinity) - (other.line ?? Infinity) || 0)
+  return inFileOrder(problems)
 }
+
+/** Problems whose line is known first, by line. */
+export const inFileOrder = (problems: readonly Problem[]): Problem[] =>
+  [...problems].sort((one, other) => (one.line ?? Infinity) - (other.line ?? Infinity) || 0)
 
 /** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
 export function checkValue(loaded: LoadedConfig, at: Path, value: unknown, schema: object): Problem[] {
@@ -47,7 +51,14 @@ export function checkValue(loaded: LoadedConfig, at: Path, value: unknown, schem
   })
 }
 
-const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: false })
+// Our own schemas need no meta-schema, whose compiling would be a good part of a start.
+const ajv = new Ajv2020({
+  allErrors: true,
+  verbose: true,
+  strict: false,
+  validateSchema: false,
+  code: { optimize: false },
+})
 ajvFormats.default(ajv)
 ajv.addFormat('uri', text => URL.canParse(text))
 ajv.addKeyword({ keyword: 'callable', validate: (_: unknown, value: unknown) => typeof value === 'function' })
