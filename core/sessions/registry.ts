@@ -52,6 +52,12 @@ const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user }
 
 const holderOf = ({ user, ip }: Caller) => (user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${ip}`)
 
+/** Made only where it is thrown: an error costs more than a call. */
+const gone = () => new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
+
+const sameUser = (one: Caller['user'], other: Caller['user']) =>
+  one?.issuer === other?.issuer && one?.subject === other?.subject
+
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
@@ -189,16 +195,15 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   return {
     open,
     find(id, caller, transport) {
-      const gone = new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
-      const facts = ids.read(id)
-      if (!facts) throw gone
       const session = sessions.get(id)
-      if (session && session.opened.route !== caller.route) throw gone
-      if (!facts.isOwnedBy(ownerOf(caller))) {
+      if (session && session.opened.route !== caller.route) throw gone()
+      // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
+      const owned = session ? sameUser(session.opened.user, caller.user) : ids.read(id)?.isOwnedBy(ownerOf(caller))
+      if (owned === false) {
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }
-      if (!session || session.transport !== transport || !sameParams(session.opened.params, caller.params)) throw gone
+      if (!session || session.transport !== transport || !sameParams(session.opened.params, caller.params)) throw gone()
       return session
     },
     release(retry) {
