@@ -36,11 +36,11 @@ export default {
 `
 
 /** Our compiled package, started as an operator starts it; `more` is added to its config. */
-export const ours = (tools: number, request: BenchRequest, more: object = {}): Contestant => ({
+export const ours = (tools: number, request: BenchRequest, more: object = {}, file = 'mcp'): Contestant => ({
   name: `ours, ${countTools(tools)}`,
   ours: true,
   command(scratch) {
-    const config = join(scratch, `mcp-${tools}.config.mjs`)
+    const config = join(scratch, `${file}-${tools}.config.mjs`)
     writeFileSync(config, configText(tools, more))
     return [fileAt('../dist/cli/main.js'), 'start', '--config', config]
   },

@@ -38,3 +38,11 @@ export const ratio = (one: string, other: string, relation: '<=' | '>=', limit: 
   value: cost => cost(one) / cost(other),
   holds: value => (relation === '<=' ? value <= limit : value >= limit),
 })
+
+/** What `one` costs more than `other`, microseconds a request, held to a limit. */
+export const difference = (one: string, other: string, limit: number): Target => ({
+  text: `${one} - ${other} <= ${limit} µs`,
+  needs: [one, other],
+  value: cost => cost(one) - cost(other),
+  holds: value => value <= limit,
+})
