@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/index.ts'
-import { createGate } from '../../support/gate.ts'
 import { readEvents } from '../../support/event-reader.ts'
+import { createGate } from '../../support/gate.ts'
 import { legacy, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { defineTool, HostError, META } from '../../../core/index.ts'
-import { createGate, type Gate } from '../../support/gate.ts'
 import { openCall } from '../../support/event-reader.ts'
+import { createGate, type Gate } from '../../support/gate.ts'
 import { openSocket, requestBytes } from '../../support/raw-http.ts'
 import { modern, modernRequest, type RpcMessage, type RpcOptions } from '../../support/rpc.ts'
 import { type LogLine, startHost, stopHosts } from '../../support/start-host.ts'
