@@ -35,6 +35,8 @@ export interface User {
   scopes: readonly string[]
   roles: readonly string[]
   claims: Readonly<Record<string, unknown>>
+  /** When streams that this token opened end, milliseconds since the epoch; undefined: they do not. */
+  expiresAt?: number
 }
 
 /** Options of the three asks. */

@@ -21,7 +21,17 @@ export {
   type TokenVerdict,
   type VerifyToken,
 } from './access/identify-bearer.ts'
-export { CLAIM_PATHS_SCHEMA, type ClaimPaths, type Claims, claimAt, readUser, stringsAt } from './access/user-claims.ts'
+export { whenTokenExpires } from './access/token-expiry.ts'
+export {
+  CLAIM_PATHS_SCHEMA,
+  type ClaimPaths,
+  type Claims,
+  claimAt,
+  readUser,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+  type StreamOptions,
+  stringsAt,
+} from './access/user-claims.ts'
 export {
   type Call,
   type CallRequest,

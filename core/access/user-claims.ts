@@ -17,6 +17,18 @@ export interface ClaimPaths {
   clientId?: string | string[]
 }
 
+export interface StreamOptions {
+  /** Long-lived streams go on when the token that opened them expires. Default false. */
+  streamsOutliveToken?: boolean | undefined
+}
+
+/** Its schema, for a plugin's options. */
+export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
+  type: 'boolean' as const,
+  default: false as const,
+  description: 'Long-lived streams go on when the token that opened them expires.',
+}
+
 const pathSchema = (description: string): JsonSchema => {
   const path = { type: 'string', minLength: 1 }
   return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], description }
@@ -60,7 +72,12 @@ function freeze<T>(value: T): T {
  * The user of these claims, frozen whole: one object may serve many requests. Undefined where they name neither a
  * subject nor a client, and where the subject is there but is no text: it would make one user of many.
  */
-export function readUser(claims: Claims, issuer: string, paths: ClaimPaths = {}): User | undefined {
+export function readUser(
+  claims: Claims,
+  issuer: string,
+  paths: ClaimPaths = {},
+  { streamsOutliveToken = false }: StreamOptions = {},
+): User | undefined {
   const { scopes = ['scope', 'scp'], roles = 'roles', subject = 'sub', clientId = ['client_id', 'azp'] } = paths
   const [client] = stringsAt(claims, clientId)
   const sub = [subject]
@@ -69,6 +86,8 @@ export function readUser(claims: Claims, issuer: string, paths: ClaimPaths = {})
     .find(value => value !== undefined && value !== null)
   const named = sub ?? client
   if (typeof named !== 'string' || named === '') return undefined
+  const { exp } = claims
+  const ends = typeof exp === 'number' && Number.isFinite(exp) && !streamsOutliveToken
   const granted = stringsAt(claims, scopes).flatMap(text => text.split(' '))
   return freeze({
     issuer,
@@ -77,5 +96,6 @@ export function readUser(claims: Claims, issuer: string, paths: ClaimPaths = {})
     scopes: [...new Set(granted.filter(scope => scope !== ''))],
     roles: stringsAt(claims, roles),
     claims,
+    ...(ends && { expiresAt: exp * 1_000 }),
   })
 }

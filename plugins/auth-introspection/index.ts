@@ -45,6 +45,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
         : undefined,
       cacheFor,
       claims,
+      streamsOutliveToken: options.streamsOutliveToken,
       log: host.log,
     })
     host.identify(identifyBearer(host, verify))

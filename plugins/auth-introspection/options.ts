@@ -1,5 +1,10 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
-import { CLAIM_PATHS_SCHEMA, type ClaimPaths, DURATION_PATTERN } from '../../core/index.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  type ClaimPaths,
+  DURATION_PATTERN,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+} from '../../core/index.ts'
 
 export interface AuthIntrospectionOptions {
   /** The authorization server's introspection endpoint (RFC 7662). */
@@ -18,6 +23,8 @@ export interface AuthIntrospectionOptions {
   /** How long an answer is believed, at most until the token expires: how long a revoked token lives on. Default `30s`, at most `5m`; 0 asks each time. */
   cacheFor?: string | number
   claims?: ClaimPaths
+  /** Long-lived streams go on when the token that opened them expires. Default false. */
+  streamsOutliveToken?: boolean
 }
 
 export const authIntrospectionSchema = {
@@ -64,6 +71,7 @@ export const authIntrospectionSchema = {
       default: '30s',
       description: 'How long an answer is believed, at most 5m and until the token expires.',
     },
+    streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     claims: {
       type: 'object',
       additionalProperties: false,

@@ -30,6 +30,7 @@ export interface VerifierSettings {
   /** Milliseconds. */
   readonly cacheFor: number
   readonly claims: ClaimPaths | undefined
+  readonly streamsOutliveToken?: boolean | undefined
   readonly log: Logger
   /** Milliseconds; for tests. */
   readonly now?: () => number
@@ -73,7 +74,7 @@ export function createVerifier(settings: VerifierSettings) {
     const problem = problemOf(claims, wanted)
     if (problem !== undefined) return { refused: problem }
     const named = typeof claims['iss'] === 'string' ? claims['iss'] : (issuer ?? origin)
-    const user = readUser(claims, named, paths)
+    const user = readUser(claims, named, paths, settings)
     if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
     const expires = isTime(claims['exp']) ? claims['exp'] * 1_000 : Number.POSITIVE_INFINITY
     const until = Math.min(asked + cacheFor, expires)

@@ -1,5 +1,12 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
-import { CLAIM_PATHS_SCHEMA, type ClaimPaths, DURATION_PATTERN, type JsonSchema } from '../../core/index.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  type ClaimPaths,
+  DURATION_PATTERN,
+  type JsonSchema,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+  type StreamOptions,
+} from '../../core/index.ts'
 
 /** What jsonwebtoken can verify. */
 export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
@@ -29,7 +36,7 @@ export interface IssuerOptions {
   claims?: JwtClaims
 }
 
-export interface AuthJwtOptions extends IssuerOptions {
+export interface AuthJwtOptions extends IssuerOptions, StreamOptions {
   /** Several issuers, in the place of one; what one does not say of `audience` and `claims` is taken from beside. */
   issuers?: IssuerOptions[]
   /** Each check on by default; each that is off is a warning at every start. The signature is always checked. */
@@ -130,6 +137,7 @@ export const authJwtSchema = {
       minItems: 1,
       description: 'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, or HS where there is a secret.',
     },
+    streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     clockTolerance: duration('60s', 'How far clocks may differ.'),
     jwksMaxAge: duration('5m', 'The age at which keys are fetched anew.'),
     jwksMaxStale: duration('1h', 'How long the last keys serve while the issuer cannot be reached.'),

@@ -35,6 +35,7 @@ export interface Profile {
   readonly validate: Checks
   /** Seconds. */
   readonly clockTolerance: number
+  readonly streamsOutliveToken: boolean
   /** Of the issuers whose keys are fetched. */
   readonly remote: ReadonlyMap<string, IssuerKeys>
 }
@@ -120,7 +121,14 @@ export function createProfile(host: PluginHost, options: AuthJwtOptions): Profil
     const algorithms = algorithmsOf(one, options.algorithms, place)
     issuers.set(name, { name, keys: source, algorithms, audience: wanted, claims: one.claims ?? claims })
   }
-  return { issuers, remote, validate: checks, clockTolerance: parseDuration(options.clockTolerance ?? '60s') / 1_000 }
+  const clockTolerance = parseDuration(options.clockTolerance ?? '60s') / 1_000
+  return {
+    issuers,
+    remote,
+    validate: checks,
+    clockTolerance,
+    streamsOutliveToken: options.streamsOutliveToken ?? false,
+  }
 }
 
 interface Placed {

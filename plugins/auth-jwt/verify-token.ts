@@ -91,7 +91,7 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     const { key, reason } = signer(token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
-    const user = readUser(claims, name, issuer.claims)
+    const user = readUser(claims, name, issuer.claims, profile)
     if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
     const exp = claims['exp']
     const until = validate.lifetime && typeof exp === 'number' ? exp * 1_000 : Number.POSITIVE_INFINITY

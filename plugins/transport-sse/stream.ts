@@ -1,7 +1,15 @@
 // GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
-import { type HostContext, openEventStream, type PluginHost, RETRY, type Route, whenClosed } from '../../core/index.ts'
+import {
+  type HostContext,
+  openEventStream,
+  type PluginHost,
+  RETRY,
+  type Route,
+  whenClosed,
+  whenTokenExpires,
+} from '../../core/index.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
 function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
@@ -31,6 +39,10 @@ export function createStreamGet(host: PluginHost, route: Route) {
         if (retry === undefined) stream.end(RETRY)
       },
     })
+    whenClosed(
+      ctx.res,
+      whenTokenExpires(user, () => stream.end(RETRY)),
+    )
     stream.event({ event: 'endpoint', data: endpointOf(route, params, session.id) })
   }
 }

@@ -11,6 +11,7 @@ import {
   type PluginHost,
   type RequestId,
   type Subscriber,
+  whenTokenExpires,
 } from '../../core/index.ts'
 
 /** Streams that one caller may have open. */
@@ -94,7 +95,9 @@ export function addListen(host: PluginHost): void {
     const subscription = host.changes.subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     return new Promise(resolve => {
+      const callOff = whenTokenExpires(call.user, end)
       function end() {
+        callOff()
         open.delete(end)
         subscription.end()
         leave()

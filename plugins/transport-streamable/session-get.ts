@@ -13,6 +13,7 @@ import {
   type Route,
   type Session,
   whenClosed,
+  whenTokenExpires,
 } from '../../core/index.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
@@ -37,17 +38,22 @@ export function createSessionGets(host: PluginHost, route: Route) {
   }
 
   /** The response as a stream; the session counts as used, and the stream as one of three, until it closes. */
-  function openReader(session: Session, awaited: Session | ResumableStream, { res }: HostContext): EventStream {
+  function openReader(session: Session, awaited: Session | ResumableStream, { res, state }: HostContext): EventStream {
     openGets.set(awaited, (openGets.get(awaited) ?? 0) + 1)
     const leave = session.use()
     whenClosed(res, () => {
       openGets.set(awaited, (openGets.get(awaited) ?? 1) - 1)
       leave()
     })
-    return openEventStream(res, {
+    const reader = openEventStream(res, {
       headers: { 'Mcp-Session-Id': session.id },
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
     })
+    whenClosed(
+      res,
+      whenTokenExpires(state.user, () => reader.end(RETRY)),
+    )
+    return reader
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */

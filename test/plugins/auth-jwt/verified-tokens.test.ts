@@ -23,7 +23,7 @@ function createSubject() {
   const algorithms = new Set(['ES256'])
   const issuers = new Map([[ISSUER, { name: ISSUER, keys, algorithms, audience: undefined, claims: {} }]])
   const validate = { issuer: true, audience: true, lifetime: true, signingKey: true }
-  const profile = { issuers, validate, clockTolerance: 60, remote: new Map() }
+  const profile = { issuers, validate, clockTolerance: 60, streamsOutliveToken: false, remote: new Map() }
   const verify = createVerifier({ profile, resourceAt: () => state.resource, now: () => state.time })
   const place = { route: {} as Route, params: {} }
   return { state, ask: async (shown = token) => verify(shown, place) }
