@@ -1,0 +1,229 @@
+// The ways to a token: refresh, a grant that needs nobody, a person's login. Each stores what it got before anybody
+// is given it, and none overwrites what another process stored in the meantime.
+import type { Authority } from './authority.ts'
+import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
+import type { TokenContainer } from './cache/types.ts'
+import type { ClientContext } from './context.ts'
+import type { DPoPSigner } from './dpop.ts'
+import { AuthError } from './errors.ts'
+import type { FlowRecord } from './flow-store.ts'
+import { requestByDevice } from './grants/device.ts'
+import { isUnattended, requestByGrant } from './grants/request-by-grant.ts'
+import { type ClientIdentity, identifyClient, isClientRefused } from './identity.ts'
+import { chooseScope, type ScopeChoice } from './scopes.ts'
+import { requestToken } from './token-endpoint.ts'
+import type { TokenStore } from './token-store.ts'
+import { createContainer, earlierScopes, fits, renewContainer } from './tokens.ts'
+
+export interface Need {
+  readonly authority: Authority
+  readonly challenged: readonly string[] | undefined
+  /** A token that is valid lacks scopes. */
+  readonly stepUp: boolean
+  readonly dpop: DPoPSigner | undefined
+}
+
+/** Where a person's login is asked for. */
+export interface Prompt {
+  /** The URL is thrown, with everything kept for `completeAuthorization`, instead of shown. */
+  readonly defer: boolean
+  /** Right before a person is asked. */
+  readonly asking: () => void
+}
+
+export interface Acquirer {
+  /**
+   * To be called with the lock held. Undefined where there is nothing to refresh with, or the server refused it for
+   * good: then its tokens are gone.
+   */
+  refresh(
+    container: TokenContainer,
+    need: Pick<Need, 'authority' | 'dpop'>,
+    signal: AbortSignal,
+  ): Promise<TokenContainer | undefined>
+  /** By the configured grant, which needs nobody. To be called with the lock held. */
+  request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer>
+  /** By asking a person. */
+  login(before: TokenContainer | undefined, need: Need, prompt: Prompt, signal: AbortSignal): Promise<TokenContainer>
+  /** With the code that a person brought back. */
+  redeem(record: FlowRecord, code: string, need: Pick<Need, 'dpop'>, signal: AbortSignal): Promise<TokenContainer>
+}
+
+/** A registration that its server does not know any more. */
+const isGone = (error: unknown, client: ClientIdentity | undefined): boolean =>
+  isClientRefused(error) && client?.source === 'registered'
+
+export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
+  const { options, emit, now } = ctx
+
+  /** Keeps a new registration at once: it survives a login that nobody finishes. */
+  async function keepRegistration({ registration }: ClientIdentity) {
+    if (!registration) return
+    await store.locked(async () => {
+      const stored = await store.read()
+      if (
+        stored?.registration?.clientId === registration.clientId &&
+        stored.registration.issuer === registration.issuer
+      ) {
+        return
+      }
+      await store.write({ v: 1, ...stored, registration })
+    })
+  }
+
+  /** To be called with the lock held. */
+  async function dropRegistration({ issuer, clientId }: ClientIdentity, why: string) {
+    emit('registration-dropped', { issuer, clientId, why })
+    const stored = await store.read()
+    if (stored?.registration?.clientId !== clientId) return
+    const { registration: _, ...kept } = stored
+    await store.write(kept)
+  }
+
+  async function keep(container: TokenContainer, grant: string): Promise<TokenContainer> {
+    await store.locked(() => store.write(container))
+    emit('token-obtained', { grant, scope: container.scope, expiresIn: container.expiresIn })
+    return container
+  }
+
+  function identify(
+    before: TokenContainer | undefined,
+    { server }: Authority,
+    scope: string | undefined,
+    signal: AbortSignal,
+    refusedClientId?: string,
+  ): Promise<ClientIdentity> {
+    const previousIssuer = before?.clientId === options.clientId ? before?.authorizationServer : undefined
+    const registration = before?.registration
+    return identifyClient(ctx, server, { scope, registration, previousIssuer, refusedClientId }, signal)
+  }
+
+  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp }: Need) =>
+    chooseScope(
+      options,
+      {
+        challenged,
+        supported: authority.info.scopesSupported,
+        earlier: earlierScopes(before, authority.server.issuer),
+        stepUp,
+      },
+      authority.server,
+    )
+
+  async function askPerson(
+    before: TokenContainer | undefined,
+    need: Need,
+    prompt: Prompt,
+    about: { client: ClientIdentity; choice: ScopeChoice },
+    signal: AbortSignal,
+  ): Promise<TokenContainer> {
+    const { authority, dpop } = need
+    const { client, choice } = about
+    const { server, resource, info } = authority
+    if (options.grant.type === 'device') {
+      prompt.asking()
+      const answer = await requestByDevice(ctx, { server, client, resource, scope: choice.scope, dpop }, signal)
+      return keep(createContainer(answer, { authority, client, choice, dpop, before, now: now() }), 'device')
+    }
+    const flow = await beginAuthorization(ctx, {
+      server,
+      client,
+      resource,
+      scope: choice.scope,
+      requestedScope: choice.requested,
+      resourceMetadataUrl: info.metadataUrl,
+      key,
+    })
+    if (prompt.defer) return deferAuthorization(ctx, flow)
+    prompt.asking()
+    const { code } = await askForAuthorization(ctx, flow, signal)
+    return redeem(flow.record, code, { dpop }, signal)
+  }
+
+  async function redeem(
+    record: FlowRecord,
+    code: string,
+    { dpop }: Pick<Need, 'dpop'>,
+    signal: AbortSignal,
+  ): Promise<TokenContainer> {
+    const { server, client, resource, codeVerifier, redirectUri, scope, requestedScope, resourceMetadataUrl } = record
+    const parameters = { code, redirect_uri: redirectUri, code_verifier: codeVerifier, resource }
+    const answer = await requestToken(
+      ctx,
+      { server, client, grantType: 'authorization_code', parameters, ...(dpop && { dpop }) },
+      signal,
+    )
+    const info = { metadataUrl: resourceMetadataUrl }
+    const authority = { server, resource, info } as Authority
+    const choice = { scope, requested: requestedScope }
+    const before = await store.read()
+    return keep(createContainer(answer, { authority, client, choice, dpop, before, now: now() }), 'authorization_code')
+  }
+
+  return {
+    async refresh(container, { authority, dpop }, signal) {
+      const client = await identify(container, authority, container.scope, signal)
+      if (!fits(container, authority, client)) return undefined
+      const scope = options.refreshScope === 'granted' ? container.scope : undefined
+      const parameters = { refresh_token: container.refreshToken, resource: authority.resource, scope }
+      try {
+        const answer = await requestToken(
+          ctx,
+          {
+            server: authority.server,
+            client,
+            grantType: 'refresh_token',
+            parameters,
+            sendOnce: true,
+            ...(dpop && { dpop }),
+          },
+          signal,
+        )
+        const renewed = renewContainer(answer, container, now())
+        await store.write(renewed)
+        emit('token-obtained', { grant: 'refresh_token', scope: renewed.scope, expiresIn: renewed.expiresIn })
+        return renewed
+      } catch (error) {
+        if (!AuthError.is(error) || error.code === 'cache_failed') throw error
+        emit('refresh-failed', { code: error.code, retryable: error.retryable })
+        if (error.retryable) throw error
+        if (isGone(error, client)) await dropRegistration(client, error.code)
+        if (error.code !== 'invalid_grant') return undefined
+        emit('token-dropped', { why: error.code })
+        return store.drop(container)
+      }
+    },
+
+    async request(before, need, signal) {
+      const { authority, dpop } = need
+      const choice = await choose(before, need)
+      const client = await identify(before, authority, choice.scope, signal)
+      const answer = await requestByGrant(ctx, authority, { client, scope: choice.scope, dpop }, signal)
+      const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
+      await store.write(container)
+      emit('token-obtained', { grant: options.grant.type, scope: container.scope, expiresIn: container.expiresIn })
+      return container
+    },
+
+    async login(before, need, prompt, signal) {
+      if (isUnattended(options.grant)) throw new TypeError(`the grant ${options.grant.type} asks nobody`)
+      const choice = await choose(before, need)
+      let client: ClientIdentity | undefined
+      const attempt = async (refused?: string) => {
+        client = await identify(before, need.authority, choice.scope, signal, refused)
+        await keepRegistration(client)
+        return askPerson(before, need, prompt, { client, choice }, signal)
+      }
+      try {
+        return await attempt()
+      } catch (error) {
+        const gone = client
+        if (!gone || !isGone(error, gone)) throw error
+        await store.locked(() => dropRegistration(gone, (error as AuthError).code))
+        return attempt(gone.clientId)
+      }
+    },
+
+    redeem,
+  }
+}

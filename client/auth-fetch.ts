@@ -1,0 +1,139 @@
+// A `fetch` that logs in by itself: it sends the token it has, and when the server asks for another one, gets it and
+// sends the request again. Answers of any other kind are the very objects that `fetch` gave.
+import type { TokenContainer } from './cache/types.ts'
+import { type AuthCue, readCue } from './challenge.ts'
+import type { Engine, Want } from './engine.ts'
+import { AuthError } from './errors.ts'
+import type { ClientOAuthOptions } from './options.ts'
+import { createReplayable, type ReplayableRequest } from './replay.ts'
+import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
+import { type AuthSession, createSession } from './session.ts'
+import { operationOf } from './step-ups.ts'
+
+/** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
+export type AuthFetch = typeof fetch & { readonly session: AuthSession }
+
+/** What one request has done about its refusals so far. */
+interface Attempts {
+  /** A 401 was answered with a token: another 401 is the server's last word. */
+  authorized: boolean
+  stepUps: number
+  nonce: boolean
+}
+
+/** Whether a person may be asked on behalf of this request. */
+function askFor({ interactive }: ResolvedOptions, { method }: ReplayableRequest): Want['ask'] {
+  const may = interactive === 'any' || (interactive !== 'never' && method === 'POST')
+  if (!may) return 'no'
+  return interactive === 'defer' ? 'defer' : 'ask'
+}
+
+/** How often one request may ask for more scopes. */
+function stepUpLimit({ grant, maxStepUps }: ResolvedOptions): number {
+  if (grant.type === 'authorization_code' || grant.type === 'device') return maxStepUps
+  return grant.type === 'client_credentials' ? Math.min(1, maxStepUps) : 0
+}
+
+function createLoop(options: ResolvedOptions, engine: Engine, request: ReplayableRequest) {
+  const operation = operationOf(request)
+  const attempts: Attempts = { authorized: false, stepUps: 0, nonce: false }
+
+  async function send(held: TokenContainer | undefined): Promise<Response> {
+    const headers = new Headers(request.headers)
+    const shown = held ? await engine.headersFor(held, request.method, request.url) : {}
+    for (const [name, value] of Object.entries(shown)) headers.set(name, value)
+    const response = await request.send(options.fetch, headers)
+    const nonce = response.headers.get('dpop-nonce')
+    if (nonce !== null) engine.rememberNonce(request.url.origin, nonce)
+    return response
+  }
+
+  /** The token to try next; undefined: the answer is the server's last word. */
+  async function answer(cue: AuthCue, used: TokenContainer | undefined): Promise<TokenContainer | undefined> {
+    const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
+    const want = { used, metadataUrls, challenged, scheme, ask: askFor(options, request) }
+    if (cue.error === 'use_dpop_nonce' && used && !attempts.nonce) {
+      attempts.nonce = true
+      return used
+    }
+    if (cue.status === 401) {
+      if (attempts.authorized) return undefined
+      attempts.authorized = true
+      const obtained = await engine.obtain({ ...want, stepUp: false }, request.signal)
+      if (!obtained && options.interactive === 'never' && request.method === 'POST') throw loginNeeded(options)
+      return obtained
+    }
+    if (attempts.stepUps >= stepUpLimit(options)) return undefined
+    attempts.stepUps++
+    const admit = () => {
+      if (!engine.stepUps.mayTry(operation, challenged ?? [])) return false
+      engine.stepUps.tried(operation, challenged ?? [])
+      engine.emit('step-up', { scope: (challenged ?? []).join(' '), attempt: attempts.stepUps })
+      return true
+    }
+    return engine.obtain({ ...want, stepUp: true, admit }, request.signal)
+  }
+
+  /** What follows a 401 or 403; the answer's body is released where it is not handed on. */
+  async function next(response: Response, held: TokenContainer | undefined): Promise<TokenContainer | undefined> {
+    try {
+      const cue = readCue(response)
+      if (!cue) return undefined
+      engine.emit('challenge', { status: cue.status, scope: cue.scope?.join(' ') })
+      const obtained = await answer(cue, held)
+      if (!obtained || request.replayable) return obtained
+      engine.emit('retry-skipped', { why: 'the body is a stream, which can be sent once' })
+      return undefined
+    } catch (error) {
+      await response.body?.cancel()
+      throw error
+    }
+  }
+
+  return async (): Promise<Response> => {
+    engine.storm.check()
+    let held = await engine.current(request.signal)
+    for (;;) {
+      const response = await send(held)
+      if (response.status !== 401 && response.status !== 403) {
+        engine.storm.success()
+        engine.stepUps.succeeded(operation)
+        return response
+      }
+      const obtained = await next(response, held)
+      if (!obtained) return response
+      await response.body?.cancel()
+      held = obtained
+    }
+  }
+}
+
+const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
+  new AuthError('a person has to log in, and interactive is "never"', {
+    code: 'interaction_required',
+    fix: `log in first, with session.login() or: mcp-host login ${serverUrl}`,
+  })
+
+/** True for requests that get a token: those to the server, whose caller shows none of their own. */
+const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
+  url.origin === origin && !headers.has('authorization')
+
+/**
+ * A `fetch` for one protected MCP server. Requests to its origin carry a token; a 401, or a 403 that asks for more
+ * scopes, leads to discovery, registration, login, refresh or step-up, and the request is sent again. Requests to other
+ * origins, and those with an Authorization header of their own, pass through.
+ *
+ * Throws an AuthError `invalid_options`. The `fetch` rejects with an AuthError (its `name` is `UnauthorizedError`) for
+ * what its caller has to change or wait for, and with whatever `fetch` itself rejects with.
+ */
+export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
+  const resolved = resolveOptions(options)
+  const { origin } = new URL(resolved.serverUrl)
+  const { session, engine } = createSession(resolved)
+  const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = createReplayable(input, init)
+    if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
+    return createLoop(resolved, await engine(), request)()
+  }
+  return Object.assign(authFetch, { session })
+}

@@ -1,0 +1,199 @@
+// The front channel of the authorization code flow: the URL that a person is sent to (RFC 6749 §4.1.1 with PKCE, RFC
+// 7636, and resource indicators, RFC 8707), and waiting for what comes back.
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
+import { type GivenResponse, readAuthorizationResponse } from './authorization-response.ts'
+import type { ClientContext } from './context.ts'
+import type { ServerInfo } from './discovery.ts'
+import { AuthError, InteractionRequiredError } from './errors.ts'
+import type { FlowRecord } from './flow-store.ts'
+import type { ClientIdentity } from './identity.ts'
+
+export { readAuthorizationResponse } from './authorization-response.ts'
+
+export interface AuthorizationAbout {
+  readonly server: ServerInfo
+  readonly client: ClientIdentity
+  /** The `resource` parameter, byte for byte; undefined: none. */
+  readonly resource: string | undefined
+  /** The `scope` parameter; undefined: none. */
+  readonly scope: string | undefined
+  /** Kept with the record for later step-ups. */
+  readonly requestedScope?: string | undefined
+  readonly resourceMetadataUrl?: string | undefined
+  /** Names the token container. */
+  readonly key: string
+}
+
+/** A login that is about to start. */
+export interface Flow {
+  readonly url: URL
+  readonly record: FlowRecord
+}
+
+/** Where to send the browser, checked like every address that a server names. */
+function endpointOf({ http }: ClientContext, { issuer, authorizationEndpoint }: ServerInfo): URL {
+  if (authorizationEndpoint === undefined) {
+    throw new AuthError(`${issuer} has no authorization endpoint`, {
+      code: 'invalid_server_metadata',
+      fix: 'choose another authorization server (authServerSelector) or another grant',
+    })
+  }
+  return http.check(authorizationEndpoint, 'The authorization endpoint')
+}
+
+/** OpenID Connect grants offline access only where the person is asked (OIDC Core §11). */
+function promptFor({ options }: ClientContext, { server, scope }: AuthorizationAbout): string | undefined {
+  if (options.additionalAuthorizationParameters?.['prompt'] !== undefined) return undefined
+  return server.oidc && scope?.split(' ').includes('offline_access') ? 'consent' : undefined
+}
+
+/** Begins a login: a fresh state and verifier, the URL, and the record to compare the response with. */
+export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
+  const { server, client, resource, scope, requestedScope, resourceMetadataUrl, key } = about
+  const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
+  if (redirectUri === undefined) {
+    throw new AuthError('a login needs redirectUri', {
+      code: 'invalid_options',
+      fix: 'give where the authorization server sends the browser back to, such as http://127.0.0.1:8765/callback',
+    })
+  }
+  const url = endpointOf(ctx, server)
+  const state = generateRandomState()
+  const codeVerifier = generateRandomCodeVerifier()
+  ctx.secrets.add(codeVerifier)
+  const parameters = {
+    response_type: 'code',
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+    state,
+    resource,
+    scope,
+    prompt: promptFor(ctx, about),
+    ...additionalAuthorizationParameters,
+  }
+  // The endpoint's own query stays (RFC 6749 §3.1).
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
+  const { issuer, issParameterSupported } = server
+  const createdAt = ctx.now()
+  const record: FlowRecord = {
+    v: 1,
+    state,
+    issuer,
+    issParameterSupported,
+    codeVerifier,
+    redirectUri,
+    resource,
+    scope,
+    requestedScope,
+    client,
+    server,
+    resourceMetadataUrl,
+    key,
+    createdAt,
+  }
+  return { url, record }
+}
+
+/** Keeps a login for later (`session.completeAuthorization`) and throws where to send the person. */
+export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
+  await ctx.options.flowStore.save(record.state, record)
+  throw new InteractionRequiredError('a person has to log in', {
+    authorizationUrl: url.href,
+    state: record.state,
+    fix: 'send them to authorizationUrl, then give the callback URL to session.completeAuthorization',
+  })
+}
+
+/** What shows the URL to a person, whichever of the two options it is. */
+function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
+  const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
+  if (authorizationRedirectDelegate) {
+    return ({ url, record }, signal) => authorizationRedirectDelegate(url, record.redirectUri, { signal })
+  }
+  if (!authorizationCallbackHandler) return undefined
+  return ({ url, record: { redirectUri } }, signal) =>
+    authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
+}
+
+/** Rejects when `signal` aborts, with an AuthError; whatever `work` does then is nobody's. */
+async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const reason = () =>
+    AuthError.is(signal.reason) ? signal.reason : new AuthError('the login was cancelled', { code: 'aborted' })
+  if (signal.aborted) {
+    work.catch(() => {})
+    throw reason()
+  }
+  let stop = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(reason())
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Never the caller's own error alone: clients take a TypeError of a fetch for a network failure. */
+function asAuthError(thrown: unknown): AuthError {
+  if (AuthError.is(thrown)) return thrown
+  return new AuthError('showing the login to a person failed', {
+    code: 'login_failed',
+    fix: 'see the cause: it is what the authorization delegate threw',
+    cause: thrown,
+  })
+}
+
+async function listen(
+  ctx: ClientContext,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<GivenResponse | null | undefined> {
+  const { loginTimeoutMs } = ctx.options
+  const timeout = new AbortController()
+  const late = () =>
+    timeout.abort(
+      new AuthError(`nobody logged in within ${loginTimeoutMs / 1000} s`, {
+        code: 'login_timeout',
+        fix: 'try again, or set a longer loginTimeoutMs',
+      }),
+    )
+  const timer = setTimeout(late, loginTimeoutMs)
+  try {
+    const both = AbortSignal.any([signal, timeout.signal])
+    // In a promise of its own, so that a delegate that throws at once is like one that rejects.
+    const answer = Promise.resolve().then(() => work(both))
+    const shown = answer.catch(thrown => Promise.reject(asAuthError(thrown)))
+    return (await orAbort(shown, both)) as GivenResponse | null | undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Shows the login to a person and gives the code that it led to. Throws what `readAuthorizationResponse` does,
+ * `login_timeout`, `aborted`, `access_denied` where nobody answered, `login_failed` where the delegate threw, and an
+ * InteractionRequiredError where there is none, whose login `session.completeAuthorization` can finish.
+ */
+export async function askForAuthorization(
+  ctx: ClientContext,
+  flow: Flow,
+  signal: AbortSignal,
+): Promise<{ readonly code: string }> {
+  const show = listenerOf(ctx)
+  if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
+  const { issuer, scope } = flow.record
+  ctx.emit('authorization-started', { issuer, scope })
+  const response = await listen(ctx, both => show(flow, both), signal)
+  if (response === null || response === undefined || response === '') {
+    throw new AuthError('the login ended without an answer', {
+      code: 'access_denied',
+      fix: 'log in again; the authorization delegate gave neither a callback URL nor a code',
+    })
+  }
+  const { code } = readAuthorizationResponse(ctx, flow.record, response)
+  return { code }
+}

@@ -1,0 +1,90 @@
+// Proofs that the sender of a request holds the key that its token is bound to (RFC 9449).
+//
+// oauth4webapi's DPoP handle is not used: it makes proofs only inside its own requests, and its requests are neither
+// bounded by our rules nor the caller's own to the resource. What is left is one signature.
+import { AuthError } from './errors.ts'
+import type { CryptoKey, JsonWebKey } from './web-crypto.ts'
+
+/** Makes proofs with one key, and remembers the nonces that servers want to see in them. */
+export interface DPoPSigner {
+  /** Private; kept with the tokens, because they and their refresh are bound to it. */
+  readonly jwk: JsonWebKey
+  /**
+   * The `DPoP` header of one request: fresh for each, a retry too. `url` may have a query, which is not signed.
+   * `accessToken`: of a request to the resource.
+   */
+  proof(method: string, url: string, accessToken?: string): Promise<string>
+  /** `origin`: of the server that sent the nonce; its next proofs carry it. */
+  rememberNonce(origin: string, nonce: string): void
+}
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const
+const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' } as const
+
+const MAX_NONCES = 100
+
+const toBase64Url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+
+const encodeText = (text: string) => new TextEncoder().encode(text)
+
+const encodePart = (part: object): string => toBase64Url(encodeText(JSON.stringify(part)))
+
+async function digest(text: string): Promise<string> {
+  return toBase64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', encodeText(text))))
+}
+
+/** A new key, as a private JWK (P-256). */
+async function generateJwk(): Promise<JsonWebKey> {
+  const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
+  return crypto.subtle.exportKey('jwk', privateKey)
+}
+
+async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
+  try {
+    return await crypto.subtle.importKey('jwk', { ...jwk, key_ops: ['sign'] }, ALGORITHM, false, ['sign'])
+  } catch {
+    // The cause is left out: it may quote the key.
+    throw new AuthError('the DPoP key that was kept with the tokens cannot be read', {
+      code: 'cache_failed',
+      fix: 'log out and in again: tokens that are bound to a lost key are worth nothing',
+    })
+  }
+}
+
+/** `jwk`: the key of earlier tokens; default: a new one. ES256, which RFC 9449 servers know. */
+export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now): Promise<DPoPSigner> {
+  const privateJwk = jwk ?? (await generateJwk())
+  const key = await importKey(privateJwk)
+  const { kty, crv, x, y } = privateJwk
+  const header = encodePart({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } })
+  // In order of insertion: the one longest unheard of goes first.
+  const nonces = new Map<string, string>()
+
+  return {
+    jwk: privateJwk,
+    async proof(method, url, accessToken) {
+      const { origin, pathname } = new URL(url)
+      const payload = {
+        jti: toBase64Url(crypto.getRandomValues(new Uint8Array(16))),
+        htm: method.toUpperCase(),
+        htu: `${origin}${pathname}`,
+        iat: Math.floor(now() / 1000),
+        ...(accessToken !== undefined && { ath: await digest(accessToken) }),
+        ...(nonces.has(origin) && { nonce: nonces.get(origin) }),
+      }
+      const signed = `${header}.${encodePart(payload)}`
+      const signature = await crypto.subtle.sign(SIGNATURE, key, encodeText(signed))
+      return `${signed}.${toBase64Url(new Uint8Array(signature))}`
+    },
+    rememberNonce(origin, nonce) {
+      nonces.delete(origin)
+      nonces.set(origin, nonce)
+      const [oldest] = nonces.keys()
+      if (nonces.size > MAX_NONCES && oldest !== undefined) nonces.delete(oldest)
+    },
+  }
+}

@@ -1,0 +1,243 @@
+// Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
+// for a container at a time, and it goes on when whoever began it gives up.
+import { createAcquirer, type Need } from './acquire.ts'
+import { type Authority, createAuthorityFinder } from './authority.ts'
+import type { CacheContext, TokenContainer } from './cache/types.ts'
+import type { ClientContext } from './context.ts'
+import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
+import { AuthError } from './errors.ts'
+import type { Emit } from './events.ts'
+import { createFlights, type Outcome, withAbort } from './flights.ts'
+import type { FlowRecord } from './flow-store.ts'
+import { isDue, isExpired } from './freshness.ts'
+import { isUnattended } from './grants/request-by-grant.ts'
+import { covers, splitScope } from './scopes.ts'
+import { createStepUps, type StepUps } from './step-ups.ts'
+import { createStormBreaker, type StormBreaker } from './storm.ts'
+import { createTokenStore, type TokenStore } from './token-store.ts'
+import { isOurs } from './tokens.ts'
+
+/** After a renewal that failed while the token still served: the next try, milliseconds. */
+const BACK_OFF = 30_000
+
+/** What a challenge, or a person, asks for. */
+export interface Want {
+  /** The token that was refused; undefined: none was sent. */
+  readonly used: TokenContainer | undefined
+  readonly metadataUrls: readonly string[]
+  readonly challenged: readonly string[] | undefined
+  readonly scheme: string | undefined
+  /** The token is valid and lacks scopes: a refresh does not help. */
+  readonly stepUp: boolean
+  /** Nobody challenged: what is known about the server will do. */
+  readonly unasked?: boolean
+  /** A person logs in even where a refresh would do. */
+  readonly anew?: boolean
+  /** Whether a person may be asked, or shall be sent away with a URL. */
+  readonly ask: 'no' | 'ask' | 'defer'
+  /** The last word before anything is sent, once it is clear that nobody else's token will do. */
+  readonly admit?: () => boolean
+}
+
+export interface Engine {
+  readonly store: TokenStore
+  readonly storm: StormBreaker
+  readonly stepUps: StepUps
+  readonly emit: Emit
+  /** The token to send; undefined: there is none that serves. Renews one that is about to end. */
+  current(signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
+  /** Undefined where nothing can be had without what `want` forbids. */
+  obtain(want: Want, signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
+  redeem(record: FlowRecord, code: string): Promise<void>
+  authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority>
+  /** The headers that show a token to the server. */
+  headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>>
+  rememberNonce(origin: string, nonce: string): void
+}
+
+const asAuthError = (thrown: unknown): AuthError =>
+  AuthError.is(thrown)
+    ? thrown
+    : new AuthError('getting a token failed', {
+        code: 'login_failed',
+        fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
+        cause: thrown,
+      })
+
+export function createEngine(ctx: ClientContext, context: CacheContext): Engine {
+  const { options, emit, now, secrets } = ctx
+  const { key } = context
+  const store = watched(createTokenStore(options.tokenCache, context))
+  const finder = createAuthorityFinder(ctx)
+  const acquirer = createAcquirer(ctx, store, key)
+  const flights = createFlights(options.tokenCache, key)
+  const storm = createStormBreaker(key, now, until => emit('storm-breaker-open', { until }))
+  const spread = Math.random()
+  let backOffUntil = 0
+  let dpop: { readonly jwk: string; readonly signer: DPoPSigner } | undefined
+
+  /** Every token that passes is known as a secret. */
+  function watched(plain: TokenStore): TokenStore {
+    const tell = (container: TokenContainer | undefined) => {
+      secrets.add(container?.accessToken, container?.refreshToken, container?.clientSecret)
+      secrets.add(container?.registration?.clientSecret, container?.dpopJwk?.d)
+      return container
+    }
+    return {
+      ...plain,
+      read: async () => tell(await plain.read()),
+      write: container => plain.write(tell(container) ?? container),
+    }
+  }
+
+  async function signerFor(stored: TokenContainer | undefined): Promise<DPoPSigner> {
+    const jwk = stored?.dpopJwk && JSON.stringify(stored.dpopJwk)
+    if (dpop && (jwk === undefined || dpop.jwk === jwk)) return dpop.signer
+    const signer = await createDPoPSigner(stored?.dpopJwk, now)
+    dpop = { jwk: JSON.stringify(signer.jwk), signer }
+    return signer
+  }
+
+  async function signerWanted({ info }: Authority, stored: TokenContainer | undefined, scheme: string | undefined) {
+    if (options.dpop === false) return undefined
+    const asked = scheme === 'DPoP' || info.dpopRequired || stored?.tokenType === 'DPoP'
+    return options.dpop === true || asked ? signerFor(stored) : undefined
+  }
+
+  /** True for a token that is not the refused one, and has what is needed. */
+  const serves = (container: TokenContainer | undefined, { used, stepUp, challenged, anew }: Want): boolean =>
+    container?.accessToken !== undefined &&
+    container.accessToken !== used?.accessToken &&
+    !anew &&
+    isOurs(container, options) &&
+    !isExpired(container, now()) &&
+    (!stepUp || covers(splitScope(container.scope), challenged ?? []))
+
+  async function adopt(want: Want, from: 'cache' | 'other-request', candidate: Outcome): Promise<Outcome> {
+    if (!serves(candidate, want)) return undefined
+    emit('token-adopted', { from })
+    return candidate
+  }
+
+  /** Runs `work` alone among all processes, unless somebody's new token serves already. */
+  const alone = (want: Want, work: (stored: Outcome) => Promise<Outcome>): Promise<Outcome> =>
+    store.locked(async () => {
+      const stored = await store.read()
+      const adopted = await adopt(want, 'cache', stored)
+      if (adopted) return adopted
+      const obtained = await work(stored)
+      if (obtained) storm.count('token')
+      return obtained
+    })
+
+  async function login(want: Want, need: Need, signal: AbortSignal): Promise<Outcome> {
+    const prompt = { defer: want.ask === 'defer', asking: () => storm.count('prompt') }
+    if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
+    const lease = await store.leaseLogin()
+    if (!lease.held) {
+      await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => undefined)
+      const adopted = await adopt({ ...want, anew: false }, 'cache', await store.read())
+      if (adopted) return adopted
+      throw new AuthError('another process is asking a person to log in, and nothing came of it', {
+        code: 'interaction_in_progress',
+        retryable: true,
+        fix: 'finish or close that login, then try again',
+      })
+    }
+    try {
+      const stored = await store.read()
+      const adopted = await adopt(want, 'cache', stored)
+      if (adopted) return adopted
+      const container = await acquirer.login(stored, need, prompt, signal)
+      storm.count('token')
+      return container
+    } finally {
+      await lease.release()
+    }
+  }
+
+  async function acquire(want: Want): Promise<Outcome> {
+    // Its own: whoever waits for it may give up, and the next one finds what came of it.
+    const { signal } = new AbortController()
+    storm.check()
+    const stored = await store.read()
+    const find = want.unasked ? finder.known : finder.find
+    const authority = await find(want.metadataUrls, signal)
+    const { challenged, stepUp } = want
+    const need = { authority, challenged, stepUp, dpop: await signerWanted(authority, stored, want.scheme) }
+    if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
+    if (!stepUp && !want.anew && stored?.refreshToken !== undefined) {
+      const renewed = await alone(want, async latest =>
+        latest?.refreshToken === undefined ? undefined : acquirer.refresh(latest, need, signal),
+      )
+      if (renewed) return renewed
+    }
+    return want.ask === 'no' ? undefined : login(want, need, signal)
+  }
+
+  async function obtain(want: Want, signal: AbortSignal | undefined): Promise<Outcome> {
+    for (;;) {
+      const flight = flights.current
+      if (flight) {
+        const adopted = await adopt(want, 'other-request', await withAbort(flight, signal))
+        if (adopted) return adopted
+        continue
+      }
+      const adopted = await adopt(want, 'cache', await store.read())
+      if (adopted) return adopted
+      if (flights.current) continue
+      if (want.admit?.() === false) return undefined
+      return withAbort(
+        flights.start(() => acquire(want).catch(thrown => Promise.reject(asAuthError(thrown)))),
+        signal,
+      )
+    }
+  }
+
+  /** What is left of a token that was to be renewed and was not. */
+  async function renew(stored: TokenContainer, expired: boolean, signal: AbortSignal | undefined): Promise<Outcome> {
+    const metadataUrls = stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl]
+    const want = { used: stored, metadataUrls, challenged: undefined, scheme: stored.tokenType, stepUp: false } as const
+    try {
+      const renewed = await obtain({ ...want, unasked: true, ask: 'no' }, signal)
+      return renewed ?? (expired ? undefined : stored)
+    } catch (error) {
+      if (expired || signal?.aborted || !AuthError.is(error) || error.code === 'cache_failed') throw error
+      backOffUntil = now() + BACK_OFF * (1 + spread)
+      return stored
+    }
+  }
+
+  return {
+    store,
+    storm,
+    stepUps: createStepUps(),
+    emit,
+    async current(signal) {
+      const stored = await store.read()
+      if (!stored || !isOurs(stored, options)) return undefined
+      const { accessToken, refreshToken } = stored
+      const expired = accessToken === undefined || isExpired(stored, now())
+      const due = expired || isDue(stored, now(), options.refreshLeewaySeconds, spread)
+      const renewable = refreshToken !== undefined || (accessToken !== undefined && isUnattended(options.grant))
+      if (!due || (!expired && (!renewable || now() < backOffUntil || flights.current))) return stored
+      return renewable ? renew(stored, expired, signal) : undefined
+    },
+    obtain,
+    async redeem(record, code) {
+      const { signal } = new AbortController()
+      const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
+      await acquirer.redeem(record, code, { dpop: signer }, signal)
+    },
+    authority(stored, signal) {
+      return finder.known(stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl], signal)
+    },
+    async headersFor(container, method, url) {
+      const { accessToken = '', tokenType } = container
+      if (tokenType?.toLowerCase() !== 'dpop') return { authorization: `Bearer ${accessToken}` }
+      const signer = await signerFor(container)
+      return { authorization: `DPoP ${accessToken}`, dpop: await signer.proof(method, url.href, accessToken) }
+    },
+    rememberNonce: (origin, nonce) => dpop?.signer.rememberNonce(origin, nonce),
+  }
+}

@@ -1,0 +1,108 @@
+// Every way that calling a protected server can fail, as one class with a code: what is wrong, and what to do.
+
+/** Our codes; an authorization server's own error codes (RFC 6749 §5.2 and its extensions) pass through beside them. */
+export type AuthErrorCode =
+  | 'invalid_options'
+  | 'interaction_required'
+  | 'interaction_in_progress'
+  | 'login_timeout'
+  | 'access_denied'
+  | 'aborted'
+  | 'unsupported_challenge'
+  | 'invalid_resource_metadata'
+  | 'resource_mismatch'
+  | 'invalid_server_metadata'
+  | 'no_authorization_server'
+  | 'issuer_mismatch'
+  | 'issuer_changed'
+  | 'pkce_unsupported'
+  | 'insecure_endpoint'
+  | 'blocked_address'
+  | 'client_information_required'
+  | 'registration_rejected'
+  | 'registration_callback_failed'
+  | 'state_mismatch'
+  | 'malformed_response'
+  | 'invalid_grant'
+  | 'insufficient_scope'
+  | 'auth_storm'
+  | 'temporarily_unavailable'
+  | 'cache_failed'
+  | (string & {})
+
+export interface AuthErrorOptions {
+  readonly code: AuthErrorCode
+  /** What the caller can do about it; becomes the end of the message. */
+  readonly fix?: string | undefined
+  /** True where the same call may succeed later without anybody's doing. Default false. */
+  readonly retryable?: boolean | undefined
+  readonly cause?: unknown
+}
+
+/** Tells the official client that this is about authorization, so that it is not taken for a server of another era. */
+const AUTH_SEAM = Symbol.for('mcp.authSeamEscape')
+
+/**
+ * An authorization problem that its reader must solve. Its name is `UnauthorizedError`, by which MCP clients know such
+ * errors. Neither message nor properties ever carry a token, code, secret, verifier or assertion.
+ */
+export class AuthError extends Error {
+  override readonly name = 'UnauthorizedError'
+  readonly code: AuthErrorCode
+  readonly retryable: boolean
+  /** What to do about it, as at the end of the message. */
+  readonly fix: string | undefined
+  readonly [AUTH_SEAM] = true
+
+  constructor(what: string, { code, fix, retryable = false, cause }: AuthErrorOptions) {
+    super(fix === undefined ? what : `${what}; ${fix}`, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.retryable = retryable
+    this.fix = fix
+  }
+
+  /** True for an AuthError of any copy of this package. */
+  static is(thrown: unknown): thrown is AuthError {
+    return thrown instanceof Error && (thrown as { [AUTH_SEAM]?: unknown })[AUTH_SEAM] === true && 'code' in thrown
+  }
+}
+
+/** A person has to log in, and this client may not ask: where to send them, and how to know their answer. */
+export class InteractionRequiredError extends AuthError {
+  readonly authorizationUrl: string
+  readonly state: string
+
+  constructor(what: string, flow: { authorizationUrl: string; state: string; fix: string }) {
+    super(what, { code: 'interaction_required', fix: flow.fix })
+    this.authorizationUrl = flow.authorizationUrl
+    this.state = flow.state
+  }
+}
+
+/** The authorization server refused to register the client (RFC 7591 §3.2.2). */
+export class RegistrationRejectedError extends AuthError {
+  readonly status: number
+  /** The server's error code, such as `invalid_redirect_uri`. */
+  readonly error: string | undefined
+  /** What the server said: at most 64 KiB, control characters escaped, secrets scrubbed. */
+  readonly body: string
+  /** The metadata that was sent. */
+  readonly submitted: Readonly<Record<string, unknown>>
+
+  constructor(
+    what: string,
+    about: {
+      readonly status: number
+      readonly error: string | undefined
+      readonly body: string
+      readonly submitted: Readonly<Record<string, unknown>>
+      readonly fix: string
+    },
+  ) {
+    super(what, { code: 'registration_rejected', fix: about.fix, retryable: about.status >= 500 })
+    this.status = about.status
+    this.error = about.error
+    this.body = about.body
+    this.submitted = about.submitted
+  }
+}

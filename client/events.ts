@@ -1,0 +1,50 @@
+// What the client tells a program that listens (`onEvent`): each step of a login, and every oddity that was tolerated.
+// Events carry names and addresses, never tokens, codes, secrets or verifiers.
+
+interface EventTable {
+  /** A protected answer was seen. */
+  challenge: { status: number; scope?: string | undefined }
+  'resource-metadata-found': { url: string; resource: string | undefined }
+  /** The challenge's `resource_metadata` is on another origin than the server. */
+  'resource-metadata-cross-origin': { url: string }
+  'authorization-server-selected': { issuer: string; listed: readonly string[] }
+  /** Several were listed and none was chosen by `authServerSelector`. */
+  'several-authorization-servers': { issuer: string; listed: readonly string[] }
+  'authorization-server-found': { issuer: string; url: string | undefined }
+  /** A deviation that an option allows, such as a trailing slash of the issuer. */
+  tolerated: { what: string; option: string }
+  registered: { issuer: string; clientId: string }
+  'registration-dropped': { issuer: string; clientId: string; why: string }
+  'authorization-started': { issuer: string; scope: string | undefined }
+  /** A delegate gave a bare code, so state and issuer could not be checked. */
+  'unchecked-response': Record<never, never>
+  'token-obtained': { grant: string; scope: string | undefined; expiresIn: number | undefined }
+  'token-adopted': { from: 'cache' | 'other-request' }
+  'refresh-failed': { code: string; retryable: boolean }
+  'token-dropped': { why: string }
+  'step-up': { scope: string; attempt: number }
+  /** The body of a request could not be sent again: its answer is the server's first. */
+  'retry-skipped': { why: string }
+  'storm-breaker-open': { until: number }
+  'user-code': { userCode: string; verificationUri: string; expiresIn: number }
+}
+
+export type AuthEventType = keyof EventTable
+
+/** `key` names the token container that it is about. */
+export type AuthEvent = {
+  [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
+}[AuthEventType]
+
+/** Tells of an event; a listener that throws changes nothing. */
+export type Emit = <Type extends AuthEventType>(type: Type, detail: EventTable[Type]) => void
+
+export function createEmit(key: string, listener: ((event: AuthEvent) => void) | undefined): Emit {
+  return (type, detail) => {
+    try {
+      listener?.({ ...detail, type, key } as unknown as AuthEvent)
+    } catch {
+      // A listener watches; it must not break what it watches.
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// The grants that need nobody to log in, by the name they are configured with.
+import type { Authority } from '../authority.ts'
+import type { ClientContext } from '../context.ts'
+import type { DPoPSigner } from '../dpop.ts'
+import type { ClientIdentity } from '../identity.ts'
+import type { Grant } from '../options.ts'
+import type { TokenAnswer } from '../token-endpoint.ts'
+import { requestByClientCredentials } from './client-credentials.ts'
+import { requestByEnterprise } from './enterprise.ts'
+import { requestByJwtBearer } from './jwt-bearer.ts'
+
+/** True for grants where nobody is asked anything. */
+export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
+
+export function requestByGrant(
+  ctx: ClientContext,
+  { server, resource }: Authority,
+  about: { client: ClientIdentity; scope: string | undefined; dpop: DPoPSigner | undefined },
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const { grant } = ctx.options
+  const request = { server, resource, ...about }
+  if (grant.type === 'client_credentials') return requestByClientCredentials(ctx, request, signal)
+  if (grant.type === 'jwt_bearer') return requestByJwtBearer(ctx, request, signal)
+  if (grant.type === 'enterprise') return requestByEnterprise(ctx, request, signal)
+  throw new TypeError(`the grant ${grant.type} asks a person`)
+}

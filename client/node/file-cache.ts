@@ -1,0 +1,177 @@
+// The token cache of programs and people at a terminal: a directory with one encrypted file and one lock per container,
+// safe between processes and against being killed (R-80, R-98).
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../cache/types.ts'
+import { AuthError } from '../errors.ts'
+import { LOG_IN_AGAIN } from './crypto-box.ts'
+import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
+import {
+  ensurePrivateDirectory,
+  privateDirectoryExists,
+  readPrivateFile,
+  removeLeftovers,
+  removePrivateFile,
+  writePrivateFile,
+} from './private-files.ts'
+import { createTokenKey } from './token-key.ts'
+
+const EXTENSION = '.tokens'
+
+export interface FileTokenCacheOptions {
+  /**
+   * Encrypts the files: 32 bytes, or as base64 or hex. Default: the environment's `MCP_HOST_TOKEN_KEY`, else the file
+   * `token.key` of the directory, made where there is none.
+   */
+  readonly key?: Uint8Array | string | undefined
+}
+
+/** What is kept in one file, without its secrets. */
+export interface CachedLogin {
+  readonly key: string
+  /** As the context of the last store had it. */
+  readonly label: string | undefined
+  readonly file: string
+  readonly authorizationServer?: string | undefined
+  readonly resource?: string | undefined
+  readonly clientId?: string | undefined
+  readonly scope?: string | undefined
+  readonly tokenType?: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly obtainedAt?: number | undefined
+  /** Seconds from `obtainedAt`. */
+  readonly expiresIn?: number | undefined
+  readonly hasAccessToken: boolean
+  readonly hasRefreshToken: boolean
+  /** Why the file cannot be read; everything else is then unknown. */
+  readonly error?: AuthError
+}
+
+export interface FileTokenCache extends TokenCache {
+  readonly directory: string
+  getTokens(context: CacheContext): Promise<TokenContainer | undefined>
+  /** Resolves once it is on the disk. */
+  storeTokens(tokens: TokenContainer, context: CacheContext): Promise<void>
+  /** Also deletes a file that cannot be read. */
+  deleteTokens(context: CacheContext): Promise<void>
+  withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T>
+  leaseLogin(context: CacheContext): Promise<LoginLease>
+  /** Everything in the directory, by key; a file that cannot be read is there with its error. */
+  list(): Promise<CachedLogin[]>
+}
+
+interface Content {
+  readonly label?: string | undefined
+  readonly tokens: TokenContainer
+}
+
+/**
+ * Keeps tokens in `directory`, which is made (0700) when something is stored. Directory and files (0600) that another
+ * user owns or may read are refused, as are links. Every method rejects with `cache_failed` when the files cannot be
+ * used, and says what to do. Throws `invalid_options` for a key that is none.
+ */
+export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}): FileTokenCache {
+  const home = resolve(directory)
+  const tokenKey = createTokenKey(home, key)
+  let tidied: Promise<void> | undefined
+
+  const pathOf = (context: CacheContext, extension: string) => join(home, checkName(context.key) + extension)
+
+  async function prepare(): Promise<void> {
+    await ensurePrivateDirectory(home)
+    tidied ??= removeLeftovers(home).catch(error => {
+      tidied = undefined
+      throw error
+    })
+    await tidied
+  }
+
+  async function read(name: string): Promise<Content | undefined> {
+    if (!(await privateDirectoryExists(home))) return undefined
+    const file = join(home, name + EXTENSION)
+    const sealed = await readPrivateFile(file)
+    if (!sealed) return undefined
+    const box = await tokenKey.toOpen(file)
+    return parse(box.open(sealed.toString('latin1'), name, file).toString(), file)
+  }
+
+  async function describe(name: string): Promise<CachedLogin | undefined> {
+    const file = join(home, name + EXTENSION)
+    try {
+      const content = await read(name)
+      return content && withoutSecrets(name, file, content)
+    } catch (error) {
+      if (!AuthError.is(error)) throw error
+      return { key: name, label: undefined, file, hasAccessToken: false, hasRefreshToken: false, error }
+    }
+  }
+
+  return {
+    directory: home,
+    getTokens: async context => (await read(checkName(context.key)))?.tokens,
+    async storeTokens(tokens, context) {
+      const file = pathOf(context, EXTENSION)
+      await prepare()
+      const content: Content = { label: context.label, tokens }
+      const box = await tokenKey.toSeal()
+      await writePrivateFile(file, box.seal(Buffer.from(JSON.stringify(content)), context.key))
+    },
+    async deleteTokens(context) {
+      const file = pathOf(context, EXTENSION)
+      if (await privateDirectoryExists(home)) await removePrivateFile(file)
+    },
+    async withLock(context, work) {
+      const path = pathOf(context, '.refresh.lock')
+      await prepare()
+      return withFileLock(path, work, { signal: context.signal })
+    },
+    async leaseLogin(context) {
+      const path = pathOf(context, '.login.lock')
+      await prepare()
+      const lock = await tryFileLock(path)
+      if (lock) return { held: true, release: () => lock.release() }
+      return { held: false, wait: signal => fileLockFreed(path, { signal }) }
+    },
+    async list() {
+      if (!(await privateDirectoryExists(home))) return []
+      const names = (await readdir(home)).filter(name => name.endsWith(EXTENSION)).sort()
+      const logins = await Promise.all(names.map(name => describe(name.slice(0, -EXTENSION.length))))
+      return logins.filter(login => login !== undefined)
+    },
+  }
+}
+
+function checkName(key: string): string {
+  if (/^[\w-]{1,128}$/.test(key)) return key
+  throw new AuthError('the key of a token container cannot be a file name', {
+    code: 'invalid_options',
+    fix: 'use 1 to 128 of A-Z, a-z, 0-9, _ and -, such as a hash as base64url',
+  })
+}
+
+function parse(text: string, file: string): Content {
+  // It was sealed by this library, so it is JSON; which version of it wrote it is open.
+  const content = JSON.parse(text) as Content
+  if (content.tokens?.v === 1) return content
+  throw new AuthError(`the token file ${file} is from a version that this one does not know`, {
+    code: 'cache_failed',
+    fix: `use that version, or ${LOG_IN_AGAIN}`,
+  })
+}
+
+function withoutSecrets(key: string, file: string, { label, tokens }: Content): CachedLogin {
+  return {
+    key,
+    label,
+    file,
+    authorizationServer: tokens.authorizationServer ?? tokens.registration?.issuer,
+    resource: tokens.resource,
+    clientId: tokens.clientId ?? tokens.registration?.clientId,
+    scope: tokens.scope,
+    tokenType: tokens.tokenType,
+    obtainedAt: tokens.obtainedAt,
+    expiresIn: tokens.expiresIn,
+    hasAccessToken: tokens.accessToken !== undefined,
+    hasRefreshToken: tokens.refreshToken !== undefined,
+  }
+}

@@ -1,0 +1,205 @@
+// A lock between processes, made of files. The lock is a directory that holds one empty file, named after its owner:
+// - Taking it renames a prepared directory to the lock's path, which a file system does for one process alone, and only
+//   where there is nothing or an empty directory.
+// - Leaving it, and breaking that of a dead owner, removes the owner's file by its name. However late that comes, it
+//   cannot remove another owner's, so two that break the same lock never both have it.
+import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AuthError } from '../errors.ts'
+import { judgeOwner, nameOwner, ownerProcess, temporaryName } from './lock-owner.ts'
+
+/** All in milliseconds. */
+export interface LockTiming {
+  /** How long to wait for the lock. */
+  readonly wait: number
+  /** The longest pause between two looks. */
+  readonly poll: number
+  /** How often an owner shows that it lives. */
+  readonly heartbeat: number
+  /** An owner that nothing is known about is dead after it was watched for so long without a heartbeat. */
+  readonly stale: number
+  /** So is a process that is there, but hung or stopped, after so long without one. */
+  readonly abandoned: number
+}
+
+const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
+
+export interface LockOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly timing?: Partial<LockTiming>
+}
+
+export interface FileLock {
+  /** Harmless when it is called again, or after the lock was taken away. */
+  release(): Promise<void>
+}
+
+/**
+ * Runs `work` while no other holder of `path` does, in this process or another. A holder that was killed is noticed at
+ * once on the same machine, else when its heartbeat stays out.
+ * Rejects with `temporarily_unavailable` when the lock is not had in time, and with the signal's reason on abort.
+ */
+export async function withFileLock<T>(path: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  const lock = await acquireFileLock(path, options)
+  try {
+    return await work()
+  } finally {
+    await lock.release()
+  }
+}
+
+export async function acquireFileLock(path: string, { signal, timing }: LockOptions = {}): Promise<FileLock> {
+  const times = { ...TIMING, ...timing }
+  const until = performance.now() + times.wait
+  const lock = await take(path, times, async (claim, watch) => {
+    for (let pause = 4; ; pause = Math.min(pause * 2, times.poll)) {
+      if (await claim()) return true
+      if ((await watch()) === undefined && (await claim())) return true
+      if (performance.now() >= until) return false
+      await rest(pause, signal)
+    }
+  })
+  if (!lock) throw await busy(path, times.wait)
+  return lock
+}
+
+/** The lock if it can be had at once, which it can from a dead owner; else undefined. */
+export async function tryFileLock(path: string, { timing }: LockOptions = {}): Promise<FileLock | undefined> {
+  const times = { ...TIMING, ...timing }
+  return take(path, times, async (claim, watch) => (await claim()) || ((await watch()) === undefined && claim()))
+}
+
+/** Resolves when whoever holds the lock now has left it or died. Rejects with the signal's reason on abort. */
+export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<void> {
+  const times = { ...TIMING, ...timing }
+  const watch = watchOwner(path, times)
+  const first = await watch()
+  for (let owner = first; owner !== undefined && owner === first; owner = await watch()) await rest(times.poll, signal)
+}
+
+type Claim = () => Promise<boolean>
+type Watch = () => Promise<string | undefined>
+
+async function take(
+  path: string,
+  times: LockTiming,
+  attempt: (claim: Claim, watch: Watch) => Promise<boolean>,
+): Promise<FileLock | undefined> {
+  const owner = nameOwner()
+  const prepared = temporaryName(path, owner)
+  let taken = false
+  try {
+    await mkdir(prepared, { mode: 0o700 })
+    await (await open(join(prepared, owner), 'wx', 0o600)).close()
+    taken = await attempt(() => renameOntoFree(prepared, path), watchOwner(path, times))
+    return taken ? hold(path, owner, times) : undefined
+  } catch (error) {
+    throw explain(error, path)
+  } finally {
+    if (!taken) await rm(prepared, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+async function renameOntoFree(prepared: string, path: string): Promise<boolean> {
+  try {
+    await rename(prepared, path)
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOTEMPTY' || code === 'EEXIST') return false
+    if (process.platform !== 'win32' || (code !== 'EPERM' && code !== 'EACCES')) throw error
+    // Windows renames onto nothing alone; an empty directory is what a release has left for a moment.
+    await rmdir(path).catch(() => {})
+    return false
+  }
+}
+
+function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock {
+  const file = join(path, owner)
+  const beat = () => {
+    const now = new Date()
+    // A lock that was taken away shows at the release, which then finds nothing to do.
+    utimes(file, now, now).catch(() => {})
+  }
+  beat()
+  const timer = setInterval(beat, heartbeat).unref()
+  return {
+    async release() {
+      clearInterval(timer)
+      await remove(file).catch(error => {
+        throw explain(error, path)
+      })
+      // Fails where the next owner is already in it.
+      await rmdir(path).catch(() => {})
+    },
+  }
+}
+
+/** Gives the owner of the lock at each look, having removed a dead one. */
+function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
+  let last: { readonly owner: string; readonly beat: number } | undefined
+  let lookedAt = 0
+  let quiet = 0
+  return async () => {
+    const seen = await readOwner(path)
+    if (!seen) return undefined
+    const now = performance.now()
+    // A pause of the watcher itself (a stopped process, a sleeping machine) says nothing about the owner.
+    quiet = last?.owner === seen.owner && last.beat === seen.beat ? quiet + Math.min(now - lookedAt, 2 * poll) : 0
+    lookedAt = now
+    last = seen
+    const state = judgeOwner(seen.owner)
+    const silent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
+    if (state !== 'dead' && !silent) return seen.owner
+    await remove(join(path, seen.owner))
+    return undefined
+  }
+}
+
+/** The owner's name and its last heartbeat, milliseconds since the epoch by its own clock. */
+async function readOwner(path: string): Promise<{ owner: string; beat: number } | undefined> {
+  try {
+    const [owner] = await readdir(path)
+    return owner === undefined ? undefined : { owner, beat: (await stat(join(path, owner))).mtimeMs }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function remove(file: string): Promise<void> {
+  try {
+    await unlink(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+async function rest(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted()
+  // Not all at the same time: each waits for its own while.
+  await sleep(milliseconds * (0.5 + Math.random() / 2), undefined, signal && { signal }).catch(() => {})
+  signal?.throwIfAborted()
+}
+
+async function busy(path: string, wait: number): Promise<AuthError> {
+  const seen = await readOwner(path).catch(() => undefined)
+  const holder = seen ? `process ${ownerProcess(seen.owner)}` : 'another process'
+  return new AuthError(`the lock ${basename(path)} was not free within ${wait / 1000} s: ${holder} holds it`, {
+    code: 'temporarily_unavailable',
+    retryable: true,
+    fix: `try again, or, if that process hangs, end it (the lock is ${path})`,
+  })
+}
+
+function explain(error: unknown, path: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code === undefined || syscall === undefined) return error
+  return new AuthError(`the lock ${path} cannot be used (${syscall}: ${code})`, {
+    code: 'cache_failed',
+    cause: error,
+    fix: 'make its directory writable for this user, on a disk with room, and remove anything else at that path',
+  })
+}

@@ -1,0 +1,185 @@
+// A `fetch` for servers that call addresses which their users give (SSRF): it looks at the address that it connects to,
+// not at the name, so that a name server cannot send it into the own network, at first or later (DNS rebinding).
+// Over node:http: the global fetch lets nobody see the address, and undici, which would, is not part of Node's API.
+import { lookup as systemLookup } from 'node:dns'
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { kindOfAddress, SPECIAL_RANGES } from '../addresses.ts'
+import { AuthError } from '../errors.ts'
+import { allowedHosts } from '../net-policy.ts'
+
+export interface GuardedFetchOptions {
+  /** Hosts that may be anywhere, as in `networkPolicy.allowHosts`. */
+  readonly allowHosts?: readonly string[]
+  /** Resolves names, as `dns.lookup` (the default) does. What it gives is checked, and connected to. */
+  readonly lookup?: LookupFunction
+}
+
+const MAX_REDIRECTS = 20
+const NO_BODY = new Set([101, 103, 204, 205, 304])
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const CROSS_ORIGIN_SECRETS = ['authorization', 'cookie', 'proxy-authorization', 'dpop']
+
+function createBlockList(): BlockList {
+  const list = new BlockList()
+  for (const [network, prefix] of SPECIAL_RANGES) {
+    list.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+const BLOCKED = createBlockList()
+
+/** Also where the IPv4 address in an IPv6 one is not public; what is no address is blocked. */
+const isBlocked = (address: string): boolean => {
+  const family = isIP(address)
+  if (family === 0 || kindOfAddress(address) !== 'public') return true
+  return BLOCKED.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+const refusal = (host: string, address: string): AuthError =>
+  new AuthError(`${host} is at ${address}, inside a network where this client may not be sent`, {
+    code: 'blocked_address',
+    fix: `if that is meant, list "${host}" in allowHosts of createGuardedFetch`,
+  })
+
+/** A lookup that fails where any of the addresses is blocked: a mixed answer is an attack, or a mistake. */
+function guardLookup(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, found, family) => {
+      const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found]
+      const blocked = error ? undefined : addresses.find(isBlocked)
+      if (blocked === undefined) callback(error, found, family)
+      else callback(refusal(hostname, blocked), [], 0)
+    })
+  }
+}
+
+function decoded(message: IncomingMessage): Readable {
+  const encoding = message.headers['content-encoding']?.trim().toLowerCase()
+  const decoders: Record<string, () => ReturnType<typeof createGunzip>> = {
+    gzip: createGunzip,
+    'x-gzip': createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
+  }
+  const decoder = encoding && Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined
+  if (!decoder) return message
+  // A failure reaches the reader through the decoder, which the pipeline destroys.
+  pipeline(message, decoder).catch(() => {})
+  return decoder
+}
+
+function headersOf(message: IncomingMessage): Headers {
+  const headers = new Headers()
+  for (let at = 0; at + 1 < message.rawHeaders.length; at += 2) {
+    headers.append(message.rawHeaders[at] ?? '', message.rawHeaders[at + 1] ?? '')
+  }
+  return headers
+}
+
+/** A Response that knows where it is from, as those of the global fetch do. */
+function toResponse(message: IncomingMessage, url: URL, method: string, redirected: boolean): Response {
+  const { statusCode: status = 0, statusMessage: statusText = '' } = message
+  const hasBody = method !== 'HEAD' && !NO_BODY.has(status)
+  if (!hasBody) message.resume()
+  const body = hasBody ? (Readable.toWeb(decoded(message)) as ReadableStream<Uint8Array>) : null
+  const response = new Response(body, { status, statusText, headers: headersOf(message) })
+  return Object.defineProperties(response, {
+    url: { value: url.href },
+    redirected: { value: redirected },
+    type: { value: 'basic' },
+  })
+}
+
+interface Outgoing {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Headers
+  readonly body: Uint8Array | undefined
+}
+
+/** Where a redirect leads, by the rules of Fetch §4.4: what may be sent again, and what no other origin gets. */
+function nextOf({ url, method, headers, body }: Outgoing, status: number, location: string): Outgoing {
+  const next = new URL(location, url)
+  const kept = new Headers(headers)
+  if (next.origin !== url.origin) for (const name of CROSS_ORIGIN_SECRETS) kept.delete(name)
+  const becomesGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST'
+  if (!becomesGet) return { url: next, method, headers: kept, body }
+  for (const name of ['content-type', 'content-length', 'content-encoding', 'content-language']) kept.delete(name)
+  return { url: next, method: 'GET', headers: kept, body: undefined }
+}
+
+const failed = (why: string, cause?: unknown) => new TypeError(why, { cause })
+
+/**
+ * A `fetch` that connects to public addresses alone; anything else rejects with an AuthError `blocked_address`, before a
+ * byte is sent. It streams answers and sends request bodies whole; it keeps no cookies, and follows redirects under the
+ * same rule. Give it to `createAuthFetch` as `fetch`, beside `networkPolicy: { blockPrivateNetworks: true }`.
+ */
+export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOptions = {}): typeof fetch {
+  const isAllowed = allowedHosts(allowHosts)
+  const resolveName = lookup ?? (systemLookup as LookupFunction)
+  const guarded = guardLookup(resolveName)
+  const agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) }
+
+  function connect({ url, method, headers }: Outgoing, signal: AbortSignal | undefined): ClientRequest {
+    const free = isAllowed(url)
+    const literal = url.hostname.replace(/^\[|\]$/g, '')
+    // A literal address is never looked up.
+    if (!free && isIP(literal) !== 0 && isBlocked(literal)) throw refusal(url.host, literal)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw failed(`${url.protocol} is not http or https`)
+    const start = url.protocol === 'https:' ? httpsRequest : httpRequest
+    return start(url, {
+      method,
+      headers: Object.fromEntries(headers),
+      agent: agents[url.protocol],
+      lookup: free ? resolveName : guarded,
+      ...(signal && { signal }),
+    })
+  }
+
+  const exchange = (outgoing: Outgoing, signal: AbortSignal | undefined): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      connect(outgoing, signal).once('response', resolve).on('error', reject).end(outgoing.body)
+    })
+
+  async function follow(
+    first: Outgoing,
+    mode: Request['redirect'],
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    let outgoing = first
+    for (let hops = 0; ; hops++) {
+      const message = await exchange(outgoing, signal)
+      const { statusCode = 0, headers } = message
+      if (mode === 'manual' || !REDIRECTS.has(statusCode) || headers.location === undefined) {
+        return toResponse(message, outgoing.url, outgoing.method, hops > 0)
+      }
+      message.destroy()
+      if (mode === 'error') throw failed('unexpected redirect')
+      if (hops === MAX_REDIRECTS) throw failed('redirect count exceeded')
+      outgoing = nextOf(outgoing, statusCode, headers.location)
+    }
+  }
+
+  return async (input, init) => {
+    const asked = new Request(input, init)
+    // Not the signal of `asked`: that one only follows this one as long as nothing collects it.
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    const headers = new Headers(asked.headers)
+    if (!headers.has('accept')) headers.set('accept', '*/*')
+    const body = asked.body === null ? undefined : new Uint8Array(await asked.arrayBuffer())
+    try {
+      signal?.throwIfAborted()
+      return await follow({ url: new URL(asked.url), method: asked.method, headers, body }, asked.redirect, signal)
+    } catch (thrown) {
+      if (signal?.aborted) throw signal.reason
+      throw AuthError.is(thrown) ? thrown : failed('fetch failed', thrown)
+    }
+  }
+}

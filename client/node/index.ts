@@ -1,0 +1,9 @@
+// The entry `mcp-host/client/node`: what a client needs of the machine it runs on.
+export {
+  type CachedLogin,
+  createFileTokenCache,
+  type FileTokenCache,
+  type FileTokenCacheOptions,
+} from './file-cache.ts'
+export { createLoopbackRedirect, type LoopbackRedirect, type LoopbackRedirectOptions } from './loopback.ts'
+export { openBrowser } from './open-browser.ts'

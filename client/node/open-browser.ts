@@ -1,0 +1,70 @@
+// Shows a person a page in their own browser. Never through a shell: an authorization URL comes from a server.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AuthError } from '../errors.ts'
+
+/** A command that still runs after so long shows the page, milliseconds. */
+const STARTED = 3_000
+
+/**
+ * Opens `url` in the default browser: what `BROWSER` of the environment names (commands separated by colons, `%s` is
+ * the URL), else what the system has. Rejects with `interaction_required` where there is none, such as on a machine
+ * without a screen; with `invalid_options` for a URL that is not http or https.
+ */
+export async function openBrowser(url: URL): Promise<void> {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw new AuthError(`a browser is not opened for a ${url.protocol} URL`, {
+      code: 'invalid_options',
+      fix: 'give an http or https URL',
+    })
+  }
+  const commands = browserCommands(process.env, process.platform)
+  for (const command of commands) if (await run(withUrl(command, url.href))) return
+  const tried = commands.map(([program]) => program).join(', ')
+  throw new AuthError(`no browser could be opened here (${tried ? `tried ${tried}` : 'there is no screen'})`, {
+    code: 'interaction_required',
+    fix: 'set BROWSER to a command that opens one, or show the person the URL with your own `openBrowser`',
+  })
+}
+
+type Command = readonly [program: string, ...args: string[]]
+
+/** What to try in turn. */
+export function browserCommands(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): Command[] {
+  if (env['BROWSER']) {
+    // A drive letter has a colon as well.
+    const listed = platform === 'win32' ? [env['BROWSER']] : env['BROWSER'].split(':')
+    return listed
+      .map(text => text.trim().split(/\s+/))
+      .filter((words): words is [string, ...string[]] => words[0] !== '')
+  }
+  if (platform === 'darwin') return [['open']]
+  // `start` belongs to a shell, for which an `&` in the URL is the end of a command.
+  if (platform === 'win32') return [['rundll32', 'url.dll,FileProtocolHandler']]
+  if (env['WSL_DISTRO_NAME']) return [['wslview'], ['xdg-open']]
+  // Without a screen, xdg-open would start a text browser that nobody sees.
+  return env['DISPLAY'] || env['WAYLAND_DISPLAY'] ? [['xdg-open']] : []
+}
+
+function withUrl([program, ...args]: Command, url: string): Command {
+  if (args.some(arg => arg.includes('%s'))) return [program, ...args.map(arg => arg.replaceAll('%s', () => url))]
+  return [program, ...args, url]
+}
+
+/** False: it is not there, or ended at once with an error. */
+async function run([program, ...args]: Command): Promise<boolean> {
+  const child = spawn(program, args, { stdio: 'ignore', detached: true, windowsHide: true })
+  child.unref()
+  const waiting = new AbortController()
+  try {
+    return await Promise.race([
+      once(child, 'exit').then(([code]) => code === 0),
+      sleep(STARTED, true, { signal: waiting.signal }),
+    ])
+  } catch {
+    return false
+  } finally {
+    waiting.abort()
+  }
+}

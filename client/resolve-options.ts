@@ -1,0 +1,183 @@
+// Checks the options of `createAuthFetch` and fills in their defaults. A mistake is told at construction, with its fix.
+import { createMemoryTokenCache } from './cache/memory.ts'
+import { AuthError } from './errors.ts'
+import { createMemoryFlowStore } from './flow-store.ts'
+import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
+
+/** The parameters that are ours in an authorization request. */
+const RESERVED = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'code_challenge',
+  'code_challenge_method',
+  'state',
+  'resource',
+  'scope',
+]
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+type Defaulted =
+  | 'scopeMode'
+  | 'strictResponse'
+  | 'tokenCache'
+  | 'flowStore'
+  | 'fetch'
+  | 'grant'
+  | 'dpop'
+  | 'offlineAccess'
+  | 'resourceIndicator'
+  | 'resourceMatch'
+  | 'issuerMatch'
+  | 'refreshScope'
+  | 'legacyFallback'
+  | 'maxStepUps'
+  | 'interactive'
+  | 'loginTimeoutMs'
+
+/** The options with every default filled in. URLs are strings, as they were given. */
+export interface ResolvedOptions
+  extends Omit<ClientOAuthOptions, Defaulted | 'serverUrl' | 'redirectUri' | 'clientMetadataDocumentUri'>,
+    Required<Pick<ClientOAuthOptions, Defaulted>> {
+  readonly serverUrl: string
+  readonly redirectUri: string | undefined
+  readonly clientMetadataDocumentUri: string | undefined
+  readonly dynamicClientRegistration: DynamicClientRegistration & { readonly enabled: boolean }
+}
+
+/** True for a host name that can only be this machine. */
+export const isLoopback = (hostname: string): boolean =>
+  LOOPBACK.has(hostname) || /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname.endsWith('.localhost')
+
+const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
+
+function parse(name: string, value: string | URL): URL {
+  try {
+    return new URL(value)
+  } catch (cause) {
+    throw new AuthError(`${name} is not a URL: ${JSON.stringify(String(value))}`, {
+      code: 'invalid_options',
+      fix: `give an absolute one, such as https://example.com`,
+      cause,
+    })
+  }
+}
+
+function checkServerUrl(value: string | URL): string {
+  const { protocol, username, password } = parse('serverUrl', value)
+  if (protocol !== 'https:' && protocol !== 'http:')
+    throw fail('serverUrl is not http or https', 'give its web address')
+  if (username || password)
+    throw fail('serverUrl carries a user or password', 'leave them out: tokens take their place')
+  return String(value)
+}
+
+/** https, http to this machine, or a scheme of the program's own (MCP authorization, "Communication Security"). */
+function checkRedirectUri(value: string | URL): string {
+  const { protocol, hostname, hash } = parse('redirectUri', value)
+  const text = String(value)
+  if (hash || text.includes('#')) throw fail('redirectUri has a fragment', 'leave it out (RFC 6749 §3.1.2)')
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return text
+  if (protocol === 'http:') {
+    throw fail(`redirectUri is http to ${hostname}`, 'use https, or http to 127.0.0.1 for programs on a desktop')
+  }
+  if (['javascript:', 'data:', 'file:', 'blob:', 'about:', 'ftp:', 'ws:', 'wss:'].includes(protocol)) {
+    throw fail(`redirectUri has the scheme ${protocol}`, 'use https, http to 127.0.0.1, or a scheme of your own')
+  }
+  return text
+}
+
+/** As a client id it must be https with a path, and exactly one spelling of it (Client ID Metadata Documents §3). */
+function checkMetadataDocument(value: string | URL): string {
+  const text = String(value)
+  const { protocol, pathname, username, password } = parse('clientMetadataDocumentUri', value)
+  const fix = 'a client id of this kind is https://host/path, without fragment, user or dot segments'
+  if (protocol !== 'https:') throw fail('clientMetadataDocumentUri is not https', fix)
+  if (pathname === '/') throw fail('clientMetadataDocumentUri has no path', fix)
+  if (text.includes('#')) throw fail('clientMetadataDocumentUri has a fragment', fix)
+  if (username || password) throw fail('clientMetadataDocumentUri carries a user or password', fix)
+  const path = text.replace(/^[^:]+:\/\/[^/]*/, '').split('?', 1)[0] ?? ''
+  if (path.split('/').some(segment => /^(?:\.|%2e){1,2}$/i.test(segment))) {
+    throw fail('clientMetadataDocumentUri has dot segments', fix)
+  }
+  return text
+}
+
+function checkParameters(extra: Readonly<Record<string, string>>): void {
+  for (const name of Object.keys(extra)) {
+    if (!RESERVED.includes(name)) continue
+    const instead =
+      name === 'scope' ? '`scopes`' : name === 'resource' ? '`resourceIndicator`' : 'the option of its own'
+    throw fail(`additionalAuthorizationParameters may not set ${name}`, `use ${instead}`)
+  }
+}
+
+function checkScopes(scopes: readonly string[]): void {
+  const wrong = scopes.find(scope => typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+  if (wrong === undefined) return
+  throw fail(`scopes has ${JSON.stringify(wrong)}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
+}
+
+function checkClient(options: ClientOAuthOptions): void {
+  const { clientId, clientSecret, grant = { type: 'authorization_code' } } = options
+  if (clientSecret !== undefined && !clientId) throw fail('clientSecret without clientId', 'give both, or neither')
+  if (clientSecret === '') throw fail('clientSecret is empty', 'leave it out for a public client')
+  if (clientId === '') throw fail('clientId is empty', 'leave it out to register dynamically')
+  if (options.clientIssuer !== undefined && !clientId) throw fail('clientIssuer without clientId', 'give both')
+  if (grant.type !== 'authorization_code' && grant.type !== 'device' && !clientId) {
+    throw fail(`the grant ${grant.type} needs clientId`, 'register the client with the authorization server first')
+  }
+  if (options.authorizationRedirectDelegate && options.authorizationCallbackHandler) {
+    throw fail('authorizationRedirectDelegate and authorizationCallbackHandler are both set', 'set one of them')
+  }
+  if (grant.type === 'authorization_code' && options.redirectUri === undefined && options.interactive !== 'never') {
+    throw fail(
+      'redirectUri is missing',
+      'give where the authorization server sends the browser back to, such as http://127.0.0.1:8765/callback, or set interactive: "never"',
+    )
+  }
+}
+
+function checkNumbers(options: ClientOAuthOptions): void {
+  for (const name of ['loginTimeoutMs', 'maxStepUps', 'refreshLeewaySeconds'] as const) {
+    const value = options[name]
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) {
+      throw fail(`${name} is ${String(value)}`, 'give a number of 0 or more')
+    }
+  }
+}
+
+/** Throws an AuthError `invalid_options` for the first mistake. */
+export function resolveOptions(options: ClientOAuthOptions): ResolvedOptions {
+  checkClient(options)
+  checkNumbers(options)
+  checkParameters(options.additionalAuthorizationParameters ?? {})
+  checkScopes(options.scopes ?? [])
+  const { redirectUri, clientMetadataDocumentUri, dynamicClientRegistration } = options
+  return {
+    scopeMode: 'override',
+    strictResponse: false,
+    grant: { type: 'authorization_code' },
+    dpop: 'auto',
+    offlineAccess: 'auto',
+    resourceIndicator: 'auto',
+    resourceMatch: 'exact-or-origin',
+    issuerMatch: 'exact',
+    refreshScope: 'omit',
+    legacyFallback: true,
+    maxStepUps: 2,
+    interactive: 'post',
+    loginTimeoutMs: 300_000,
+    ...options,
+    // Looked up at each call, so that whoever replaces the global one later is heard.
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    tokenCache: options.tokenCache ?? createMemoryTokenCache(),
+    flowStore: options.flowStore ?? createMemoryFlowStore(),
+    serverUrl: checkServerUrl(options.serverUrl),
+    redirectUri: redirectUri === undefined ? undefined : checkRedirectUri(redirectUri),
+    clientMetadataDocumentUri:
+      clientMetadataDocumentUri === undefined ? undefined : checkMetadataDocument(clientMetadataDocumentUri),
+    dynamicClientRegistration: { ...dynamicClientRegistration, enabled: dynamicClientRegistration?.enabled ?? true },
+  }
+}

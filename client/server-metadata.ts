@@ -1,0 +1,183 @@
+// Authorization server metadata (RFC 8414, OpenID Connect Discovery): where it is, whether its issuer is the one that was
+// asked for, and what it offers. Not by oauth4webapi: it knows two of the three places, and compares issuers only after
+// normalizing them, so that `https://as.example:443/` passes for `https://as.example`.
+import type { ClientContext } from './context.ts'
+import { AuthError } from './errors.ts'
+import { listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
+import { printable, printableUrl } from './printable.ts'
+
+const WHAT = 'The authorization server metadata'
+const OAUTH = '/.well-known/oauth-authorization-server'
+const OIDC = '/.well-known/openid-configuration'
+
+export interface ServerInfo {
+  /** As the resource lists it. */
+  readonly listed: string
+  /** As published; `iss` of an authorization response must equal it. */
+  readonly issuer: string
+  readonly authorizationEndpoint?: string | undefined
+  readonly tokenEndpoint?: string | undefined
+  readonly registrationEndpoint?: string | undefined
+  readonly revocationEndpoint?: string | undefined
+  readonly deviceAuthorizationEndpoint?: string | undefined
+  readonly scopesSupported?: readonly string[] | undefined
+  readonly grantTypesSupported?: readonly string[] | undefined
+  readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined
+  readonly dpopSigningAlgValuesSupported?: readonly string[] | undefined
+  /** RFC 9207: an authorization response without `iss` is not from it. */
+  readonly issParameterSupported: boolean
+  readonly clientIdMetadataDocumentSupported: boolean
+  /** It lists S256, or `assumePkceS256` vouches for it. */
+  readonly pkceS256: boolean
+  /** An OpenID provider, too. */
+  readonly oidc: boolean
+  /** True: no document, so the endpoints are the default ones of 2025-03-26. */
+  readonly legacy: boolean
+  readonly metadataUrl: string | undefined
+}
+
+const invalid = (what: string, fix: string): AuthError => new AuthError(what, { code: 'invalid_server_metadata', fix })
+
+/** Never at the root for an issuer with a path: that would be another issuer's (RFC 8414 §3.1). */
+function metadataUrls(issuer: URL): string[] {
+  const { origin } = issuer
+  const path = issuer.pathname.replace(/\/$/, '')
+  if (path === '') return [`${origin}${OAUTH}`, `${origin}${OIDC}`]
+  return [`${origin}${OAUTH}${path}`, `${origin}${OIDC}${path}`, `${origin}${path}${OIDC}`]
+}
+
+function checkListed(ctx: ClientContext, listed: string): URL {
+  const url = ctx.http.check(listed, 'The authorization server')
+  if (!/[?#]/.test(listed)) return url
+  throw new AuthError(`The authorization server ${printable(listed, 300)} has a query or fragment`, {
+    code: 'invalid_resource_metadata',
+    fix: 'the publisher of the resource metadata must list an issuer identifier (RFC 8414 §2)',
+  })
+}
+
+/** The two differ by one final slash, and name a whole origin. */
+function differBySlash(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
+}
+
+/** The published issuer, if it is the one that was listed, or one that an option allows in its place. */
+function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
+  const { issuerMatch, trustedIssuers = {} } = ctx.options
+  const issuer = textOf(members, 'issuer')
+  const mismatch = (why: string, fix: string) =>
+    new AuthError(`${WHAT} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
+  if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printable(listed, 300)} there`)
+  if (issuer === listed) return issuer
+  const bySlash = differBySlash(issuer, listed)
+  // Nobody listed a legacy server: its identifier is its origin, in either spelling.
+  if (legacy && bySlash) return issuer
+  if (bySlash && issuerMatch === 'ignore-trailing-slash') {
+    ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'issuerMatch' })
+    return issuer
+  }
+  if (Object.hasOwn(trustedIssuers, listed) && trustedIssuers[listed]?.includes(issuer)) {
+    ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'trustedIssuers' })
+    return issuer
+  }
+  const shown = printable(issuer, 300)
+  const fix = bySlash
+    ? "only the final slash differs: if you know this server, set issuerMatch: 'ignore-trailing-slash'"
+    : `it may pose as another; only where the documentation of that server says so, set trustedIssuers: { ${JSON.stringify(printable(listed, 300))}: [${JSON.stringify(shown)}] }`
+  throw mismatch(`names the issuer ${shown} instead of ${printable(listed, 300)}`, fix)
+}
+
+function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: string, isNeeded: boolean): void {
+  const endpoint = textOf(members, name)
+  if (endpoint !== undefined) ctx.http.check(endpoint, `The \`${name}\` of ${printableUrl(url)}`)
+  else if (isNeeded) throw invalid(`${WHAT} at ${printableUrl(url)} has no \`${name}\``, 'its publisher must give it')
+}
+
+const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type === 'authorization_code'
+
+function readDocument(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): ServerInfo {
+  const issuer = checkIssuer(ctx, members, listed, legacy, url)
+  checkEndpoint(ctx, members, 'authorization_endpoint', url, isCodeGrant(ctx))
+  checkEndpoint(ctx, members, 'token_endpoint', url, true)
+  const vouched = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
+  const pkce = listOf(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
+  if (vouched && !pkce) ctx.emit('tolerated', { what: `no PKCE methods listed by ${listed}`, option: 'assumePkceS256' })
+  return {
+    listed,
+    issuer,
+    authorizationEndpoint: textOf(members, 'authorization_endpoint'),
+    tokenEndpoint: textOf(members, 'token_endpoint'),
+    registrationEndpoint: textOf(members, 'registration_endpoint'),
+    revocationEndpoint: textOf(members, 'revocation_endpoint'),
+    deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
+    scopesSupported: listOf(members, 'scopes_supported'),
+    grantTypesSupported: listOf(members, 'grant_types_supported'),
+    tokenEndpointAuthMethodsSupported: listOf(members, 'token_endpoint_auth_methods_supported'),
+    dpopSigningAlgValuesSupported: listOf(members, 'dpop_signing_alg_values_supported'),
+    issParameterSupported: members['authorization_response_iss_parameter_supported'] === true,
+    clientIdMetadataDocumentSupported: members['client_id_metadata_document_supported'] === true,
+    pkceS256: pkce || vouched,
+    oidc: url.includes(OIDC) || listOf(members, 'subject_types_supported') !== undefined,
+    legacy: false,
+    metadataUrl: url,
+  }
+}
+
+/** The endpoints of a 2025-03-26 server that publishes nothing. */
+function defaultEndpoints(origin: string): ServerInfo {
+  return {
+    listed: origin,
+    issuer: origin,
+    authorizationEndpoint: `${origin}/authorize`,
+    tokenEndpoint: `${origin}/token`,
+    registrationEndpoint: `${origin}/register`,
+    issParameterSupported: false,
+    clientIdMetadataDocumentSupported: false,
+    pkceS256: true,
+    oidc: false,
+    legacy: true,
+    metadataUrl: undefined,
+  }
+}
+
+function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
+  throw new AuthError(
+    `${printable(issuer, 300)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
+    {
+      code: 'pkce_unsupported',
+      fix: `its operator must list S256 in \`code_challenge_methods_supported\`; where it is known to do it all the same, set assumePkceS256: [${JSON.stringify(printable(issuer, 300))}]`,
+    },
+  )
+}
+
+/**
+ * The metadata of an authorization server that a resource lists. `legacy`: nobody listed it, it is the server's origin.
+ * For the authorization code grant a server that does not say it does PKCE with S256 is refused, after its other
+ * documents were asked. Keeps nothing. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`,
+ * `invalid_server_metadata`, `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`, `blocked_address`.
+ */
+export async function discoverServer(
+  ctx: ClientContext,
+  listed: string,
+  legacy: boolean,
+  signal: AbortSignal,
+): Promise<ServerInfo> {
+  const urls = metadataUrls(checkListed(ctx, listed))
+  let withoutPkce: ServerInfo | undefined
+  let busyStatus: number | undefined
+  for (const url of urls) {
+    const lookup = await lookUp(ctx, url, WHAT, signal)
+    if (lookup.kind === 'absent' && lookup.busy) busyStatus = lookup.status
+    if (lookup.kind !== 'found') continue
+    const server = readDocument(ctx, lookup.members, listed, legacy, url)
+    if (server.pkceS256 || !isCodeGrant(ctx)) return server
+    withoutPkce ??= server
+  }
+  if (withoutPkce) refusePkce(withoutPkce)
+  if (busyStatus !== undefined) throw unavailable(WHAT, urls[0] ?? listed, busyStatus)
+  if (legacy) return defaultEndpoints(listed)
+  throw invalid(
+    `${printable(listed, 300)} publishes no authorization server metadata`,
+    `its operator must publish it at ${urls[0]}; or the resource lists a wrong address`,
+  )
+}

@@ -1,0 +1,198 @@
+// The tokens of one server for one identity, for a program or a person who looks after them: log in, log out, look.
+import { readAuthorizationResponse } from './authorize.ts'
+import type { TokenContainer } from './cache/types.ts'
+import { createCacheKey } from './cache-key.ts'
+import type { AuthCue } from './challenge.ts'
+import { readCue } from './challenge.ts'
+import type { ClientContext } from './context.ts'
+import { createEngine, type Engine } from './engine.ts'
+import { AuthError } from './errors.ts'
+import { createEmit } from './events.ts'
+import { expiresAt, isExpired } from './freshness.ts'
+import { createOAuthHttp } from './http.ts'
+import { identifyClient } from './identity.ts'
+import { createNetPolicy } from './net-policy.ts'
+import type { ResolvedOptions } from './resolve-options.ts'
+import { createSecrets } from './secrets.ts'
+import { revokeToken } from './token-endpoint.ts'
+
+/** What is known about the tokens, without them. */
+export interface SessionStatus {
+  readonly serverUrl: string
+  readonly profile: string | undefined
+  /** True with an access token that has not expired, or one that can be renewed. */
+  readonly loggedIn: boolean
+  readonly expired: boolean
+  /** Milliseconds since the epoch; undefined: it does not expire, or there is none. */
+  readonly expiresAt: number | undefined
+  /** True with a refresh token. */
+  readonly refreshable: boolean
+  readonly tokenType: string | undefined
+  readonly scope: string | undefined
+  readonly issuer: string | undefined
+  readonly clientId: string | undefined
+  readonly resource: string | undefined
+}
+
+interface Abortable {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What `createAuthFetch` keeps: one server, one identity. It never shows a token but by `token()`. */
+export interface AuthSession {
+  /** A token that serves now, renewed where it has to be; undefined where only a login would give one. */
+  token(options?: Abortable): Promise<string | undefined>
+  /** Makes a person log in, or has the configured grant give a token, whatever is stored. `scopes` are added. */
+  login(options?: Abortable & { readonly scopes?: readonly string[] }): Promise<void>
+  /**
+   * Revokes the tokens where the authorization server can (RFC 7009), and forgets them whether or not it could.
+   * `forgetClient`: the dynamic registration too.
+   */
+  logout(options?: Abortable & { readonly forgetClient?: boolean }): Promise<{ readonly revoked: boolean }>
+  /** Drops a dynamic registration and its tokens: the next login registers anew. */
+  forgetClient(): Promise<void>
+  /** Finishes a login that was deferred, with the whole URL that the person came back with. */
+  completeAuthorization(callbackUrl: string | URL): Promise<void>
+  status(): Promise<SessionStatus>
+  /**
+   * Gets a token that a 401 or 403 asks for, for clients that send requests themselves. False where there is none.
+   */
+  onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
+}
+
+export interface SessionParts {
+  readonly session: AuthSession
+  /** Made at the first use: the key of the cache is a hash, which is asynchronous. */
+  engine(): Promise<Engine>
+}
+
+/** Options and clock to a session. `now` is injected by tests. */
+export function createSession(options: ResolvedOptions, now: () => number = Date.now): SessionParts {
+  let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
+
+  async function build() {
+    const key = await createCacheKey(options)
+    const secrets = createSecrets()
+    secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
+    const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
+    const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
+    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent), now }
+    const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
+    return { ctx, engine: createEngine(ctx, { key, label }), key }
+  }
+
+  const ready = () => {
+    engine ??= build()
+    return engine
+  }
+
+  /** What the server says to somebody without a token: its challenge names where its metadata is. */
+  async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
+    const headers = { accept: 'text/event-stream, application/json' }
+    try {
+      const response = await options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: signal ?? null })
+      await response.body?.cancel()
+      return readCue(response)
+    } catch (cause) {
+      if (AuthError.is(cause) || signal?.aborted) throw cause
+      throw new AuthError(`${options.serverUrl} cannot be reached`, {
+        code: 'temporarily_unavailable',
+        retryable: true,
+        fix: 'check the address and that the server runs',
+        cause,
+      })
+    }
+  }
+
+  async function revoke(stored: TokenContainer, signal: AbortSignal): Promise<boolean> {
+    const { ctx, engine } = await ready()
+    const authority = await engine.authority(stored, signal)
+    const { server } = authority
+    if (server.revocationEndpoint === undefined || server.issuer !== stored.authorizationServer) return false
+    const want = { scope: stored.scope, registration: stored.registration, previousIssuer: stored.authorizationServer }
+    const client = await identifyClient(ctx, server, want, signal)
+    if (client.clientId !== stored.clientId) return false
+    const { refreshToken, accessToken } = stored
+    if (refreshToken !== undefined) await revokeToken(ctx, server, client, refreshToken, 'refresh_token', signal)
+    if (accessToken !== undefined) await revokeToken(ctx, server, client, accessToken, 'access_token', signal)
+    return refreshToken !== undefined || accessToken !== undefined
+  }
+
+  const session: AuthSession = {
+    async token({ signal } = {}) {
+      const { engine } = await ready()
+      return (await engine.current(signal))?.accessToken
+    },
+
+    async login({ scopes, signal } = {}) {
+      const { engine } = await ready()
+      const cue = await probe(signal)
+      const challenged = cue?.scope || scopes ? [...(cue?.scope ?? []), ...(scopes ?? [])] : undefined
+      const ask = options.interactive === 'defer' ? 'defer' : 'ask'
+      const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
+      await engine.obtain({ ...about, challenged, stepUp: scopes !== undefined, anew: true, ask }, signal)
+    },
+
+    async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {
+      const { engine } = await ready()
+      const stored = await engine.store.read()
+      const revoked = stored?.accessToken ? await revoke(stored, signal).catch(() => false) : false
+      await engine.store.locked(() => engine.store.clear(!forgetClient))
+      return { revoked }
+    },
+
+    async forgetClient() {
+      const { engine } = await ready()
+      await engine.store.locked(() => engine.store.clear(false))
+    },
+
+    async completeAuthorization(callbackUrl) {
+      const { ctx, engine, key } = await ready()
+      const url = new URL(callbackUrl)
+      const states = url.searchParams.getAll('state')
+      const record = states.length === 1 ? await options.flowStore.take(states[0] as string) : undefined
+      if (!record || record.key !== key) {
+        throw new AuthError('the response belongs to no login that this session began', {
+          code: 'state_mismatch',
+          fix: 'begin again: a login is good for ten minutes and for one response',
+        })
+      }
+      const { code } = readAuthorizationResponse(ctx, record, url)
+      await engine.redeem(record, code)
+    },
+
+    async status() {
+      const { engine } = await ready()
+      const stored = await engine.store.read()
+      const expired = stored?.accessToken !== undefined && isExpired(stored, now())
+      const refreshable = stored?.refreshToken !== undefined
+      return {
+        serverUrl: options.serverUrl,
+        profile: options.profile,
+        loggedIn: (stored?.accessToken !== undefined && !expired) || refreshable,
+        expired,
+        expiresAt: stored && expiresAt(stored),
+        refreshable,
+        tokenType: stored?.tokenType,
+        scope: stored?.scope,
+        issuer: stored?.authorizationServer,
+        clientId: stored?.clientId,
+        resource: stored?.resource,
+      }
+    },
+
+    async onUnauthorized(response, { signal } = {}) {
+      const { engine } = await ready()
+      const cue = readCue(response)
+      if (!cue) return false
+      engine.storm.check()
+      const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
+      const ask = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
+      const used = await engine.store.read()
+      const want = { used, metadataUrls, challenged, scheme, stepUp: cue.status === 403, ask } as const
+      return (await engine.obtain(want, signal)) !== undefined
+    },
+  }
+
+  return { session, engine: async () => (await ready()).engine }
+}

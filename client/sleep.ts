@@ -1,0 +1,19 @@
+// Waits, and ends at once when told to.
+import { AuthError } from './errors.ts'
+
+/** Resolves after `ms` milliseconds; rejects with an AuthError (`aborted`, or the signal's own) when `signal` aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      const { reason } = signal
+      reject(AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' }))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}

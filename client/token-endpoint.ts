@@ -1,0 +1,186 @@
+// Requests to the token endpoint: client authentication, DPoP, and what is tried again (RFC 6749 §3.2, RFC 9449).
+import { chooseClientAuth } from './client-auth.ts'
+import type { ClientContext } from './context.ts'
+import type { ServerInfo } from './discovery.ts'
+import type { DPoPSigner } from './dpop.ts'
+import { AuthError } from './errors.ts'
+import { ConnectionError, type HttpAnswer } from './http.ts'
+import type { ClientIdentity } from './identity.ts'
+import { sleep } from './sleep.ts'
+import { errorCodeOf, readSuccess, readTokens, type TokenAnswer } from './token-answer.ts'
+
+export type { TokenAnswer } from './token-answer.ts'
+
+export type GrantParameters = Readonly<Record<string, string | undefined>>
+
+export interface TokenRequest {
+  readonly server: ServerInfo
+  readonly client: ClientIdentity
+  readonly grantType: string
+  /** The grant's own, or what makes them anew for each request; undefined ones are left out. */
+  readonly parameters: GrantParameters | (() => Promise<GrantParameters>)
+  /** Given: the request carries a proof, so that the token is bound to its key. */
+  readonly dpop?: DPoPSigner | undefined
+  /**
+   * True: never sent again after a failure. Default false: sent again twice after failures that may pass, but a code, a
+   * refresh token or an assertion only where a lost connection cannot have delivered it, because it is valid once.
+   */
+  readonly sendOnce?: boolean | undefined
+}
+
+/** Milliseconds before the second and the third attempt. */
+const RETRY_DELAYS = [200, 800]
+
+/** Milliseconds: a server's `Retry-After` is followed this far. */
+const MAX_RETRY_AFTER = 5_000
+
+/** What they carry is worth nothing once the server has seen it. */
+const SINGLE_USE = new Set(['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:jwt-bearer'])
+
+/** Parameters whose values must never be shown. */
+const SECRET_PARAMETERS = [
+  'code',
+  'code_verifier',
+  'refresh_token',
+  'assertion',
+  'subject_token',
+  'device_code',
+  'token',
+]
+
+function endpointOf({ issuer, tokenEndpoint }: ServerInfo): string {
+  if (tokenEndpoint !== undefined) return tokenEndpoint
+  throw new AuthError(`${issuer} has no token endpoint`, {
+    code: 'invalid_server_metadata',
+    fix: 'choose another authorization server (authServerSelector), or ask its operator',
+  })
+}
+
+function hide({ secrets }: ClientContext, parameters: GrantParameters): void {
+  for (const name of SECRET_PARAMETERS) secrets.add(parameters[name])
+}
+
+interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
+  readonly parameters: GrantParameters
+  readonly endpoint: string
+  readonly what: string
+}
+
+/** One form to one endpoint of the server, with client authentication and a proof made for this attempt alone. */
+async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
+  const { server, client, parameters, dpop, endpoint, what } = form
+  hide(ctx, parameters)
+  const body = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) body.set(name, value)
+  const headers = new Headers()
+  await chooseClientAuth(ctx, server, client).authenticate({ server, client, body, headers })
+  if (dpop) headers.set('dpop', await dpop.proof('POST', endpoint))
+  const answer = await ctx.http.post(endpoint, { what, body, headers: Object.fromEntries(headers), signal })
+  const nonce = answer.headers.get('dpop-nonce')
+  if (dpop && nonce) dpop.rememberNonce(new URL(endpoint).origin, nonce)
+  return answer
+}
+
+/** A token request; once more, at once, where the server wants its nonce in the proof and now gave one (RFC 9449 §8). */
+async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  const { server, client, dpop, grantType, parameters } = request
+  const endpoint = endpointOf(server)
+  const send = async () => {
+    const own = typeof parameters === 'function' ? await parameters() : parameters
+    const form = { server, client, dpop, parameters: { grant_type: grantType, ...own }, endpoint }
+    return sendForm(ctx, { ...form, what: 'The token endpoint' }, signal)
+  }
+  const answer = await send()
+  const nonceWanted = errorCodeOf(answer) === 'use_dpop_nonce' && answer.headers.has('dpop-nonce')
+  return dpop && nonceWanted ? send() : answer
+}
+
+/** Milliseconds to wait before the next attempt. */
+function delayBefore(attempt: number, answer: HttpAnswer | undefined): number {
+  const seconds = Number(answer?.headers.get('retry-after') ?? Number.NaN)
+  const asked = Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, MAX_RETRY_AFTER) : 0
+  return Math.max(asked, RETRY_DELAYS[attempt] ?? 0)
+}
+
+/** True where the same request may be sent again after this failure. */
+function mayResend({ sendOnce, grantType }: TokenRequest, thrown: AuthError): boolean {
+  if (sendOnce || !thrown.retryable) return false
+  return !(SINGLE_USE.has(grantType) && thrown instanceof ConnectionError && thrown.bodySent)
+}
+
+/**
+ * One token request and its JSON, whatever it grants. Throws an AuthError with the server's code (permanent), or
+ * `temporarily_unavailable` (retryable) after the last attempt.
+ */
+export async function requestGrant(
+  ctx: ClientContext,
+  request: TokenRequest,
+  signal: AbortSignal,
+): Promise<Record<string, unknown>> {
+  for (let attempt = 0; ; attempt++) {
+    let answer: HttpAnswer | undefined
+    try {
+      answer = await sendRequest(ctx, request, signal)
+      return readSuccess(ctx, request, answer)
+    } catch (thrown) {
+      const last = attempt === RETRY_DELAYS.length
+      if (last || !AuthError.is(thrown) || !mayResend(request, thrown)) throw thrown
+      await sleep(delayBefore(attempt, answer), signal)
+    }
+  }
+}
+
+/** Refuses a token that is not bound to the key as was asked, and one that is bound to a key nobody has. */
+function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest, { tokenType }: TokenAnswer): void {
+  if (dpop && tokenType === 'Bearer' && options.dpop === true) {
+    throw new AuthError(`${server.issuer} gave a bearer token where a DPoP-bound one was asked for`, {
+      code: 'unsupported_token_type',
+      fix: 'have DPoP turned on there, or set dpop: "auto" to take bearer tokens too',
+    })
+  }
+  if (!dpop && tokenType === 'DPoP') {
+    throw new AuthError(`${server.issuer} gave a DPoP-bound token that nobody asked for`, {
+      code: 'unsupported_token_type',
+      fix: 'set dpop: true',
+    })
+  }
+}
+
+/** Requests tokens. Throws as `requestGrant` does, `malformed_response`, or `unsupported_token_type`. */
+export async function requestToken(
+  ctx: ClientContext,
+  request: TokenRequest,
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const tokens = readTokens(request, await requestGrant(ctx, request, signal))
+  checkBinding(ctx, request, tokens)
+  return tokens
+}
+
+/**
+ * Revokes a token (RFC 7009); nothing happens where the server offers no revocation. Throws an AuthError where it
+ * refuses: the token may then still be valid.
+ */
+export async function revokeToken(
+  ctx: ClientContext,
+  server: ServerInfo,
+  client: ClientIdentity,
+  token: string,
+  hint: 'access_token' | 'refresh_token',
+  signal: AbortSignal,
+): Promise<void> {
+  const { revocationEndpoint: endpoint } = server
+  if (endpoint === undefined) return
+  const parameters = { token, token_type_hint: hint }
+  const answer = await sendForm(ctx, { server, client, parameters, endpoint, what: 'The revocation endpoint' }, signal)
+  if (answer.status >= 200 && answer.status < 300) return
+  const code = errorCodeOf(answer)
+  throw new AuthError(
+    `${server.issuer} did not revoke the ${hint}: HTTP ${answer.status}, ${code ?? 'no reason given'}`,
+    {
+      code: code ?? 'temporarily_unavailable',
+      fix: 'try again later, or end the session at the authorization server',
+      retryable: code === undefined,
+    },
+  )
+}

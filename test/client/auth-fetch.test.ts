@@ -1,0 +1,331 @@
+// The request loop of `createAuthFetch`: what it sends, when it gets a token, and when it stops.
+import { expect } from 'chai'
+import { type AuthFetch, createAuthFetch } from '../../client/index.ts'
+import { authErrorOf } from './support/auth-error-of.ts'
+import { REDIRECT_URI, startFakeServers, stopServers } from './support/fake-servers.ts'
+import { startClient } from './support/start-client.ts'
+
+afterEach(stopServers)
+
+it('R-1: is a fetch: takes a string, a URL and a Request, and is typed as one', async () => {
+  const fake = await startFakeServers()
+  const { authFetch } = startClient(fake)
+  const asFetch: typeof fetch = authFetch
+  const init = { method: 'POST', body: '{}' }
+  const responses = [
+    await asFetch(fake.serverUrl, init),
+    await asFetch(new URL(fake.serverUrl), init),
+    await asFetch(new Request(fake.serverUrl, init)),
+  ]
+  expect(responses.map(({ status }) => status)).to.deep.equal([200, 200, 200])
+  const echo = (await responses.at(-1)?.json()) as { body: string } | undefined
+  expect(echo?.body).to.equal('{}')
+})
+
+it('R-2: a token goes to the origin of serverUrl alone', async () => {
+  const fake = await startFakeServers()
+  const other = await startFakeServers()
+  const { authFetch, post } = startClient(fake)
+  await post()
+  const response = await authFetch(other.serverUrl, { method: 'POST', body: '{}' })
+  expect(response.status).to.equal(401)
+  const elsewhere = [...other.rs.requests, ...fake.as.requests]
+  const withToken = elsewhere.filter(({ headers }) => /^(?:Bearer|DPoP) /.test(headers.authorization ?? ''))
+  expect(elsewhere.length).to.be.greaterThan(3)
+  expect(withToken).to.deep.equal([])
+  expect(fake.rs.requests.filter(({ path }) => path.startsWith('/.well-known')).length).to.equal(1)
+})
+
+it('R-2: metadata that the server itself serves is asked for without a token', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  await post()
+  const metadata = fake.rs.requests.filter(({ path }) => path.startsWith('/.well-known'))
+  expect(metadata.map(({ headers }) => headers.authorization)).to.deep.equal([undefined])
+})
+
+it('R-3: the token is in the Authorization header of every request, never in the query', async () => {
+  const fake = await startFakeServers()
+  const { post, get, authFetch } = startClient(fake)
+  await post()
+  await (await get()).body?.cancel()
+  await authFetch(fake.serverUrl, { method: 'DELETE' })
+  const admitted = fake.rs.requests.filter(({ status }) => status === 200 || status === 204)
+  const protectedOnes = admitted.filter(({ path }) => path === '/mcp')
+  expect(protectedOnes.map(({ method }) => method)).to.deep.equal(['POST', 'GET', 'DELETE'])
+  for (const { headers, query } of protectedOnes) {
+    expect(headers.authorization).to.match(/^Bearer .+/)
+    expect([...query.keys()]).to.deep.equal([])
+  }
+})
+
+it('R-4: a valid token is sent with the first request, and nothing is asked before', async () => {
+  const fake = await startFakeServers()
+  const { createMemoryTokenCache } = await import('../../client/index.ts')
+  const tokenCache = createMemoryTokenCache()
+  await startClient(fake, { tokenCache }).post()
+  fake.rs.requests.length = 0
+  fake.as.requests.length = 0
+  const response = await startClient(fake, { tokenCache }).post()
+  expect(response.status).to.equal(200)
+  expect(fake.rs.requests.map(({ path }) => path)).to.deep.equal(['/mcp'])
+  expect(fake.as.requests).to.deep.equal([])
+})
+
+it('R-5: an Authorization header of the caller passes through, and its refusal too', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  const response = await post(undefined, { headers: { authorization: 'Bearer my-api-key' } })
+  expect(response.status).to.equal(401)
+  expect(fake.rs.requests.map(({ headers }) => headers.authorization)).to.deep.equal(['Bearer my-api-key'])
+  expect(fake.as.requests).to.deep.equal([])
+})
+
+it('R-6: a 403 that does not ask for scopes is returned as it is', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  await post()
+  fake.rs.requests.length = 0
+  fake.rs.failNext('/mcp', { status: 403, headers: { 'WWW-Authenticate': 'Bearer error="access_denied"' }, body: 'no' })
+  const response = await post()
+  expect([response.status, await response.text()]).to.deep.equal([403, 'no'])
+  expect(fake.rs.count('/mcp')).to.equal(1)
+  expect(fake.logins.length).to.equal(1)
+})
+
+it('R-7: challenges of other schemes alone are an error that lists them', async () => {
+  const fake = await startFakeServers()
+  fake.rs.settings.challenges = ['Basic realm="x"', 'Negotiate']
+  const error = await authErrorOf(() => startClient(fake).post())
+  expect(error.code).to.equal('unsupported_challenge')
+  expect(error.message)
+    .to.match(/basic/i)
+    .and.to.match(/negotiate/i)
+  expect(fake.as.requests).to.deep.equal([])
+})
+
+it('R-7: a 401 without any challenge leads to the well-known metadata', async () => {
+  const fake = await startFakeServers()
+  fake.rs.settings.challenges = []
+  expect((await startClient(fake).post()).status).to.equal(200)
+})
+
+it('R-8: the retry is the same request, but for its token', async () => {
+  const fake = await startFakeServers()
+  const { authFetch } = startClient(fake)
+  const headers = { 'x-mine': 'yes', 'content-type': 'application/json', 'mcp-session-id': 's1' }
+  await authFetch(`${fake.serverUrl}?a=1`, { method: 'POST', headers, body: '{"n":1}' })
+  const [first, second] = fake.rs.to('/mcp')
+  const strip = ({ authorization: _, ...rest }: Record<string, unknown>) => rest
+  expect(first?.headers.authorization).to.equal(undefined)
+  expect(second?.headers.authorization).to.match(/^Bearer /)
+  expect(strip(second?.headers as never)).to.deep.equal(strip(first?.headers as never))
+  expect([second?.method, second?.body, String(second?.query)]).to.deep.equal(['POST', '{"n":1}', 'a=1'])
+})
+
+for (const [name, body] of [
+  ['URLSearchParams', () => new URLSearchParams({ a: '1' })],
+  ['bytes', () => new TextEncoder().encode('a=1')],
+  ['a Blob', () => new Blob(['a=1'])],
+] as const) {
+  it(`R-8: a body that is ${name} is sent again`, async () => {
+    const fake = await startFakeServers()
+    const { post } = startClient(fake)
+    expect((await post(undefined, { body: body() })).status).to.equal(200)
+    expect(fake.rs.to('/mcp').map(request => request.body)).to.deep.equal(['a=1', 'a=1'])
+  })
+}
+
+it('R-9: a server that refuses for ever gets one login and two requests of a request', async () => {
+  const fake = await startFakeServers()
+  fake.rs.settings.mood = 'always-401'
+  const { post } = startClient(fake)
+  const response = await post()
+  expect(response.status).to.equal(401)
+  expect(await response.json()).to.deep.equal({ error: 'unauthorized' })
+  expect([fake.logins.length, fake.as.count('/token'), fake.rs.count('/mcp')]).to.deep.equal([1, 1, 2])
+})
+
+it('R-9: a server that always wants more scopes gets two step-ups of a request', async () => {
+  const fake = await startFakeServers()
+  let asked = 0
+  const { authFetch } = startClient(fake, {
+    fetch: async (input, init) => {
+      const response = await fetch(input, init)
+      if (new URL(String(input)).pathname !== '/mcp' || response.status !== 200) return response
+      const challenge = `Bearer error="insufficient_scope", scope="more${++asked}"`
+      return new Response('no', { status: 403, headers: { 'www-authenticate': challenge } })
+    },
+  })
+  const response = await authFetch(fake.serverUrl, { method: 'POST', body: '{}' })
+  expect(response.status).to.equal(403)
+  expect(await response.text()).to.equal('no')
+  expect(fake.logins.length).to.equal(3)
+})
+
+it('R-10: after a retry that is refused, nothing is refreshed and nobody is asked again', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  await post()
+  fake.rs.settings.mood = 'always-401'
+  const before = fake.as.count('/token')
+  expect((await post()).status).to.equal(401)
+  expect(fake.as.count('/token') - before).to.equal(1)
+  expect(fake.logins.length).to.equal(1)
+})
+
+it('R-11: three tokens for nothing open the breaker; then nothing is sent', async () => {
+  const fake = await startFakeServers()
+  const { post, get, events } = startClient(fake, { interactive: 'any' })
+  await post()
+  fake.rs.settings.mood = 'always-401'
+  for (let n = 0; n < 3; n++) expect((await get()).status).to.equal(401)
+  const [requests, tokens] = [fake.rs.requests.length, fake.as.requests.length]
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const error = await authErrorOf(() => post(undefined, { method, body: null }))
+    expect([error.code, error.retryable]).to.deep.equal(['auth_storm', true])
+  }
+  expect([fake.rs.requests.length, fake.as.requests.length]).to.deep.equal([requests, tokens])
+  expect(events.filter(({ type }) => type === 'storm-breaker-open').length).to.equal(1)
+})
+
+it('R-11: an answer that is no refusal closes the count', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  for (let n = 0; n < 5; n++) {
+    expect((await post()).status).to.equal(200)
+    fake.as.tokens.expireAll()
+  }
+})
+
+it('R-12: a stream is sent once: a token is got, and the first answer is returned unread', async () => {
+  const fake = await startFakeServers()
+  const { authFetch, events } = startClient(fake)
+  const body = new Blob(['{}']).stream()
+  const response = await authFetch(fake.serverUrl, { method: 'POST', body, duplex: 'half' } as RequestInit)
+  expect([response.status, response.bodyUsed]).to.deep.equal([401, false])
+  expect(await response.json()).to.deep.equal({ error: 'unauthorized' })
+  expect(events.map(({ type }) => type)).to.include('retry-skipped')
+  expect((await authFetch(fake.serverUrl, { method: 'POST', body: '{}' })).status).to.equal(200)
+  expect(fake.logins.length).to.equal(1)
+})
+
+it('R-13: answers and redirects are the objects that fetch gave', async () => {
+  const fake = await startFakeServers()
+  const given: Response[] = []
+  const { post } = startClient(fake, {
+    fetch: async (input, init) => {
+      const response = await fetch(input, init)
+      given.push(response)
+      return response
+    },
+  })
+  expect(await post()).to.equal(given.at(-1))
+  fake.rs.failNext('/mcp', { status: 307, headers: { location: 'https://elsewhere.example/' } })
+  const redirect = await post(undefined, { redirect: 'manual' })
+  expect(redirect).to.equal(given.at(-1))
+  expect(redirect.status).to.equal(307)
+})
+
+it('R-13: a stream of events is handed on as it comes', async () => {
+  const fake = await startFakeServers()
+  const { post, get } = startClient(fake)
+  await post()
+  const response = await get()
+  const reader = response.body?.getReader()
+  fake.rs.sendEvent('one')
+  const { value } = (await reader?.read()) ?? {}
+  expect(new TextDecoder().decode(value)).to.equal('data: one\n\n')
+  await reader?.cancel()
+})
+
+it('R-14: who gives up leaves the login to the others', async () => {
+  const fake = await startFakeServers()
+  let agree = () => {}
+  const asked = new Promise<void>(resolve => {
+    agree = resolve
+  })
+  const controller = new AbortController()
+  const { post } = startClient(fake, {
+    authorizationRedirectDelegate: async (url, redirectUri, about) => {
+      controller.abort(new Error('I gave up'))
+      await asked
+      return fake.delegate(url, redirectUri, about)
+    },
+  })
+  const impatient = post(undefined, { signal: controller.signal }).catch((error: Error) => error.message)
+  expect(await impatient).to.equal('I gave up')
+  const patient = post()
+  agree()
+  expect((await patient).status).to.equal(200)
+  expect(fake.logins.length).to.equal(1)
+})
+
+it('R-15: errors are called UnauthorizedError, carry a code, and are known to the official client', async () => {
+  const fake = await startFakeServers()
+  fake.as.settings.authorizationError = 'access_denied'
+  const error = await authErrorOf(() => startClient(fake).post())
+  expect(error.name).to.equal('UnauthorizedError')
+  expect(error).to.include({ code: 'access_denied', retryable: false })
+  expect((error as unknown as Record<symbol, unknown>)[Symbol.for('mcp.authSeamEscape')]).to.equal(true)
+})
+
+it('R-15: a delegate that throws a TypeError is not taken for a broken network', async () => {
+  const fake = await startFakeServers()
+  const error = await authErrorOf(() =>
+    startClient(fake, {
+      authorizationRedirectDelegate: () => {
+        throw new TypeError('oops')
+      },
+    }).post(),
+  )
+  expect(error.code).to.equal('login_failed')
+  expect((error.cause as Error).message).to.equal('oops')
+})
+
+it('a scopeSelector that throws is an error with its cause', async () => {
+  const fake = await startFakeServers()
+  const scopeSelector = () => {
+    throw new TypeError('oops')
+  }
+  const error = await authErrorOf(() => startClient(fake, { scopeSelector }).post())
+  expect([error.code, (error.cause as Error).message]).to.deep.equal(['login_failed', 'oops'])
+})
+
+it('a GET may not ask a person: its 401 is returned unread', async () => {
+  const fake = await startFakeServers()
+  const { get } = startClient(fake)
+  const response = await get()
+  expect([response.status, response.bodyUsed]).to.deep.equal([401, false])
+  await response.body?.cancel()
+  expect(fake.logins.length).to.equal(0)
+})
+
+it('a GET may ask with interactive "any"', async () => {
+  const fake = await startFakeServers()
+  const response = await startClient(fake, { interactive: 'any' }).get()
+  expect(response.status).to.equal(200)
+  await response.body?.cancel()
+})
+
+it('with interactive "never" a POST says that somebody has to log in', async () => {
+  const fake = await startFakeServers()
+  const error = await authErrorOf(() => startClient(fake, { interactive: 'never' }).post())
+  expect(error.code).to.equal('interaction_required')
+  expect(error.message).to.include(`mcp-host login ${fake.serverUrl}`)
+  expect(fake.logins.length).to.equal(0)
+})
+
+it('a network failure of the server itself is the one that fetch gave', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake)
+  await fake.rs.close()
+  const thrown = await post().catch((error: unknown) => error)
+  expect(thrown).to.be.instanceOf(TypeError)
+})
+
+it('an address that is none fails as it does with fetch', async () => {
+  const authFetch: AuthFetch = createAuthFetch({ serverUrl: 'https://mcp.example', redirectUri: REDIRECT_URI })
+  const thrown = await authFetch('no address').catch((error: unknown) => error)
+  expect(thrown).to.be.instanceOf(TypeError)
+})

@@ -1,0 +1,363 @@
+// Authorization server metadata: its places, the issuer, PKCE, endpoints, and the servers of 2025-03-26.
+import { expect } from 'chai'
+import { discoverServer } from '../../client/discovery.ts'
+import type { ClientOAuthOptions } from '../../client/options.ts'
+import { authErrorOf } from './support/auth-error-of.ts'
+import { testContext } from './support/context.ts'
+import { type Entry, tableFetch } from './support/table-fetch.ts'
+
+const AS = 'https://as.example'
+const OAUTH = `${AS}/.well-known/oauth-authorization-server`
+const OIDC = `${AS}/.well-known/openid-configuration`
+const TENANT = `${AS}/tenant1`
+const TENANT_URLS = [`${OAUTH}/tenant1`, `${OIDC}/tenant1`, `${TENANT}/.well-known/openid-configuration`]
+
+const document = (members: object = {}) => ({
+  issuer: AS,
+  authorization_endpoint: `${AS}/authorize`,
+  token_endpoint: `${AS}/token`,
+  code_challenge_methods_supported: ['plain', 'S256'],
+  ...members,
+})
+
+const never = new AbortController().signal
+
+interface About extends Partial<ClientOAuthOptions> {
+  readonly listed?: string
+  readonly legacy?: boolean
+}
+
+function discover(table: Record<string, Entry>, { listed = AS, legacy = false, ...options }: About = {}) {
+  const { fetch, asked } = tableFetch(table)
+  const ctx = testContext({ serverUrl: 'https://mcp.example/mcp', fetch, ...options })
+  return { asked, ctx, info: () => discoverServer(ctx, listed, legacy, never) }
+}
+
+describe('R-30: where the document is', () => {
+  it('without a path: OAuth, then OpenID', async () => {
+    const { info, asked } = discover({ [OIDC]: document() })
+    expect(await info()).to.include({ metadataUrl: OIDC, oidc: true })
+    expect(asked).to.deep.equal([OAUTH, OIDC])
+  })
+
+  for (const [index, url] of TENANT_URLS.entries()) {
+    it(`with a path: ${url}`, async () => {
+      const { info, asked } = discover({ [url]: document({ issuer: TENANT }) }, { listed: TENANT })
+      expect(await info()).to.include({ issuer: TENANT, metadataUrl: url })
+      expect(asked).to.deep.equal(TENANT_URLS.slice(0, index + 1))
+    })
+  }
+
+  it('with a path: never the root', async () => {
+    const { info, asked } = discover({ [OAUTH]: document(), [OIDC]: document() }, { listed: TENANT })
+    expect(await authErrorOf(info)).to.include({ code: 'invalid_server_metadata' })
+    expect(asked).to.deep.equal(TENANT_URLS)
+  })
+
+  it('a final slash of the path is left out of the place, and stays in the issuer', async () => {
+    const listed = `${TENANT}/`
+    const { info } = discover({ [`${OAUTH}/tenant1`]: document({ issuer: listed }) }, { listed })
+    expect((await info()).issuer).to.equal(listed)
+  })
+
+  for (const listed of [`${AS}?x`, `${AS}#x`]) {
+    it(`${listed} is no issuer`, async () => {
+      const { info, asked } = discover({}, { listed })
+      expect(await authErrorOf(info)).to.include({ code: 'invalid_resource_metadata' })
+      expect(asked).to.deep.equal([])
+    })
+  }
+})
+
+describe('R-31: the issuer is the one that was asked for', () => {
+  for (const issuer of [
+    `${AS}/`,
+    'https://AS.example',
+    `${AS}:443`,
+    'https://evil.example',
+    'http://as.example',
+    `${AS}/tenant1`,
+    undefined,
+    null,
+    '',
+    7,
+    [AS],
+  ]) {
+    it(`${JSON.stringify(issuer)} ends it: no other place is asked`, async () => {
+      const { info, asked } = discover({ [OAUTH]: document({ issuer }), [OIDC]: document() })
+      expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch', retryable: false })
+      expect(asked).to.deep.equal([OAUTH])
+    })
+  }
+
+  it('the identifier is compared as it was listed', async () => {
+    const listed = 'https://AS.example:443'
+    expect((await discover({ [OAUTH]: document({ issuer: listed }) }, { listed }).info()).issuer).to.equal(listed)
+    expect(await authErrorOf(discover({ [OAUTH]: document() }, { listed }).info)).to.include({
+      code: 'issuer_mismatch',
+    })
+  })
+})
+
+describe('R-32: issuers that are known to differ', () => {
+  const options = { issuerMatch: 'ignore-trailing-slash' } as const
+
+  for (const [listed, issuer] of [
+    [AS, `${AS}/`],
+    [`${AS}/`, AS],
+  ] as const) {
+    it(`${issuer} for ${listed}, if a final slash is ignored`, async () => {
+      const { info, ctx } = discover({ [OAUTH]: document({ issuer }) }, { listed, ...options })
+      expect(await info()).to.include({ listed, issuer })
+      expect(ctx.events).to.deep.include({
+        type: 'tolerated',
+        key: 'test',
+        what: `issuer ${issuer} for ${listed}`,
+        option: 'issuerMatch',
+      })
+      const refused = await authErrorOf(discover({ [OAUTH]: document({ issuer }) }, { listed }).info)
+      expect(refused.message).to.include("issuerMatch: 'ignore-trailing-slash'")
+    })
+  }
+
+  for (const [listed, issuer] of [
+    [TENANT, `${TENANT}/`],
+    [AS, `${AS}//`],
+    [AS, 'https://AS.example/'],
+    [AS, `${AS}:443/`],
+  ] as const) {
+    it(`not ${issuer} for ${listed}`, async () => {
+      const table = { [OAUTH]: document({ issuer }), [TENANT_URLS[0] ?? '']: document({ issuer }) }
+      expect(await authErrorOf(discover(table, { listed, ...options }).info)).to.include({ code: 'issuer_mismatch' })
+    })
+  }
+
+  it('trustedIssuers allows what it lists, for that server', async () => {
+    const issuer = 'https://other.example'
+    const trustedIssuers = { [AS]: [issuer] }
+    const { info, ctx } = discover({ [OAUTH]: document({ issuer }) }, { trustedIssuers })
+    expect(await info()).to.include({ listed: AS, issuer })
+    expect(ctx.events.map(({ type }) => type)).to.deep.equal(['tolerated'])
+    for (const wrong of [{ [AS]: ['https://third.example'] }, { [`${AS}/`]: [issuer] }, { [issuer]: [issuer] }]) {
+      const refused = await authErrorOf(discover({ [OAUTH]: document({ issuer }) }, { trustedIssuers: wrong }).info)
+      expect(refused.code).to.equal('issuer_mismatch')
+      expect(refused.message).to.include(`trustedIssuers: { "${AS}": ["${issuer}"] }`)
+    }
+  })
+
+  it('nothing is inherited by the map of trusted issuers', async () => {
+    const { info } = discover({}, { listed: 'constructor:x', trustedIssuers: {} })
+    expect(await authErrorOf(info)).to.include({ code: 'insecure_endpoint' })
+  })
+})
+
+describe('R-33: PKCE with S256', () => {
+  const without = [undefined, null, [], ['plain'], 'S256', ['s256'], { S256: true }]
+
+  for (const methods of without) {
+    it(`is refused with ${JSON.stringify(methods)}, after the other places`, async () => {
+      const bad = document({ code_challenge_methods_supported: methods })
+      const { info, asked } = discover({ [OAUTH]: bad, [OIDC]: bad })
+      const error = await authErrorOf(info)
+      expect(error.code).to.equal('pkce_unsupported')
+      expect(error.fix).to.include(`assumePkceS256: ["${AS}"]`)
+      expect(asked).to.deep.equal([OAUTH, OIDC])
+    })
+  }
+
+  const bad = document({ code_challenge_methods_supported: undefined })
+
+  it('the next document may have it', async () => {
+    expect(await discover({ [OAUTH]: bad, [OIDC]: document() }).info()).to.include({
+      metadataUrl: OIDC,
+      pkceS256: true,
+    })
+  })
+
+  it('the next document may not be another issuer’s', async () => {
+    const { info } = discover({ [OAUTH]: bad, [OIDC]: document({ issuer: 'https://evil.example' }) })
+    expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch' })
+  })
+
+  it('assumePkceS256 vouches for one issuer', async () => {
+    const { info, asked, ctx } = discover({ [OAUTH]: bad }, { assumePkceS256: [AS] })
+    expect(await info()).to.include({ metadataUrl: OAUTH, pkceS256: true })
+    expect(asked).to.deep.equal([OAUTH])
+    expect(ctx.events).to.deep.include({
+      type: 'tolerated',
+      key: 'test',
+      what: `no PKCE methods listed by ${AS}`,
+      option: 'assumePkceS256',
+    })
+    const other = discover({ [OAUTH]: bad }, { assumePkceS256: ['https://other.example'] })
+    expect(await authErrorOf(other.info)).to.include({ code: 'pkce_unsupported' })
+  })
+
+  it('a grant without a browser needs none', async () => {
+    const grant = { type: 'client_credentials' } as const
+    const { info, asked } = discover({ [OAUTH]: bad }, { grant, clientId: 'c', clientSecret: 's' })
+    expect(await info()).to.include({ pkceS256: false, metadataUrl: OAUTH })
+    expect(asked).to.deep.equal([OAUTH])
+  })
+})
+
+describe('R-34: answers that are no document', () => {
+  for (const entry of [
+    400,
+    401,
+    403,
+    404,
+    429,
+    502,
+    '<html>',
+    '',
+    [],
+    () => Response.json(null),
+    () => Response.json('x'),
+  ] as Entry[]) {
+    it(`${typeof entry === 'function' ? 'JSON that is no object' : JSON.stringify(entry)}: the next place`, async () => {
+      const { info, asked } = discover({ [OAUTH]: entry, [OIDC]: document() })
+      expect((await info()).metadataUrl).to.equal(OIDC)
+      expect(asked).to.deep.equal([OAUTH, OIDC])
+    })
+  }
+
+  for (const [name, entry] of [
+    ['500', 500],
+    ['503', 503],
+    ['a refused connection', Object.assign(new Error('x'), { code: 'ECONNREFUSED' })],
+  ] as [string, Entry][]) {
+    it(`${name}: try again later, not "unsupported"`, async () => {
+      const { info, asked } = discover({ [OAUTH]: entry, [OIDC]: document() })
+      expect(await authErrorOf(info)).to.include({ code: 'temporarily_unavailable', retryable: true })
+      expect(asked).to.deep.equal([OAUTH])
+    })
+  }
+
+  it('429 everywhere: try again later', async () => {
+    const { info } = discover({ [OAUTH]: 429, [OIDC]: 404 })
+    expect(await authErrorOf(info)).to.include({ code: 'temporarily_unavailable', retryable: true })
+  })
+
+  it('nothing anywhere: an error that names the place', async () => {
+    const error = await authErrorOf(discover({}).info)
+    expect(error).to.include({ code: 'invalid_server_metadata', retryable: false })
+    expect(error.message).to.include(OAUTH)
+  })
+})
+
+describe('R-35: endpoints are https', () => {
+  for (const name of ['authorization_endpoint', 'token_endpoint']) {
+    for (const [endpoint, code] of [
+      ['http://as.example/x', 'insecure_endpoint'],
+      ['ftp://as.example/x', 'insecure_endpoint'],
+      ['javascript:alert(1)', 'insecure_endpoint'],
+      ['/relative', 'insecure_endpoint'],
+      ['https://user:pass@as.example/x', 'insecure_endpoint'],
+      ['http://localhost:6379/x', 'blocked_address'],
+      ['https://10.0.0.1/x', 'blocked_address'],
+      ['https://[fe80::1]/x', 'blocked_address'],
+    ] as const) {
+      it(`${name} ${endpoint} is refused`, async () => {
+        expect(await authErrorOf(discover({ [OAUTH]: document({ [name]: endpoint }) }).info)).to.include({ code })
+      })
+    }
+
+    for (const endpoint of [undefined, '', 7]) {
+      it(`${name} ${JSON.stringify(endpoint)} is missing`, async () => {
+        const { info } = discover({ [OAUTH]: document({ [name]: endpoint }) })
+        expect(await authErrorOf(info)).to.include({ code: 'invalid_server_metadata' })
+      })
+    }
+  }
+
+  it('http on loopback is for servers on loopback', async () => {
+    const listed = 'http://127.0.0.1:9000'
+    const local = { issuer: listed, authorization_endpoint: `${listed}/authorize`, token_endpoint: `${listed}/token` }
+    const table = { [`${listed}/.well-known/oauth-authorization-server`]: document(local) }
+    expect((await discover(table, { listed, serverUrl: 'http://localhost:3000/mcp' }).info()).issuer).to.equal(listed)
+    expect(await authErrorOf(discover(table, { listed }).info)).to.include({ code: 'blocked_address' })
+  })
+
+  it('a grant without a browser needs no authorization endpoint', async () => {
+    const grant = { type: 'client_credentials' } as const
+    const { info } = discover(
+      { [OAUTH]: document({ authorization_endpoint: undefined }) },
+      { grant, clientId: 'c', clientSecret: 's' },
+    )
+    expect((await info()).authorizationEndpoint).to.equal(undefined)
+  })
+
+  it('what the document offers is read with care', async () => {
+    const members = {
+      registration_endpoint: `${AS}/register`,
+      revocation_endpoint: 7,
+      device_authorization_endpoint: `${AS}/device`,
+      scopes_supported: ['a', 7],
+      grant_types_supported: 'x',
+      token_endpoint_auth_methods_supported: ['none'],
+      dpop_signing_alg_values_supported: ['ES256'],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: 'true',
+    }
+    expect(await discover({ [OAUTH]: document(members) }).info()).to.deep.equal({
+      listed: AS,
+      issuer: AS,
+      authorizationEndpoint: `${AS}/authorize`,
+      tokenEndpoint: `${AS}/token`,
+      registrationEndpoint: `${AS}/register`,
+      revocationEndpoint: undefined,
+      deviceAuthorizationEndpoint: `${AS}/device`,
+      scopesSupported: ['a'],
+      grantTypesSupported: undefined,
+      tokenEndpointAuthMethodsSupported: ['none'],
+      dpopSigningAlgValuesSupported: ['ES256'],
+      issParameterSupported: true,
+      clientIdMetadataDocumentSupported: false,
+      pkceS256: true,
+      oidc: false,
+      legacy: false,
+      metadataUrl: OAUTH,
+    })
+  })
+})
+
+describe('R-36: servers of 2025-03-26', () => {
+  const legacy = { listed: 'https://mcp.example', legacy: true }
+  const root = 'https://mcp.example/.well-known/oauth-authorization-server'
+
+  it('without a document have their default endpoints', async () => {
+    const { info, asked } = discover({}, legacy)
+    expect(await info()).to.include({
+      issuer: 'https://mcp.example',
+      authorizationEndpoint: 'https://mcp.example/authorize',
+      tokenEndpoint: 'https://mcp.example/token',
+      registrationEndpoint: 'https://mcp.example/register',
+      pkceS256: true,
+      legacy: true,
+    })
+    expect(asked).to.deep.equal([root, 'https://mcp.example/.well-known/openid-configuration'])
+  })
+
+  for (const issuer of ['https://mcp.example', 'https://mcp.example/']) {
+    it(`with a document of issuer ${issuer} are as it says`, async () => {
+      const { info } = discover({ [root]: document({ issuer, token_endpoint: `${AS}/t` }) }, legacy)
+      expect(await info()).to.include({ issuer, tokenEndpoint: `${AS}/t`, legacy: false })
+    })
+  }
+
+  it('nothing is made up for a document that lacks something', async () => {
+    for (const [members, code] of [
+      [{ token_endpoint: undefined }, 'invalid_server_metadata'],
+      [{ code_challenge_methods_supported: undefined }, 'pkce_unsupported'],
+      [{ issuer: 'https://evil.example' }, 'issuer_mismatch'],
+    ] as const) {
+      const { info } = discover({ [root]: document({ issuer: 'https://mcp.example', ...members }) }, legacy)
+      expect(await authErrorOf(info)).to.include({ code })
+    }
+  })
+
+  it('that fail now are not taken for servers without a document', async () => {
+    expect(await authErrorOf(discover({ [root]: 503 }, legacy).info)).to.include({ code: 'temporarily_unavailable' })
+  })
+})

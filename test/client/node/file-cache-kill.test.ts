@@ -1,0 +1,25 @@
+// Processes that are killed while they store (R-98): what was acknowledged is still there, and can be read. Seeded in
+// part: `SEED=7 npx mocha …`; `test/slow/client-file-cache.slow.ts` does it longer.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createFileTokenCache } from '../../../client/node/file-cache.ts'
+import { createSeededRandom } from '../../support/seeded-random.ts'
+import { endForks } from './support/forks.ts'
+import { killWriters } from './support/kill-writers.ts'
+import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
+
+after(() => {
+  endForks()
+  removeTemporaryDirectories()
+})
+
+it('R-98: SIGKILL at any moment of a store leaves the last acknowledged token or a newer one', async function () {
+  this.timeout(60_000)
+  const directory = join(makeTemporaryDirectory(), 'tokens')
+  const counts = await killWriters(directory, 20, createSeededRandom(Number(process.env['SEED'] ?? 98)))
+  console.log(`      ${JSON.stringify(counts)}`)
+  expect(counts).to.include({ kills: 20, unreadable: 0, older: 0 })
+  await createFileTokenCache(directory).storeTokens({ v: 1, accessToken: 'last' }, { key: 'last' })
+  expect(readdirSync(directory).filter(name => name.includes('.tmp.'))).to.deep.equal([])
+})

@@ -1,0 +1,335 @@
+// The token files (R-80, R-85, R-98): what is kept, who may read it, and what is refused with which words.
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import type { TokenContainer } from '../../../client/cache/types.ts'
+import { AuthError } from '../../../client/errors.ts'
+import { createFileTokenCache } from '../../../client/node/index.ts'
+import { temporaryName } from '../../../client/node/lock-owner.ts'
+import { endForks, forkJob } from './support/forks.ts'
+import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
+
+const TOKENS: TokenContainer = {
+  v: 1,
+  accessToken: 'an-access-token',
+  refreshToken: 'a-refresh-token',
+  expiresIn: 300,
+  obtainedAt: 1_700_000_000_000,
+  scope: 'mcp.tools',
+  authorizationServer: 'https://login.example',
+  clientId: 'a-client',
+  clientSecret: 'a-client-secret',
+  dpopJwk: { kty: 'EC', d: 'a-private-key' },
+}
+const context = { key: 'one', label: 'https://mcp.example/ (work)' }
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+const hasModes = process.getuid !== undefined
+
+let directory: string
+beforeEach(() => {
+  directory = join(makeTemporaryDirectory(), 'tokens')
+  delete process.env['MCP_HOST_TOKEN_KEY']
+})
+const environmentKey = process.env['MCP_HOST_TOKEN_KEY']
+after(() => {
+  if (environmentKey !== undefined) process.env['MCP_HOST_TOKEN_KEY'] = environmentKey
+  endForks()
+  removeTemporaryDirectories()
+})
+
+async function failure(work: Promise<unknown>): Promise<AuthError> {
+  const thrown = await work.then(
+    () => new Error('it did not fail'),
+    (error: unknown) => error,
+  )
+  if (!AuthError.is(thrown)) throw thrown
+  return thrown
+}
+
+async function stored(key?: string) {
+  const cache = createFileTokenCache(directory, { key })
+  await cache.storeTokens(TOKENS, context)
+  return cache
+}
+
+describe('the file token cache', () => {
+  it('keeps a container for the next process, and only under its key', async () => {
+    const cache = await stored()
+    expect(await cache.getTokens(context)).to.deep.equal(TOKENS)
+    expect(await createFileTokenCache(directory).getTokens(context)).to.deep.equal(TOKENS)
+    expect(await cache.getTokens({ key: 'two' })).to.equal(undefined)
+    await cache.storeTokens({ v: 1, accessToken: 'newer' }, context)
+    expect(await cache.getTokens(context)).to.deep.equal({ v: 1, accessToken: 'newer' })
+    await cache.deleteTokens(context)
+    await cache.deleteTokens(context)
+    expect(await cache.getTokens(context)).to.equal(undefined)
+  })
+
+  it('makes nothing before something is stored', async () => {
+    const cache = createFileTokenCache(directory)
+    expect(await cache.getTokens(context)).to.equal(undefined)
+    expect(await cache.list()).to.deep.equal([])
+    await cache.deleteTokens(context)
+    expect(() => statSync(directory)).to.throw('ENOENT')
+  })
+
+  it('R-98: directory 0700, files 0600, nothing readable in them', async function () {
+    await stored()
+    const files = readdirSync(directory)
+    expect(files.sort()).to.deep.equal(['one.tokens', 'token.key'])
+    for (const file of files) {
+      const content = readFileSync(join(directory, file), 'latin1')
+      expect(content).to.not.match(/an-access-token|a-refresh-token|mcp\.example|login\.example/)
+    }
+    if (!hasModes) this.skip()
+    expect(mode(directory)).to.equal('700')
+    for (const file of files) expect(mode(join(directory, file)), file).to.equal('600')
+  })
+
+  it('R-98: refuses a looser directory or file, with the command that closes it', async function () {
+    if (!hasModes) this.skip()
+    const cache = await stored()
+    for (const [path, loose, tight] of [
+      [directory, 0o750, 0o700],
+      [join(directory, 'one.tokens'), 0o640, 0o600],
+      [join(directory, 'token.key'), 0o604, 0o600],
+    ] as const) {
+      chmodSync(path, loose)
+      const fresh = createFileTokenCache(directory)
+      const error = await failure(fresh.getTokens(context))
+      expect(error.code).to.equal('cache_failed')
+      expect(error.message)
+        .to.include(`mode ${loose.toString(8)}`)
+        .and.include(`chmod ${tight.toString(8)} '${path}'`)
+      chmodSync(path, tight)
+      expect(await fresh.getTokens(context)).to.deep.equal(TOKENS)
+    }
+    chmodSync(directory, 0o755)
+    for (const work of [
+      () => cache.storeTokens(TOKENS, context),
+      () => cache.deleteTokens(context),
+      () => cache.list(),
+      () => cache.withLock(context, async () => 0),
+      () => cache.leaseLogin(context),
+    ]) {
+      expect((await failure(work())).message).to.include('chmod 700')
+    }
+  })
+
+  it('R-98: refuses links', async function () {
+    if (!hasModes) this.skip()
+    const cache = await stored()
+    const file = join(directory, 'one.tokens')
+    renameSync(file, `${file}.moved`)
+    symlinkSync(`${file}.moved`, file)
+    expect((await failure(cache.getTokens(context))).message)
+      .to.include('symbolic link')
+      .and.include(file)
+    const link = `${directory}-link`
+    symlinkSync(directory, link)
+    const error = await failure(createFileTokenCache(link).storeTokens(TOKENS, context))
+    expect(error.message).to.include('is a link').and.include(link)
+  })
+
+  it('R-98: refuses what belongs to another user', async function () {
+    // Only root can give a file away.
+    if (process.getuid?.() !== 0) this.skip()
+    const cache = await stored()
+    chownSync(join(directory, 'one.tokens'), 12_345, 12_345)
+    expect((await failure(cache.getTokens(context))).message).to.include('belongs to user 12345')
+    chownSync(directory, 12_345, 12_345)
+    expect((await failure(cache.storeTokens(TOKENS, context))).message).to.include('belongs to user 12345')
+  })
+
+  it('R-85: takes no key that could lead to another file', async () => {
+    const cache = await stored()
+    for (const key of ['', '../one', 'a/b', 'one.tokens', 'a\0b', 'x'.repeat(129)]) {
+      expect((await failure(cache.getTokens({ key }))).code).to.equal('invalid_options')
+      expect((await failure(cache.storeTokens(TOKENS, { key }))).code).to.equal('invalid_options')
+      expect((await failure(cache.withLock({ key }, async () => 0))).code).to.equal('invalid_options')
+    }
+  })
+
+  it('R-98: a file that was changed, cut off, or put in place of another one is an error with a fix', async () => {
+    const cache = await stored()
+    const file = join(directory, 'one.tokens')
+    const whole = readFileSync(file, 'latin1')
+    await cache.storeTokens({ v: 1, accessToken: 'of another server' }, { key: 'two' })
+    for (const content of [
+      '',
+      whole.slice(0, -20),
+      whole.replace(/.\n$/, '!\n'),
+      readFileSync(join(directory, 'two.tokens')),
+    ]) {
+      writeFileSync(file, content)
+      const error = await failure(cache.getTokens(context))
+      expect(error.code).to.equal('cache_failed')
+      expect(error.message).to.include(file).and.include('mcp-host logout')
+    }
+    await cache.deleteTokens(context)
+    expect(await cache.getTokens(context)).to.equal(undefined)
+    writeFileSync(file, 'damaged', { mode: 0o600 })
+    await cache.storeTokens(TOKENS, context)
+    expect(await cache.getTokens(context)).to.deep.equal(TOKENS)
+  })
+
+  it('R-98: a file that is far too large is not read', async () => {
+    const cache = await stored()
+    writeFileSync(join(directory, 'one.tokens'), Buffer.alloc(1024 * 1024 + 1))
+    expect((await failure(cache.getTokens(context))).message).to.include('larger than 1 MiB')
+  })
+
+  it('takes the key that is given, or that of the environment, and makes no key file then', async () => {
+    const key = Buffer.alloc(32, 3).toString('base64')
+    await stored(key)
+    expect(readdirSync(directory)).to.deep.equal(['one.tokens'])
+    process.env['MCP_HOST_TOKEN_KEY'] = key
+    const cache = createFileTokenCache(directory)
+    expect(await cache.getTokens(context)).to.deep.equal(TOKENS)
+    const other = createFileTokenCache(directory, { key: Buffer.alloc(32, 4) })
+    const error = await failure(other.getTokens(context))
+    expect(error.code).to.equal('cache_failed')
+    expect(error.message).to.include('another key').and.include('MCP_HOST_TOKEN_KEY')
+    process.env['MCP_HOST_TOKEN_KEY'] = 'short'
+    expect(() => createFileTokenCache(directory)).to.throw(AuthError, 'MCP_HOST_TOKEN_KEY is not a key')
+  })
+
+  it('says when the key file is gone or damaged', async () => {
+    await stored()
+    const path = join(directory, 'token.key')
+    writeFileSync(path, 'damaged')
+    const damaged = await failure(createFileTokenCache(directory).getTokens(context))
+    expect(damaged.code).to.equal('cache_failed')
+    expect(damaged.message).to.include(path).and.include('damaged')
+    rmSync(path)
+    const gone = await failure(createFileTokenCache(directory).getTokens(context))
+    expect(gone.message).to.include(`there is no ${path}`).and.include('log in again')
+    await stored()
+    expect(await createFileTokenCache(directory).getTokens(context)).to.deep.equal(TOKENS)
+  })
+
+  it('a directory that cannot be made is an error with a fix', async () => {
+    writeFileSync(`${directory}-file`, '')
+    const error = await failure(createFileTokenCache(join(`${directory}-file`, 'tokens')).storeTokens(TOKENS, context))
+    expect(error.code).to.equal('cache_failed')
+    expect(error.message).to.include('ENOTDIR').and.include('writable')
+  })
+
+  it('lists what is kept without its secrets, and the files that cannot be read', async () => {
+    const cache = await stored()
+    await cache.storeTokens(
+      { v: 1, registration: { issuer: 'https://as.example', clientId: 'c', dynamic: true } },
+      { key: 'two' },
+    )
+    writeFileSync(join(directory, 'three.tokens'), 'damaged', { mode: 0o600 })
+    const [one, three, two] = await cache.list()
+    expect(one).to.include({ key: 'one', label: context.label, hasAccessToken: true, hasRefreshToken: true })
+    expect(one).to.include({ authorizationServer: 'https://login.example', scope: 'mcp.tools', expiresIn: 300 })
+    expect(two).to.include({
+      key: 'two',
+      label: undefined,
+      hasAccessToken: false,
+      hasRefreshToken: false,
+      clientId: 'c',
+    })
+    expect(three?.error?.message).to.include('three.tokens')
+    const shown = inspect(await cache.list(), { depth: 9 })
+    for (const secret of ['an-access-token', 'a-refresh-token', 'a-client-secret', 'a-private-key']) {
+      expect(shown).to.not.include(secret)
+    }
+  })
+
+  it('removes what killed processes left of their writing, and nothing else', async () => {
+    const holder = forkJob({ type: 'hold', path: join(makeTemporaryDirectory(), 'lock') })
+    await holder.next()
+    await holder.kill()
+    await stored()
+    const dead = temporaryName('one.tokens').replace(/\.\d+\.(\d+)\.([\w-]{12})$/, `.${holder.pid}.$1.$2`)
+    const alive = temporaryName('one.tokens')
+    const elsewhere = temporaryName('one.tokens').replace(/tmp\.[\w-]{16}/, 'tmp.AnotherMachine_0')
+    for (const name of [dead, alive, elsewhere]) writeFileSync(join(directory, name), 'half')
+    mkdirSync(join(directory, dead.replace('tokens', 'lock')))
+    await stored()
+    expect(readdirSync(directory).sort()).to.deep.equal([alive, elsewhere, 'one.tokens', 'token.key'].sort())
+  })
+
+  it('R-98: many writers and readers in one process see whole containers', async () => {
+    const cache = await stored()
+    const writes = Array.from({ length: 50 }, (_, index) =>
+      cache.storeTokens({ v: 1, accessToken: `${index}`, refreshToken: 'x'.repeat(index * 500) }, context),
+    )
+    const reads = Array.from({ length: 50 }, () => cache.getTokens(context))
+    for (const read of await Promise.all(reads)) expect(read?.accessToken).to.be.a('string')
+    await Promise.all(writes)
+    expect(readdirSync(directory).sort()).to.deep.equal(['one.tokens', 'token.key'])
+  })
+})
+
+describe('the file token cache between processes', function () {
+  this.timeout(30_000)
+
+  it('makes one key file, however many start at once', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    const forks = names.map(key => forkJob({ type: 'first', directory, key }))
+    for (const forked of forks) await forked.next()
+    for (const forked of forks) forked.go()
+    for (const forked of forks) await forked.next()
+    const cache = createFileTokenCache(directory)
+    for (const key of names) expect((await cache.getTokens({ key }))?.accessToken).to.equal(key)
+  })
+
+  it('R-80: the lock of one container does not hold another one up', async () => {
+    const cache = createFileTokenCache(directory)
+    const seen = await cache.withLock({ key: 'one' }, () => cache.withLock({ key: 'two' }, async () => 'both'))
+    expect(seen).to.equal('both')
+    const throwing = cache.withLock({ key: 'one' }, async () => {
+      throw new Error('of the work')
+    })
+    expect((await throwing.catch(error => error)).message).to.equal('of the work')
+    expect(await cache.withLock({ key: 'one' }, async () => 'free')).to.equal('free')
+  })
+
+  it('R-80: a login lease keeps other processes out, apart from the refresh lock', async () => {
+    const cache = createFileTokenCache(directory)
+    const login = { key: 'login' }
+    const holder = forkJob({ type: 'lease', directory })
+    expect(await holder.next()).to.deep.equal({ held: true })
+    const lease = await cache.leaseLogin(login)
+    if (lease.held) throw new Error('two have it')
+    expect(await cache.withLock(login, async () => 'refreshed')).to.equal('refreshed')
+    const abort = new AbortController()
+    const waiting = lease.wait(abort.signal).catch(error => error)
+    abort.abort('login timeout')
+    expect(await waiting).to.equal('login timeout')
+    const freed = lease.wait(new AbortController().signal)
+    holder.go()
+    await freed
+    const ours = await cache.leaseLogin(login)
+    if (!ours.held) throw new Error('nobody has it')
+    await ours.release()
+  })
+
+  it('R-80: a login lease ends with its holder, even one that is killed', async () => {
+    const cache = createFileTokenCache(directory)
+    const holder = forkJob({ type: 'lease', directory })
+    expect(await holder.next()).to.deep.equal({ held: true })
+    const lease = await cache.leaseLogin({ key: 'login' })
+    if (lease.held) throw new Error('two have it')
+    const freed = lease.wait(new AbortController().signal)
+    await holder.kill()
+    await freed
+    expect((await cache.leaseLogin({ key: 'login' })).held).to.equal(true)
+  })
+})

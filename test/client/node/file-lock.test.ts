@@ -1,0 +1,252 @@
+// The lock between processes (R-80): one holder at a time, taken over from holders that are gone, and from no other.
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { rename, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { AuthError } from '../../../client/errors.ts'
+import { acquireFileLock, fileLockFreed, tryFileLock, withFileLock } from '../../../client/node/file-lock.ts'
+import { judgeOwner, nameOwner } from '../../../client/node/lock-owner.ts'
+import { countTogether } from './support/counting-processes.ts'
+import { endForks, forkJob } from './support/forks.ts'
+import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
+
+after(() => {
+  endForks()
+  removeTemporaryDirectories()
+})
+
+/** A lock as its holder left it, under a name of its own. */
+function plant(path: string, owner: string): void {
+  mkdirSync(path)
+  writeFileSync(join(path, owner), '')
+}
+
+/** A name like ours with another part: the machine (0), the process (1) or its start (2). */
+function otherOwner(part: 0 | 1 | 2, value: string): string {
+  const parts = nameOwner().split('.')
+  parts[part] = value
+  return parts.join('.')
+}
+
+const elsewhere = () => otherOwner(0, 'AnotherMachine_0')
+const FAST = { poll: 10, heartbeat: 10, stale: 100 }
+
+async function failure(work: Promise<unknown>): Promise<AuthError> {
+  const thrown = await work.then(
+    () => new Error('it did not fail'),
+    (error: unknown) => error,
+  )
+  if (!AuthError.is(thrown)) throw thrown
+  return thrown
+}
+
+describe('the file lock', () => {
+  it('R-80: lets one in after the other, in one process', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    let inside = 0
+    let done = 0
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        withFileLock(path, async () => {
+          expect(++inside).to.equal(1)
+          await new Promise(setImmediate)
+          inside--
+          done++
+        }),
+      ),
+    )
+    expect(done).to.equal(20)
+    expect(readdirSync(join(path, '..')), 'nothing is left').to.deep.equal([])
+  })
+
+  it('gives back what the work gives, and is free after a throw', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    expect(await withFileLock(path, async () => 7)).to.equal(7)
+    const thrown = new Error('the work failed')
+    const caught = await withFileLock(path, () => Promise.reject(thrown)).catch(error => error)
+    expect(caught).to.equal(thrown)
+    expect(await tryFileLock(path)).to.not.equal(undefined)
+  })
+
+  it('R-80: fails with a transient error, that names the holder, when it is not free in time', async () => {
+    const directory = makeTemporaryDirectory()
+    const path = join(directory, 'lock')
+    const lock = await acquireFileLock(path)
+    const error = await failure(withFileLock(path, async () => 0, { timing: { wait: 30 } }))
+    expect(error).to.include({ code: 'temporarily_unavailable', retryable: true })
+    expect(error.message).to.include(`process ${process.pid} holds it`).and.include(path)
+    expect(readdirSync(directory), 'what was prepared is gone').to.deep.equal(['lock'])
+    await lock.release()
+  })
+
+  it('stops waiting on abort, with the reason', async () => {
+    const directory = makeTemporaryDirectory()
+    const path = join(directory, 'lock')
+    const lock = await acquireFileLock(path)
+    const abort = new AbortController()
+    const waiting = acquireFileLock(path, { signal: abort.signal }).catch(error => error)
+    const reason = new Error('the caller went away')
+    abort.abort(reason)
+    expect(await waiting).to.equal(reason)
+    expect(readdirSync(directory)).to.deep.equal(['lock'])
+    await lock.release()
+  })
+
+  it('is taken at once from a process that was killed', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const holder = forkJob({ type: 'hold', path })
+    expect(await holder.next()).to.deep.equal({ held: true })
+    expect(await tryFileLock(path), 'while it lives').to.equal(undefined)
+    await holder.kill()
+    expect(await tryFileLock(path)).to.not.equal(undefined)
+  })
+
+  it('is taken at once from a process whose number another one has by now', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const path = join(makeTemporaryDirectory(), 'lock')
+    plant(path, otherOwner(2, '1'))
+    expect(await tryFileLock(path)).to.not.equal(undefined)
+  })
+
+  it('is not taken from a living process, however old its heartbeat is', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const owner = nameOwner()
+    plant(path, owner)
+    utimesSync(join(path, owner), 0, 0)
+    const error = await failure(acquireFileLock(path, { timing: { ...FAST, stale: 60_000, wait: 300 } }))
+    expect(error.code).to.equal('temporarily_unavailable')
+    utimesSync(join(path, owner), new Date(), new Date())
+    const again = await failure(acquireFileLock(path, { timing: { ...FAST, wait: 300 } }))
+    expect(again.code, 'watched for longer than `stale`').to.equal('temporarily_unavailable')
+  })
+
+  it('is taken from a living process that hangs: silent for long, and while it was watched', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const owner = nameOwner()
+    plant(path, owner)
+    utimesSync(join(path, owner), 0, 0)
+    await (await acquireFileLock(path, { timing: FAST })).release()
+  })
+
+  it('is taken from another machine only after its heartbeat stayed out', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const owner = elsewhere()
+    plant(path, owner)
+    // By this machine's clock the holder is long silent; clocks differ, so that counts for nothing.
+    utimesSync(join(path, owner), 0, 0)
+    expect(judgeOwner(owner)).to.equal('unknown')
+    expect(await tryFileLock(path, { timing: FAST })).to.equal(undefined)
+    await (await acquireFileLock(path, { timing: FAST })).release()
+  })
+
+  it('is not taken from another machine whose heartbeat goes on', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const owner = elsewhere()
+    plant(path, owner)
+    let beats = 0
+    const beating = setInterval(() => utimesSync(join(path, owner), ++beats, beats), 10)
+    const error = await failure(acquireFileLock(path, { timing: { ...FAST, stale: 200, wait: 1_000 } }))
+    clearInterval(beating)
+    expect(error.code).to.equal('temporarily_unavailable')
+    expect(beats).to.be.greaterThan(5)
+  })
+
+  it('shows by its heartbeat that it lives', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const lock = await acquireFileLock(path, { timing: FAST })
+    const [owner = ''] = readdirSync(path)
+    utimesSync(join(path, owner), 0, 0)
+    await fileLockChanges(join(path, owner))
+    await lock.release()
+  })
+
+  it('R-80: cannot be taken away by a thief that comes too late', async () => {
+    const directory = makeTemporaryDirectory()
+    const path = join(directory, 'lock')
+    const dead = otherOwner(1, '4194305')
+    plant(path, dead)
+    expect(judgeOwner(dead)).to.equal('dead')
+    const first = await acquireFileLock(path)
+    // What another process does that judged the dead owner before the lock was taken over.
+    expect(await unlink(join(path, dead)).catch(error => error.code)).to.equal('ENOENT')
+    plant(join(directory, 'prepared'), nameOwner())
+    expect(await rename(join(directory, 'prepared'), path).catch(error => error.code)).to.be.oneOf([
+      'ENOTEMPTY',
+      'EEXIST',
+    ])
+    expect(await tryFileLock(path)).to.equal(undefined)
+    await first.release()
+  })
+
+  it('does not harm the next holder when one lets go that had lost it', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const slow = await acquireFileLock(path)
+    for (const owner of readdirSync(path)) await unlink(join(path, owner))
+    const next = await acquireFileLock(path)
+    await slow.release()
+    expect(await tryFileLock(path)).to.equal(undefined)
+    await next.release()
+    await next.release()
+    expect(await tryFileLock(path)).to.not.equal(undefined)
+  })
+
+  it('tells a waiter when the holder lets go, dies, or is followed by another', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    await fileLockFreed(path)
+    const lock = await acquireFileLock(path)
+    const freed = fileLockFreed(path, { timing: FAST })
+    await lock.release()
+    await freed
+    plant(path, elsewhere())
+    await fileLockFreed(path, { timing: FAST })
+    expect(await tryFileLock(path), 'the silent one is out').to.not.equal(undefined)
+    const abort = new AbortController()
+    const waiting = fileLockFreed(path, { signal: abort.signal }).catch(error => error)
+    abort.abort('enough')
+    expect(await waiting).to.equal('enough')
+  })
+
+  it('says which path cannot be used, and what to do', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    writeFileSync(path, 'a file')
+    const error = await failure(acquireFileLock(path))
+    expect(error.code).to.equal('cache_failed')
+    expect(error.message).to.include(path).and.include('remove')
+  })
+})
+
+describe('the file lock between 4 processes', function () {
+  this.timeout(60_000)
+
+  it('R-80: loses no count; without the lock it does', async () => {
+    const options = { processes: 4, rounds: 50 }
+    const locked = await countTogether({ ...options, directory: makeTemporaryDirectory(), locked: true })
+    const open = await countTogether({ ...options, directory: makeTemporaryDirectory(), locked: false })
+    console.log(`      with the lock: ${told(locked)}; without: ${told(open)}`)
+    expect(locked).to.deep.equal({ counter: locked.expected, expected: 200, met: 0 })
+    expect(open.counter).to.be.lessThan(open.expected)
+  })
+
+  it('R-80: all take over from a dead holder at the same moment, and one has it', async () => {
+    const directory = makeTemporaryDirectory()
+    let dead = 0
+    const counted = await countTogether({
+      directory,
+      processes: 4,
+      rounds: 50,
+      locked: true,
+      beforeRound: () => plant(join(directory, 'lock'), otherOwner(1, String(4_194_305 + dead++))),
+    })
+    console.log(`      ${dead} dead holders: ${told(counted)}`)
+    expect(counted).to.deep.equal({ counter: counted.expected, expected: 200, met: 0 })
+  })
+})
+
+const told = ({ counter, expected, met }: { counter: number; expected: number; met: number }) =>
+  `${counter} of ${expected} counts, ${met} times two inside`
+
+async function fileLockChanges(file: string): Promise<void> {
+  const { statSync } = await import('node:fs')
+  while (statSync(file).mtimeMs === 0) await new Promise(setImmediate)
+}
