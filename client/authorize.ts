@@ -147,8 +147,13 @@ function asAuthError(thrown: unknown): AuthError {
   })
 }
 
+/** A registration that its server dropped shows as a page that leads nowhere. */
+const FORGET =
+  '; if the authorization server showed an error about the client, drop its registration: session.forgetClient()'
+
 async function listen(
   ctx: ClientContext,
+  { client }: FlowRecord,
   work: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<GivenResponse | null | undefined> {
@@ -158,7 +163,7 @@ async function listen(
     timeout.abort(
       new AuthError(`nobody logged in within ${loginTimeoutMs / 1000} s`, {
         code: 'login_timeout',
-        fix: 'try again, or set a longer loginTimeoutMs',
+        fix: `try again, or set a longer loginTimeoutMs${client.source === 'registered' ? FORGET : ''}`,
       }),
     )
   const timer = setTimeout(late, loginTimeoutMs)
@@ -187,7 +192,7 @@ export async function askForAuthorization(
   if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
   const { issuer, scope } = flow.record
   ctx.emit('authorization-started', { issuer, scope })
-  const response = await listen(ctx, both => show(flow, both), signal)
+  const response = await listen(ctx, flow.record, both => show(flow, both), signal)
   if (response === null || response === undefined || response === '') {
     throw new AuthError('the login ended without an answer', {
       code: 'access_denied',

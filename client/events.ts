@@ -36,13 +36,29 @@ export type AuthEvent = {
   [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
 }[AuthEventType]
 
+type Scrub = (text: string) => string
+
+/** A server's words may carry a secret back: every text of a detail is scrubbed. */
+const scrubbed = (detail: object, scrub: Scrub): object =>
+  Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrubValue(value, scrub)]))
+
+const scrubValue = (value: unknown, scrub: Scrub): unknown => {
+  if (typeof value === 'string') return scrub(value)
+  return Array.isArray(value) ? value.map(one => scrubValue(one, scrub)) : value
+}
+
 /** Tells of an event; a listener that throws changes nothing. */
 export type Emit = <Type extends AuthEventType>(type: Type, detail: EventTable[Type]) => void
 
-export function createEmit(key: string, listener: ((event: AuthEvent) => void) | undefined): Emit {
+/** `scrub`: a server's words (a scope, an issuer) may carry back a secret that it was shown. */
+export function createEmit(
+  key: string,
+  listener: ((event: AuthEvent) => void) | undefined,
+  scrub: Scrub = text => text,
+): Emit {
   return (type, detail) => {
     try {
-      listener?.({ ...detail, type, key } as unknown as AuthEvent)
+      listener?.({ ...scrubbed(detail, scrub), type, key } as unknown as AuthEvent)
     } catch {
       // A listener watches; it must not break what it watches.
     }

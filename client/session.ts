@@ -76,7 +76,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
     const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
     const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
-    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent), now }
+    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }
   }

@@ -2,6 +2,7 @@
 // and, where the cache has a lock, between processes.
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './cache/types.ts'
 import { AuthError } from './errors.ts'
+import { splitScope, unite } from './scopes.ts'
 
 export interface TokenStore {
   read(): Promise<TokenContainer | undefined>
@@ -9,7 +10,7 @@ export interface TokenStore {
   write(container: TokenContainer): Promise<void>
   /**
    * Drops the tokens of one generation: those that `used` was part of. Gives what is stored instead where somebody has
-   * newer ones. The registration stays.
+   * newer ones. The registration, and what was ever asked for, stay.
    */
   drop(used: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<TokenContainer | undefined>
   /** Drops everything, or everything but the registration. */
@@ -23,6 +24,16 @@ const HELD: LoginLease = { held: true, release: async () => undefined }
 
 const without = (container: TokenContainer): TokenContainer | undefined =>
   container.registration && { v: 1, registration: container.registration }
+
+/** What outlives tokens that were refused: who the client is, and what was ever asked for (the next login asks again). */
+const spent = ({ registration, authorizationServer, requestedScope, scope }: TokenContainer): TokenContainer => ({
+  v: 1,
+  ...(registration && { registration }),
+  ...(authorizationServer !== undefined && { authorizationServer }),
+  ...((requestedScope ?? scope) !== undefined && {
+    requestedScope: unite(splitScope(requestedScope), splitScope(scope)).join(' '),
+  }),
+})
 
 export function createTokenStore(cache: TokenCache, context: CacheContext): TokenStore {
   async function guarded<T>(what: string, work: () => Promise<T> | T): Promise<T> {
@@ -60,7 +71,7 @@ export function createTokenStore(cache: TokenCache, context: CacheContext): Toke
       const stored = await read()
       if (!stored?.accessToken && !stored?.refreshToken) return undefined
       if (stored.accessToken !== accessToken || stored.refreshToken !== refreshToken) return stored
-      await keep(without(stored))
+      await keep(spent(stored))
       return undefined
     },
     async clear(keepRegistration) {

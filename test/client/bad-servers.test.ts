@@ -1,248 +1,21 @@
 // Servers that are broken, busy, or lie: each ends in a typed error that says what to do, after few requests, and nothing
 // secret is shown anywhere. The table at the end says which, and how many requests each took.
 import { expect } from 'chai'
-import { type Account, type BadCase, callServer, judge, localWorld, printAccounts, type World } from './support/bad-world.ts'
-import { type Reply, stopServers } from './support/fake-servers.ts'
+import { documents, registration, responses, slow, tokens } from './support/bad-cases.ts'
+import { type Account, callServer, judge, localWorld, printAccounts, type World } from './support/bad-world.ts'
+import { stopServers } from './support/fake-servers.ts'
+import { expectNoSecret, renderingsOf } from './support/leaks.ts'
 
-const PRM = '/.well-known/oauth-protected-resource/mcp'
-const ASM = '/.well-known/oauth-authorization-server'
-const MANY = 50
-
-const html = { status: 200, headers: { 'Content-Type': 'text/html' }, body: '<html>Please pay for the network</html>' }
-const huge: Reply = { status: 200, headers: { 'Content-Type': 'application/json' }, body: `"${'x'.repeat(2_000_000)}"` }
-const deep: Reply = { status: 200, body: `${'['.repeat(100_000)}` }
-const never = { hold: new Promise(() => {}) }
-/** A byte now and then, without end. */
-const dripping: Reply = {
-  status: 200,
-  headers: { 'Content-Type': 'application/json' },
-  stream(response) {
-    const timer = setInterval(() => response.write(' '), 20)
-    response.once('close', () => clearInterval(timer))
-  },
+/** The client waits 15 s for a whole document; here a second is ten milliseconds. */
+async function withShortTimeouts(work: () => Promise<void>): Promise<void> {
+  const original = AbortSignal.timeout
+  AbortSignal.timeout = milliseconds => original.call(AbortSignal, milliseconds / 100)
+  try {
+    await work()
+  } finally {
+    AbortSignal.timeout = original
+  }
 }
-const redirectTo = (location: string): Reply => ({ status: 302, headers: { Location: location } })
-
-/** What was posted, written back in every place that a client might show. */
-const echo = (world: World, path: string, status: number) => {
-  world.as.failNext(path, {
-    get status() {
-      return status
-    },
-    get body() {
-      const { body = '', headers } = world.as.to(path).at(-1) ?? {}
-      return { error: `e ${body}`, error_description: `${body} ${headers?.authorization}`, error_uri: body }
-    },
-  }, MANY)
-}
-
-const documents: BadCase[] = [
-  { what: 'resource metadata: 2 MB', code: 'malformed_response', within: 3, make: ({ rs }) => rs.failNext(PRM, huge, MANY) },
-  {
-    what: 'resource metadata: HTML',
-    code: 'invalid_resource_metadata',
-    within: 3,
-    make: ({ rs }) => rs.failNext(PRM, html, MANY),
-  },
-  {
-    what: 'resource metadata: 100,000 open brackets',
-    code: 'invalid_resource_metadata',
-    within: 3,
-    make: ({ rs }) => rs.failNext(PRM, deep, MANY),
-  },
-  {
-    what: 'resource metadata: redirects in a circle',
-    code: 'malformed_response',
-    within: 6,
-    make: ({ rs }) => rs.failNext(PRM, redirectTo(PRM), MANY),
-  },
-  {
-    what: 'resource metadata: 503',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => rs.failNext(PRM, { status: 503, body: 'busy' }, MANY),
-  },
-  {
-    what: 'resource metadata: connection reset',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => rs.failNext(PRM, { reset: 'after-body' }, MANY),
-  },
-  {
-    what: "resource metadata: other origin's resource",
-    code: 'resource_mismatch',
-    within: 2,
-    make: ({ rs, as }) => void (rs.settings.metadata = { resource: `${as.url}/mcp` }),
-  },
-  {
-    what: 'resource metadata: sibling path',
-    code: 'resource_mismatch',
-    within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { resource: `${rs.url}/mcp2` }),
-  },
-  {
-    what: 'resource metadata: no resource',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { resource: undefined }),
-  },
-  {
-    what: 'resource metadata: no authorization server',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { authorization_servers: [] }),
-  },
-  {
-    what: 'resource metadata: a relative authorization server',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs, as }) => void (rs.settings.metadata = { authorization_servers: [as.issuer, '/as'] }),
-  },
-  {
-    what: 'server metadata: 2 MB',
-    code: 'malformed_response',
-    within: 3,
-    make: ({ as }) => as.failNext(ASM, huge, MANY),
-  },
-  {
-    what: 'server metadata: HTML everywhere',
-    code: 'invalid_server_metadata',
-    within: 4,
-    make: ({ as }) => as.failNext(ASM, html, MANY),
-  },
-  {
-    what: "server metadata: another server's issuer (mix-up)",
-    code: 'issuer_mismatch',
-    within: 3,
-    make: ({ as, servers }) => void (as.settings.metadata = { issuer: servers[1]?.issuer }),
-  },
-  {
-    what: 'server metadata: issuer with a slash more',
-    code: 'issuer_mismatch',
-    within: 3,
-    make: ({ as }) => void (as.settings.metadata = { issuer: `${as.issuer}/` }),
-  },
-  {
-    what: 'server metadata: no PKCE',
-    code: 'pkce_unsupported',
-    within: 4,
-    make: ({ as }) => void (as.settings.codeChallengeMethods = undefined),
-  },
-  {
-    what: 'server metadata: plain PKCE alone',
-    code: 'pkce_unsupported',
-    within: 4,
-    make: ({ as }) => void (as.settings.codeChallengeMethods = ['plain']),
-  },
-  {
-    what: 'server metadata: http token endpoint',
-    code: 'insecure_endpoint',
-    within: 3,
-    make: ({ as }) => void (as.settings.metadata = { token_endpoint: 'http://as.example/token' }),
-  },
-  {
-    what: 'server metadata: javascript: authorization endpoint',
-    code: 'insecure_endpoint',
-    within: 3,
-    make: ({ as }) => void (as.settings.metadata = { authorization_endpoint: 'javascript:alert(1)' }),
-  },
-  {
-    what: 'server metadata: no token endpoint',
-    code: 'invalid_server_metadata',
-    within: 3,
-    make: ({ as }) => void (as.settings.metadata = { token_endpoint: undefined }),
-  },
-  {
-    what: 'authorization server: nobody there',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => void (rs.settings.metadata = { authorization_servers: ['http://127.0.0.1:1'] }),
-  },
-]
-
-const registration: BadCase[] = [
-  {
-    what: 'registration: refused, all written back',
-    code: 'registration_rejected',
-    within: 4,
-    make: world => echo(world, '/register', 400),
-  },
-  {
-    what: 'registration: HTML',
-    code: 'registration_rejected',
-    within: 4,
-    make: ({ as }) => as.failNext('/register', html, MANY),
-  },
-  { what: 'registration: 2 MB', code: 'malformed_response', within: 4, make: ({ as }) => as.failNext('/register', huge, MANY) },
-  {
-    what: 'registration: a redirect',
-    code: 'malformed_response',
-    within: 4,
-    make: ({ as, rs }) => as.failNext('/register', redirectTo(`${rs.url}/register`), MANY),
-  },
-  {
-    what: 'registration: not possible, and no client id',
-    code: 'client_information_required',
-    within: 3,
-    make: ({ as }) => void (as.settings.registration = 'off'),
-  },
-]
-
-const responses: BadCase[] = [
-  { what: 'login: another state', code: 'state_mismatch', within: 5, make: ({ as }) => void (as.settings.state = 'x') },
-  { what: 'login: no state', code: 'state_mismatch', within: 5, make: ({ as }) => void (as.settings.state = null) },
-  {
-    what: "login: another server's iss (mix-up)",
-    code: 'issuer_mismatch',
-    within: 5,
-    make: ({ as, servers }) => void (as.settings.iss = servers[1]?.issuer),
-  },
-  { what: 'login: no iss', code: 'issuer_mismatch', within: 5, make: ({ as }) => void (as.settings.iss = null) },
-  {
-    what: 'login: two codes',
-    code: 'malformed_response',
-    within: 5,
-    make: ({ as }) => void (as.settings.duplicated = ['code']),
-  },
-  {
-    what: 'login: refused',
-    code: 'access_denied',
-    within: 5,
-    make: ({ as }) => void (as.settings.authorizationError = 'access_denied'),
-  },
-  {
-    what: 'login: nobody answers',
-    code: 'login_timeout',
-    within: 4,
-    make: () => {},
-    options: { loginTimeoutMs: 100, authorizationRedirectDelegate: () => new Promise(() => {}) },
-  },
-]
-
-const token = (what: string, code: string, reply: Reply, within = 6): BadCase => ({
-  what: `token: ${what}`,
-  code,
-  within,
-  make: ({ as }) => as.failNext('/token', reply, MANY),
-})
-
-const tokens: BadCase[] = [
-  token('2 MB', 'malformed_response', huge),
-  token('HTML', 'malformed_response', html),
-  token('an empty object', 'malformed_response', { status: 200, body: {} }),
-  token('a redirect', 'malformed_response', redirectTo('http://127.0.0.1:1/token')),
-  token('a type that nobody knows', 'unsupported_token_type', { status: 200, body: { access_token: 'mac-token', token_type: 'mac' } }),
-  token('200 with an error', 'bad_verification_code', { status: 200, body: { error: 'bad_verification_code' } }),
-  token('500 for ever', 'temporarily_unavailable', { status: 500, body: 'oh' }, 9),
-  token('refuses every client', 'invalid_client', { status: 401, body: { error: 'invalid_client' } }, 12),
-  {
-    what: 'token: refused, all written back',
-    code: '',
-    within: 6,
-    make: world => echo(world, '/token', 400),
-    options: { clientId: 'known', clientSecret: 'configured-secret/of+the client' },
-  },
-]
 
 describe('bad servers', () => {
   const accounts: Account[] = []
@@ -265,4 +38,106 @@ describe('bad servers', () => {
       accounts.push(await judge(world, bad))
     })
   }
+
+  for (const bad of slow) {
+    it(`${bad.what}: ${bad.code} after 15 s`, () =>
+      withShortTimeouts(async () => void accounts.push(await judge(world, bad))))
+  }
+})
+
+describe('servers that refuse without end', () => {
+  const accounts: Account[] = []
+  let world: World
+  beforeEach(async () => {
+    world = await localWorld()
+  })
+  afterEach(stopServers)
+  after(() => printAccounts('endless refusals', accounts))
+
+  const CALLS = 20
+
+  it('401 whatever is shown: the storm breaker ends it after 3 tokens (a login, two refreshes), whatever the calls', async () => {
+    world.rs.settings.mood = 'always-401'
+    const { thrown, account } = await callServer(world, { what: `401 for ever, ${CALLS} calls` }, CALLS)
+    expect(thrown).to.include({ code: 'auth_storm' })
+    expect((thrown as Error).message).to.include('mcp-host doctor')
+    expect([world.as.tokens.issued.length, world.logins.length, world.as.count('/register')]).to.deep.equal([3, 1, 1])
+    expect(account.requests).to.be.at.most(25)
+    const before = world.rs.count()
+    expect(before, 'nothing is sent while the breaker is open').to.be.below(CALLS)
+    accounts.push(account)
+  })
+
+  it('403 whatever is shown: the first call tries once, every later one gets the answer itself', async () => {
+    world.rs.settings.mood = 'always-403'
+    const { status, account } = await callServer(world, { what: `403 for ever, ${CALLS} calls` }, CALLS)
+    expect(status).to.equal(403)
+    expect(world.logins.length).to.be.at.most(2)
+    expect(account.requests).to.be.at.most(CALLS + 10)
+    accounts.push(account)
+  })
+
+  it('403 with ever new scopes: 2 step-ups a call at most, then the storm breaker', async () => {
+    let asked = 0
+    Object.defineProperty(world.rs.settings, 'challenges', {
+      get: () => [`Bearer error="insufficient_scope", scope="scope-${asked++}"`],
+    })
+    world.rs.settings.mood = 'always-403'
+    const { thrown, account } = await callServer(world, { what: `403 with new scopes, ${CALLS} calls` }, CALLS)
+    expect(thrown).to.include({ code: 'auth_storm' })
+    expect(world.logins.length).to.equal(3)
+    expect(account.requests).to.be.at.most(25)
+    accounts.push(account)
+  })
+
+  it('a scheme that nobody knows: an error that lists the schemes, and no login', async () => {
+    world.rs.settings.challenges = ['Basic realm="x"', 'Negotiate']
+    const bad = { what: 'Basic and Negotiate alone', code: 'unsupported_challenge', within: 1, make: () => {} }
+    accounts.push(await judge(world, bad))
+    expect(world.logins).to.deep.equal([])
+  })
+
+  it('a challenge that writes the token back: it is not shown', async () => {
+    Object.defineProperty(world.rs.settings, 'challenges', {
+      get: () => {
+        const shown = world.rs.to('/mcp').at(-1)?.headers.authorization ?? 'none'
+        return [`Bearer error="${shown}", error_description="${shown}", scope="${shown.split(' ')[1] ?? 'read'}"`]
+      },
+    })
+    world.rs.settings.mood = 'always-401'
+    const { thrown, account } = await callServer(world, { what: `401 with the token in it, ${CALLS} calls` }, CALLS)
+    expect(thrown).to.include({ code: 'auth_storm' })
+    expect(account.looked).to.be.above(100)
+    accounts.push(account)
+  })
+
+  it('a redirect to another origin is returned as it is, and no token goes there', async () => {
+    const elsewhere = world.servers[1]
+    world.rs.failNext('/mcp', { status: 307, headers: { Location: `${elsewhere?.url}/mcp` } })
+    const { status, account } = await callServer(
+      world,
+      { what: 'a redirect elsewhere', options: { fetch: (url, init) => fetch(url, { ...init, redirect: 'manual' }) } },
+      1,
+    )
+    expect([status, elsewhere?.count()]).to.deep.equal([307, 0])
+    accounts.push(account)
+  })
+})
+
+describe('the search for secrets', () => {
+  it('finds one in a message, a cause, a hidden property and in base64', () => {
+    const secret = 'a secret of the test'
+    const hidden = Object.defineProperty({}, 'kept', { value: { deep: [secret] } })
+    const leaks = [
+      new Error(secret),
+      new Error('no', { cause: new Error(`x ${secret}`) }),
+      Object.assign(new Error('no'), { about: hidden }),
+      { header: `Basic ${Buffer.from(secret).toString('base64')}` },
+      [`https://as.example/?code=${encodeURIComponent(secret)}`],
+    ]
+    for (const leak of leaks) {
+      expect(() => expectNoSecret(renderingsOf(leak), [secret]), String(leak)).to.throw('is shown')
+    }
+    expect(expectNoSecret(renderingsOf(new Error('fine')), [secret])).to.be.above(0)
+  })
 })

@@ -1,5 +1,5 @@
 // The lock between processes (R-80): one holder at a time, taken over from holders that are gone, and from no other.
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -157,7 +157,7 @@ describe('the file lock', () => {
     const lock = await acquireFileLock(path, { timing: FAST })
     const [owner = ''] = readdirSync(path)
     utimesSync(join(path, owner), 0, 0)
-    await fileLockChanges(join(path, owner))
+    while (statSync(join(path, owner)).mtimeMs === 0) await new Promise(setImmediate)
     await lock.release()
   })
 
@@ -245,8 +245,3 @@ describe('the file lock between 4 processes', function () {
 
 const told = ({ counter, expected, met }: { counter: number; expected: number; met: number }) =>
   `${counter} of ${expected} counts, ${met} times two inside`
-
-async function fileLockChanges(file: string): Promise<void> {
-  const { statSync } = await import('node:fs')
-  while (statSync(file).mtimeMs === 0) await new Promise(setImmediate)
-}

@@ -1,7 +1,7 @@
 // The stage of the tests about bad servers: a client, servers that a case makes bad, and the account of what happened:
 // which error, after how many requests, and whether anything secret was shown.
 import { expect } from 'chai'
-import { type AuthEvent, AuthError, type ClientOAuthOptions, createAuthFetch } from '../../../client/index.ts'
+import { AuthError, type AuthEvent, type ClientOAuthOptions, createAuthFetch } from '../../../client/index.ts'
 import { type FakeServers, REDIRECT_URI, startFakeServers } from './fake-servers.ts'
 import { consoleDuring, expectNoSecret, renderingsOf } from './leaks.ts'
 
@@ -26,7 +26,10 @@ export interface BadCase {
 
 export const PUBLIC = { server: 'https://mcp.example', issuer: 'https://as.example' }
 
-const SECRETS = { clientSecret: 'configured-secret/of+the client', initialAccessToken: 'initial-access-token-of-the-client' }
+const SECRETS = {
+  clientSecret: 'configured-secret/of+the client',
+  initialAccessToken: 'initial-access-token-of-the-client',
+}
 
 /** Servers on loopback, which the client may be sent to because it calls one there. */
 export async function localWorld(): Promise<World> {
@@ -81,7 +84,9 @@ export interface Outcome {
 /** Everything that the client was given or gave and that nobody else may see. */
 function secretsOf({ as, secrets }: World): string[] {
   const headers = as.requests.map(({ headers: { authorization } }) => authorization?.split(' ')[1])
-  return [...secrets(), ...Object.values(SECRETS), ...headers].filter(secret => secret !== undefined && secret !== '')
+  return [...secrets(), ...Object.values(SECRETS), ...headers].filter(
+    (secret): secret is string => secret !== undefined && secret !== '',
+  )
 }
 
 /** Calls the server `times` times with a new client, and looks at the last answer. */
@@ -111,7 +116,8 @@ export async function callServer(world: World, { what, options }: Pick<BadCase, 
       }
     }
   })
-  const shown = [thrown, events, authFetch, authFetch.session, ...written].flatMap(renderingsOf)
+  const kept = await authFetch.session.status()
+  const shown = [thrown, events, authFetch, authFetch.session, kept, ...written].flatMap(renderingsOf)
   const looked = expectNoSecret(shown, secretsOf(world))
   const requests = [world.rs, ...world.servers].reduce((sum, server) => sum + server.count(), 0)
   const code = AuthError.is(thrown) ? thrown.code : String(thrown ?? status)

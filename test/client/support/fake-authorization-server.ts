@@ -2,7 +2,7 @@
 // checks what a client must do right: PKCE, redirect URI, single use, client authentication, `resource`, DPoP, rotation.
 import { randomBytes } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import { createFakeClients, type FakeClient } from './fake-clients.ts'
+import { createFakeClients, type FakeClient, type FakeClients } from './fake-clients.ts'
 import {
   answerTokenRequest,
   type DeviceLogin,
@@ -25,6 +25,7 @@ export interface FakeAuthorizationServer extends RecordingServer {
   /** Every secret that it gave or got: tokens, codes, verifiers, client secrets, assertions. */
   readonly secrets: ReadonlySet<string>
   readonly idTokens: Set<string>
+  readonly clients: FakeClients
   /** Knows a client beforehand. */
   addClient(client: FakeClient): void
   /** Forgets every client, registered ones too. */
@@ -155,8 +156,9 @@ export async function startFakeAuthorizationServer({ path = '' } = {}): Promise<
     tokens: desk.book,
     secrets,
     idTokens,
+    clients,
     addClient: clients.add,
-    forgetClients: clients.forget,
+    forgetClients: () => clients.forget(),
     newNonce() {
       desk.nonce = `nonce-${Number(desk.nonce.slice(6)) + 1}`
     },

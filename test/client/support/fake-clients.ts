@@ -29,8 +29,8 @@ export interface RegistrationSettings {
 
 export interface FakeClients {
   add(client: FakeClient): void
-  /** Knows nobody any more. */
-  forget(): void
+  /** Does not know this one any more; without an id: anybody. */
+  forget(clientId?: string): void
   /** A registered one; one with a metadata document where those are supported. */
   find(clientId: string | null): FakeClient | undefined
   register(request: RecordedRequest): Reply
@@ -75,7 +75,7 @@ export function createFakeClients(settings: RegistrationSettings, keep: (secret:
       known.set(client.client_id, client)
       if (client.client_secret !== undefined) keep(client.client_secret)
     },
-    forget: () => known.clear(),
+    forget: clientId => (clientId === undefined ? known.clear() : void known.delete(clientId)),
     find(clientId) {
       if (clientId === null) return undefined
       const isDocument = settings.clientMetadataDocuments && clientId.startsWith('https://')

@@ -26,7 +26,8 @@ const METHODS = ['log', 'info', 'warn', 'error', 'debug', 'trace'] as const
 export async function consoleDuring(work: () => Promise<void>): Promise<string[]> {
   const written: string[] = []
   const originals = METHODS.map(method => console[method])
-  for (const method of METHODS) console[method] = (...parts: unknown[]) => void written.push(parts.map(String).join(' '))
+  for (const method of METHODS)
+    console[method] = (...parts: unknown[]) => void written.push(parts.map(String).join(' '))
   try {
     await work()
   } finally {

@@ -1,0 +1,257 @@
+// Where the client may be sent by what a server says: schemes, private networks, and every way to write an address.
+import { BlockList, isIPv6 } from 'node:net'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { kindOfAddress, kindOfHost, SPECIAL_RANGES } from '../../client/addresses.ts'
+import { createNetPolicy, type NetworkPolicy } from '../../client/net-policy.ts'
+import { authErrorOf } from './support/auth-error-of.ts'
+
+const PUBLIC = 'https://mcp.example/mcp'
+const LOCAL = 'http://localhost:3000/mcp'
+
+const codeOf = async (url: string, serverUrl = PUBLIC, policy?: NetworkPolicy) =>
+  (await authErrorOf(() => createNetPolicy(serverUrl, policy).check(url, 'The token endpoint'))).code
+
+const allows = (url: string, serverUrl = PUBLIC, policy?: NetworkPolicy) =>
+  expect(createNetPolicy(serverUrl, policy).check(url, 'The token endpoint').href).to.equal(new URL(url).href)
+
+describe('R-91: https only', () => {
+  it('https to a public host', () => {
+    for (const url of ['https://as.example', 'https://8.8.8.8/x', 'https://[2606:4700::1111]:8443/x?y']) allows(url)
+  })
+
+  for (const url of [
+    'http://as.example/token',
+    'ftp://as.example/',
+    'file:///etc/passwd',
+    'data:application/json,{}',
+    'javascript:alert(1)',
+    'blob:https://as.example/1',
+    'ws://as.example/',
+    'as.example/token',
+    '/token',
+    '',
+    'https://',
+    'https://user@as.example/',
+    'https://:pass@as.example/',
+  ]) {
+    it(`refuses ${url || 'nothing'}`, async () => {
+      expect(await codeOf(url)).to.equal('insecure_endpoint')
+      expect(await codeOf(url, LOCAL)).to.equal('insecure_endpoint')
+    })
+  }
+
+  it('a password in an address is not told', async () => {
+    const error = await authErrorOf(() =>
+      createNetPolicy(PUBLIC, {}).check('https://u:hunter2@as.example/?q=hunter2', 'It'),
+    )
+    expect(error.message).not.to.include('hunter2')
+  })
+})
+
+describe('R-92: http on loopback alone, and nothing inside the own network for servers outside', () => {
+  const inside = [
+    'https://localhost/',
+    'https://LOCALHOST./',
+    'https://app.localhost/',
+    'https://127.0.0.1/',
+    'https://127.1/',
+    'https://2130706433/',
+    'https://0x7f.0.0.1/',
+    'https://0177.0.0.1/',
+    'https://127.255.255.254/',
+    'https://[::1]/',
+    'https://[0:0:0:0:0:0:0:1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[::127.0.0.1]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[2002:7f00:1::]/',
+    'https://10.0.0.1/',
+    'https://172.16.0.1/',
+    'https://172.31.255.255/',
+    'https://192.168.1.1/',
+    'https://100.64.0.1/',
+    'https://[fd00::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://redis/',
+    'https://keycloak.internal/',
+    'https://printer.local/',
+    'https://nas.home.arpa./',
+  ]
+  const never = [
+    'https://0.0.0.0/',
+    'https://0/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://[fe80::1]/',
+    'https://[::]/',
+    'https://[::ffff:169.254.169.254]/',
+    'https://[64:ff9b::a9fe:a9fe]/',
+    'https://224.0.0.1/',
+    'https://255.255.255.255/',
+    'https://[ff02::1]/',
+  ]
+
+  for (const url of inside) {
+    it(`${url}: only for a server inside`, async () => {
+      expect(await codeOf(url)).to.equal('blocked_address')
+      for (const server of [LOCAL, 'https://192.168.0.7/mcp', 'https://tools.internal/mcp']) allows(url, server)
+    })
+  }
+
+  for (const url of never) {
+    it(`${url}: for no server`, async () => {
+      for (const server of [PUBLIC, LOCAL, 'https://10.0.0.1/'])
+        expect(await codeOf(url, server)).to.equal('blocked_address')
+    })
+  }
+
+  it('http to this machine from a server on this machine', async () => {
+    for (const url of ['http://localhost:9000/', 'http://127.0.0.1/', 'http://[::1]:1/']) {
+      allows(url, LOCAL)
+      expect(await codeOf(url)).to.equal('blocked_address')
+    }
+    for (const url of ['http://192.168.1.1/', 'http://redis/', 'http://localhost.evil.example/', 'http://0.0.0.0/']) {
+      expect(await codeOf(url, LOCAL)).to.equal('insecure_endpoint')
+    }
+  })
+
+  it('names that only look like it are public', () => {
+    for (const url of [
+      'https://localhost.example/',
+      'https://internal.example/',
+      'https://mylocalhost.example',
+      'https://10.example/',
+    ])
+      allows(url)
+  })
+
+  it('allowHosts opens single hosts, by name and port', async () => {
+    const policy = { allowHosts: ['Auth.Internal', '10.0.0.7:8443', '::1', '[fd00::2]:443', '169.254.1.1:443'] }
+    for (const url of [
+      'https://auth.internal/x',
+      'https://auth.internal.:8443/x',
+      'https://10.0.0.7:8443/',
+      'https://[::1]:99/',
+      'http://[::1]/',
+      'https://[fd00::2]/',
+      'https://169.254.1.1/',
+    ]) {
+      allows(url, PUBLIC, policy)
+    }
+    for (const url of [
+      'https://x.auth.internal/',
+      'https://10.0.0.7/',
+      'https://10.0.0.8:8443/',
+      'https://[fd00::2]:444/',
+      'https://169.254.1.1:80/',
+    ]) {
+      expect(await codeOf(url, PUBLIC, policy)).to.equal('blocked_address')
+    }
+    expect(await codeOf('http://auth.internal/', PUBLIC, policy)).to.equal('insecure_endpoint')
+  })
+
+  for (const entry of ['https://auth.internal', 'auth.internal/x', 'a b', '', 'u@h', 'h:99999', '*.internal?']) {
+    it(`allowHosts refuses ${JSON.stringify(entry)}`, async () => {
+      const error = await authErrorOf(() => createNetPolicy(PUBLIC, { allowHosts: [entry] }))
+      expect(error.code).to.equal('invalid_options')
+    })
+  }
+
+  it('the refusal names the option and the host', async () => {
+    const error = await authErrorOf(() =>
+      createNetPolicy(PUBLIC, undefined).check('http://localhost:6379/x?y', 'The token endpoint'),
+    )
+    expect(error.message).to.include('The token endpoint').and.include('allowHosts').and.include('localhost:6379')
+  })
+})
+
+describe('R-93: blockPrivateNetworks, by names and literal addresses', () => {
+  const policy = { blockPrivateNetworks: true }
+
+  it('refuses a private server at construction, and what it would lead to', async () => {
+    for (const server of [LOCAL, 'https://10.1.2.3/', 'https://tools.internal/']) {
+      expect((await authErrorOf(() => createNetPolicy(server, policy))).code).to.equal('blocked_address')
+    }
+    const open = { ...policy, allowHosts: ['10.1.2.3'] }
+    allows('https://10.1.2.3/', 'https://10.1.2.3/', open)
+    expect(await codeOf('https://10.1.2.4/', 'https://10.1.2.3/', open)).to.equal('blocked_address')
+    expect(await codeOf('https://127.0.0.1/', PUBLIC, policy)).to.equal('blocked_address')
+  })
+})
+
+describe('R-93: the kinds of addresses', () => {
+  const list = new BlockList()
+  for (const [network, prefix] of SPECIAL_RANGES) list.addSubnet(network, prefix, isIPv6(network) ? 'ipv6' : 'ipv4')
+
+  it('are those of a net.BlockList with the same table (property)', () => {
+    let blocked = 0
+    const near = fc.constantFrom(
+      ...SPECIAL_RANGES.map(([network]) => network).filter(network => !network.includes(':')),
+    )
+    const shift = fc.integer({ min: -2, max: 2 })
+    const beside = fc.tuple(near, shift).map(([network, by]) => {
+      const bits = (network.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) + by + 2 ** 32) % 2 ** 32
+      return [24, 16, 8, 0].map(at => Math.floor(bits / 2 ** at) % 256).join('.')
+    })
+    fc.assert(
+      fc.property(fc.oneof(fc.ipV4(), beside), address => {
+        const isBlocked = list.check(address, 'ipv4')
+        if (isBlocked) blocked++
+        expect(kindOfAddress(address) !== 'public', address).to.equal(isBlocked)
+        // However it is written.
+        expect(kindOfHost(new URL(`http://${address}`).hostname)).to.equal(kindOfAddress(address))
+        expect(kindOfAddress(`::ffff:${address}`), address).to.equal(kindOfAddress(address))
+      }),
+      { numRuns: 2_000 },
+    )
+    console.log(`      2000 IPv4 addresses, ${blocked} of them special`)
+  })
+
+  it('for IPv6, also where it carries IPv4 (property)', () => {
+    let special = 0
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.ipV6(),
+          fc.ipV6().map(address => `fe80${address.slice(address.indexOf(':'))}`),
+        ),
+        address => {
+          fc.pre(isIPv6(address))
+          const kind = kindOfAddress(address)
+          expect(kind, address).not.to.equal(undefined)
+          if (list.check(address, 'ipv6')) {
+            special++
+            expect(kind, address).not.to.equal('public')
+          }
+          const { hostname } = new URL(`http://[${address}]`)
+          expect(kindOfHost(hostname), `${address} ${hostname}`).to.equal(kind)
+        },
+      ),
+      { numRuns: 2_000 },
+    )
+    console.log(`      2000 IPv6 addresses, ${special} of them special`)
+  })
+
+  it('are none for what is no address', () => {
+    for (const text of [
+      '',
+      'localhost',
+      '1.2.3',
+      '1.2.3.4.5',
+      '256.1.1.1',
+      '01.2.3.4x',
+      ':',
+      ':::',
+      '1::2::3',
+      'fe80',
+      '1:2:3:4:5:6:7',
+      '1:2:3:4:5:6:7:8:9',
+      'g::1',
+      '::1.2.3.999',
+    ]) {
+      expect(kindOfAddress(text), text).to.equal(undefined)
+    }
+    expect(kindOfAddress('fe80::1%eth0')).to.equal('unroutable')
+  })
+})
