@@ -98,7 +98,12 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
 
 /** Keeps a login for later (`session.completeAuthorization`) and throws where to send the person. */
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
-  await ctx.options.flowStore.save(record.state, record)
+  try {
+    await ctx.options.flowStore.save(record.state, record)
+  } catch (cause) {
+    const fix = 'see the cause: it is what flowStore.save threw'
+    throw new AuthError('the login could not be kept for later', { code: 'cache_failed', fix, cause })
+  }
   throw new InteractionRequiredError('a person has to log in', {
     authorizationUrl: url.href,
     state: record.state,

@@ -5,5 +5,6 @@ export {
   type FileTokenCache,
   type FileTokenCacheOptions,
 } from './file-cache.ts'
+export { createGuardedFetch, type GuardedFetchOptions } from './guarded-fetch.ts'
 export { createLoopbackRedirect, type LoopbackRedirect, type LoopbackRedirectOptions } from './loopback.ts'
 export { openBrowser } from './open-browser.ts'

@@ -356,6 +356,9 @@ describe('asking a person', () => {
       expect(inspect(required, { depth: 9 })).to.not.include(record?.codeVerifier)
       expect(await flowStore.take(required.state)).to.equal(undefined)
     }
+    const cause = new TypeError('disk full')
+    const flowStore = { save: () => Promise.reject(cause), take: () => undefined }
+    expect(await failure(ask({ flowStore }))).to.include({ code: 'cache_failed', cause })
   })
 })
 

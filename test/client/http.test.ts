@@ -275,11 +275,11 @@ describe('R-71: answers of a POST', () => {
     const { text } = await post(server)
     expect(text).to.equal('a\\u0000\\u001b[2J\\u000d\\u000a\\u007f\\u009b\\u202e\\u2066\\u2028\\ufeffé€😀')
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.nat(40), (any, length) => {
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.nat(40), (any, length) => {
         expect(printable(any, length)).not.to.match(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u)
         if (/^[\x20-\x7e]*$/.test(any)) expect(printable(any)).to.equal(any)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 })

@@ -141,7 +141,7 @@ describe('the guarded fetch is a fetch', () => {
         const refused = await guarded('${address.replace('localhost', 'other.test')}').catch(error => error.cause.code)
         console.log(answer.status, await answer.text(), refused)
         process.exit()`
-      const env = { ...process.env, NODE_EXTRA_CA_CERTS: file }
+      const env = { ...process.env, NODE_EXTRA_CA_CERTS: file, NODE_V8_COVERAGE: '' }
       const run = promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
         env,
       })
@@ -152,7 +152,7 @@ describe('the guarded fetch is a fetch', () => {
     }
   })
 
-  const bodies: [name: string, body: () => BodyInit, sent: string][] = [
+  const bodies: [name: string, body: () => RequestInit['body'], sent: string][] = [
     ['a text', () => 'text €', 'text €'],
     ['a form', () => new URLSearchParams({ a: 'b c' }), 'a=b+c'],
     ['bytes', () => new TextEncoder().encode('bytes'), 'bytes'],

@@ -16,6 +16,7 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { TokenContainer } from '../../../client/cache/types.ts'
 import { AuthError } from '../../../client/errors.ts'
+import { createCryptoBox } from '../../../client/node/crypto-box.ts'
 import { createFileTokenCache } from '../../../client/node/index.ts'
 import { temporaryName } from '../../../client/node/lock-owner.ts'
 import { endForks, forkJob } from './support/forks.ts'
@@ -220,6 +221,17 @@ describe('the file token cache', () => {
     expect(await createFileTokenCache(directory).getTokens(context)).to.deep.equal(TOKENS)
   })
 
+  it('says when a newer version has written a file', async () => {
+    const key = Buffer.alloc(32, 3)
+    const cache = createFileTokenCache(directory, { key })
+    await cache.storeTokens(TOKENS, context)
+    const content = JSON.stringify({ tokens: { v: 2 } })
+    writeFileSync(join(directory, 'one.tokens'), createCryptoBox(key).seal(Buffer.from(content), 'one'))
+    const error = await failure(cache.getTokens(context))
+    expect(error.code).to.equal('cache_failed')
+    expect(error.message).to.include('one.tokens is from a version').and.include('mcp-host logout')
+  })
+
   it('a directory that cannot be made is an error with a fix', async () => {
     writeFileSync(`${directory}-file`, '')
     const error = await failure(createFileTokenCache(join(`${directory}-file`, 'tokens')).storeTokens(TOKENS, context))
@@ -274,62 +286,5 @@ describe('the file token cache', () => {
     for (const read of await Promise.all(reads)) expect(read?.accessToken).to.be.a('string')
     await Promise.all(writes)
     expect(readdirSync(directory).sort()).to.deep.equal(['one.tokens', 'token.key'])
-  })
-})
-
-describe('the file token cache between processes', function () {
-  this.timeout(30_000)
-
-  it('makes one key file, however many start at once', async () => {
-    const names = ['a', 'b', 'c', 'd']
-    const forks = names.map(key => forkJob({ type: 'first', directory, key }))
-    for (const forked of forks) await forked.next()
-    for (const forked of forks) forked.go()
-    for (const forked of forks) await forked.next()
-    const cache = createFileTokenCache(directory)
-    for (const key of names) expect((await cache.getTokens({ key }))?.accessToken).to.equal(key)
-  })
-
-  it('R-80: the lock of one container does not hold another one up', async () => {
-    const cache = createFileTokenCache(directory)
-    const seen = await cache.withLock({ key: 'one' }, () => cache.withLock({ key: 'two' }, async () => 'both'))
-    expect(seen).to.equal('both')
-    const throwing = cache.withLock({ key: 'one' }, async () => {
-      throw new Error('of the work')
-    })
-    expect((await throwing.catch(error => error)).message).to.equal('of the work')
-    expect(await cache.withLock({ key: 'one' }, async () => 'free')).to.equal('free')
-  })
-
-  it('R-80: a login lease keeps other processes out, apart from the refresh lock', async () => {
-    const cache = createFileTokenCache(directory)
-    const login = { key: 'login' }
-    const holder = forkJob({ type: 'lease', directory })
-    expect(await holder.next()).to.deep.equal({ held: true })
-    const lease = await cache.leaseLogin(login)
-    if (lease.held) throw new Error('two have it')
-    expect(await cache.withLock(login, async () => 'refreshed')).to.equal('refreshed')
-    const abort = new AbortController()
-    const waiting = lease.wait(abort.signal).catch(error => error)
-    abort.abort('login timeout')
-    expect(await waiting).to.equal('login timeout')
-    const freed = lease.wait(new AbortController().signal)
-    holder.go()
-    await freed
-    const ours = await cache.leaseLogin(login)
-    if (!ours.held) throw new Error('nobody has it')
-    await ours.release()
-  })
-
-  it('R-80: a login lease ends with its holder, even one that is killed', async () => {
-    const cache = createFileTokenCache(directory)
-    const holder = forkJob({ type: 'lease', directory })
-    expect(await holder.next()).to.deep.equal({ held: true })
-    const lease = await cache.leaseLogin({ key: 'login' })
-    if (lease.held) throw new Error('two have it')
-    const freed = lease.wait(new AbortController().signal)
-    await holder.kill()
-    await freed
-    expect((await cache.leaseLogin({ key: 'login' })).held).to.equal(true)
   })
 })

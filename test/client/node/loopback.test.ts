@@ -1,5 +1,5 @@
 // The loopback redirect: who may answer a login on this machine, what the browser is shown, and when it ends.
-import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
@@ -8,32 +8,7 @@ import {
   type LoopbackRedirect,
   type LoopbackRedirectOptions,
 } from '../../../client/node/index.ts'
-
-interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-}
-
-function send(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}): Promise<Answer> {
-  const { hostname, port, pathname, search } = new URL(url)
-  return new Promise((resolve, reject) => {
-    const sent = request({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port,
-      method,
-      path: pathname + search,
-      agent: false,
-      ...(host === undefined ? {} : { headers: { host } }),
-    })
-    sent.on('error', reject).on('response', async response => {
-      let text = ''
-      for await (const part of response.setEncoding('utf8')) text += part
-      resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
-    })
-    sent.end()
-  })
-}
+import { type Answer, send } from './support/send.ts'
 
 const opened: LoopbackRedirect[] = []
 async function open(options: LoopbackRedirectOptions = {}): Promise<LoopbackRedirect> {

@@ -1,0 +1,305 @@
+// The grants beside the code flow: what each sends, and that none falls back to another.
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { discoverServer } from '../../client/discovery.ts'
+import { createDPoPSigner } from '../../client/dpop.ts'
+import { requestByClientCredentials } from '../../client/grants/client-credentials.ts'
+import { requestByDevice } from '../../client/grants/device.ts'
+import { requestByEnterprise } from '../../client/grants/enterprise.ts'
+import { requestByJwtBearer } from '../../client/grants/jwt-bearer.ts'
+import type { ClientIdentity } from '../../client/identity.ts'
+import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
+import { testContext } from './support/context.ts'
+import { failure } from './support/failure.ts'
+import { type FakeAuthorizationServer, startFakeServers, stopServers } from './support/fake-servers.ts'
+
+const { signal } = new AbortController()
+const RESOURCE = 'https://mcp.example/mcp'
+const CLIENT = { clientId: 'workload', clientSecret: 'workload-secret' }
+
+let as: FakeAuthorizationServer
+let idp: FakeAuthorizationServer
+beforeEach(async () => {
+  const fake = await startFakeServers({ authorizationServers: 2 })
+  as = fake.as
+  idp = fake.servers[1] ?? as
+  as.settings.trusts = [idp]
+})
+afterEach(stopServers)
+
+async function prepare(options: Partial<ClientOAuthOptions>, now: () => number = Date.now) {
+  const ctx = testContext({ clientId: CLIENT.clientId, ...options }, { now })
+  const server = await discoverServer(ctx, as.issuer, false, signal)
+  const { clientSecret } = options
+  const client: ClientIdentity = {
+    source: 'configured',
+    issuer: server.issuer,
+    clientId: CLIENT.clientId,
+    ...(clientSecret !== undefined && { clientSecret }),
+  }
+  return { ctx, about: { server, client, resource: RESOURCE, scope: 'read' } }
+}
+
+const formOf = (server: FakeAuthorizationServer, index = 0) =>
+  Object.fromEntries(server.to('/token')[index]?.form ?? [])
+
+describe('client_credentials', () => {
+  it('R-100, R-106: names resource and scope, gives no refresh token, and can be asked again', async () => {
+    as.addClient({ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret })
+    const { ctx, about } = await prepare({ ...CLIENT, grant: { type: 'client_credentials' } })
+    const first = await requestByClientCredentials(ctx, about, signal)
+    const second = await requestByClientCredentials(ctx, about, signal)
+    expect(first).to.include({ tokenType: 'Bearer', scope: 'read', refreshToken: undefined, expiresIn: 3600 })
+    expect(second.accessToken).to.not.equal(first.accessToken)
+    expect(formOf(as)).to.deep.equal({ grant_type: 'client_credentials', scope: 'read', resource: RESOURCE })
+    expect([as.count('/register'), as.count('/token')]).to.deep.equal([0, 2])
+  })
+})
+
+describe('jwt-bearer', () => {
+  beforeEach(() => as.addClient({ client_id: CLIENT.clientId }))
+  const assertionFor = ({ issuer }: AssertionContext) => idp.issueAssertion({ sub: 'job-7', aud: issuer })
+
+  it('R-101: a fresh assertion for each token, for the issuer, with the client id', async () => {
+    const asked: AssertionContext[] = []
+    const assertion = async (context: AssertionContext) => {
+      asked.push(context)
+      return assertionFor(context)
+    }
+    const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
+    for (let n = 0; n < 2; n++) {
+      expect(await requestByJwtBearer(ctx, about, signal)).to.include({ tokenType: 'Bearer', scope: 'read' })
+    }
+    expect(asked).to.have.length(2)
+    expect(asked[0]).to.include({ issuer: as.issuer, tokenEndpoint: `${as.url}/token`, resource: RESOURCE })
+    const { assertion: sent, ...rest } = formOf(as)
+    expect(rest).to.deep.equal({
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      client_id: CLIENT.clientId,
+      scope: 'read',
+      resource: RESOURCE,
+    })
+    expect(ctx.secrets.scrub(`said ${sent}`)).to.equal('said [redacted]')
+  })
+
+  it('R-101: a refusal or a failure is told, and followed by no other request', async () => {
+    const { ctx, about } = await prepare({
+      grant: {
+        type: 'jwt_bearer',
+        assertion: async () => idp.issueAssertion({ sub: 'job', aud: 'https://wrong.example' }),
+      },
+    })
+    expect((await failure(requestByJwtBearer(ctx, about, signal))).code).to.equal('invalid_grant')
+    const faults = [
+      ...['invalid_scope', 'unauthorized_client'].map(error => ({ status: 400, body: { error } })),
+      { status: 503 },
+      { reset: 'after-body' } as const,
+    ]
+    const codes = []
+    for (const fault of faults) {
+      as.failNext('/token', fault)
+      codes.push((await failure(requestByJwtBearer(ctx, about, signal))).code)
+    }
+    const passing = 'temporarily_unavailable'
+    expect(codes).to.deep.equal(['invalid_scope', 'unauthorized_client', passing, passing])
+    expect(as.count('/token')).to.equal(1 + faults.length)
+    expect(new Set(as.to('/token').map(({ form }) => form.get('grant_type')))).to.have.property('size', 1)
+    console.log(`      jwt-bearer: ${1 + faults.length} failures, ${as.count('/token')} requests`)
+  })
+
+  it('R-101: a function that fails or gives nothing is told, and nothing is sent', async () => {
+    const cause = new TypeError('no metadata service')
+    for (const assertion of [() => Promise.reject(cause), async () => '']) {
+      const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
+      const failed = await failure(requestByJwtBearer(ctx, about, signal))
+      expect(failed.code).to.equal('assertion_failed')
+      expect(failed.message).to.include('grant.assertion')
+    }
+    expect(as.count('/token')).to.equal(0)
+  })
+
+  it('R-101, R-104: a server that wants its nonce gets another assertion with it', async () => {
+    as.settings.dpop = 'required'
+    as.settings.dpopNonce = true
+    let made = 0
+    const assertion = async ({ issuer }: AssertionContext) => {
+      made++
+      return idp.issueAssertion({ sub: 'job', aud: issuer, jti: `${made}` })
+    }
+    const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
+    const dpop = await createDPoPSigner()
+    expect((await requestByJwtBearer(ctx, { ...about, dpop }, signal)).tokenType).to.equal('DPoP')
+    const sent = as.to('/token').map(({ form }) => form.get('assertion'))
+    expect([made, sent.length, new Set(sent).size]).to.deep.equal([2, 2, 2])
+  })
+})
+
+describe('enterprise-managed authorization', () => {
+  const ID_TOKEN = 'the-id-token-of-ann'
+  beforeEach(() => {
+    as.addClient({ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret })
+    idp.addClient({ client_id: CLIENT.clientId })
+    idp.idTokens.add(ID_TOKEN)
+  })
+  const run = async (more: Partial<IdentityProvider> = {}, options: Partial<ClientOAuthOptions> = {}) => {
+    const provider = { tokenEndpoint: `${idp.url}/token`, clientId: CLIENT.clientId, ...more }
+    const grant = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: provider } as const
+    const { ctx, about } = await prepare({ ...CLIENT, grant, ...options })
+    return requestByEnterprise(ctx, about, signal)
+  }
+
+  it('R-102: the ID token becomes an ID-JAG for issuer and resource, which becomes a token', async () => {
+    expect(await run()).to.include({ tokenType: 'Bearer', scope: 'read' })
+    expect(formOf(idp)).to.deep.equal({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
+      audience: as.issuer,
+      resource: RESOURCE,
+      scope: 'read',
+      subject_token: ID_TOKEN,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+      client_id: CLIENT.clientId,
+    })
+    const { assertion = '', ...rest } = formOf(as)
+    expect(rest).to.include({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', resource: RESOURCE })
+    expect(as.to('/token')[0]?.headers.authorization).to.match(/^Basic /)
+    expect(idp.readAssertion(assertion)).to.include({ aud: as.issuer, resource: RESOURCE, client_id: CLIENT.clientId })
+  })
+
+  it("R-102: the provider is found by its issuer, and gets the client's secret there, not the server's", async () => {
+    const clientSecret = 'secret-at-the-idp'
+    idp.addClient({ client_id: CLIENT.clientId, client_secret: clientSecret })
+    const provider = { issuer: idp.issuer, clientId: CLIENT.clientId, clientSecret }
+    const grant = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: provider } as const
+    const { ctx, about } = await prepare({ ...CLIENT, grant })
+    expect((await requestByEnterprise(ctx, about, signal)).tokenType).to.equal('Bearer')
+    const seen = JSON.stringify(idp.requests.map(({ headers, body }) => [headers, body]))
+    expect(seen)
+      .to.not.include(CLIENT.clientSecret)
+      .and.not.include(btoa(`${CLIENT.clientId}:${CLIENT.clientSecret}`))
+    const nowhere = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: { clientId: 'x' } } as const
+    const lost = await prepare({ ...CLIENT, grant: nowhere })
+    expect((await failure(requestByEnterprise(lost.ctx, lost.about, signal))).code).to.equal('invalid_options')
+  })
+
+  it('R-102: anything but an ID-JAG is refused, and never shown to the authorization server', async () => {
+    const answers = [
+      { issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' },
+      { issued_token_type: undefined },
+      { access_token: undefined },
+    ]
+    for (const tokenAnswer of answers) {
+      idp.settings.tokenAnswer = tokenAnswer
+      const refused = await failure(run())
+      expect(refused.code).to.equal('malformed_response')
+      expect(inspect(refused, { depth: 9 })).to.not.include(ID_TOKEN)
+    }
+    idp.settings.tokenAnswer = {}
+    idp.idTokens.clear()
+    const expired = await failure(run())
+    expect(expired.code).to.equal('invalid_grant')
+    expect(expired.message).to.include(`${idp.url}/token`)
+    expect(as.count('/token')).to.equal(0)
+  })
+})
+
+describe('device flow', () => {
+  /** A clock that only waiting moves. */
+  function clock(onWait: (waited: readonly number[]) => void = () => {}) {
+    const waited: number[] = []
+    let time = 1_000
+    return {
+      waited,
+      now: () => time,
+      wait: async (ms: number, stop: AbortSignal) => {
+        stop.throwIfAborted()
+        waited.push(ms / 1000)
+        time += ms
+        onWait(waited)
+      },
+    }
+  }
+  beforeEach(() => {
+    as.addClient({ client_id: CLIENT.clientId })
+    as.settings.device = true
+  })
+
+  it('R-103: shows the code, asks at the interval, and slower when told to', async () => {
+    as.settings.deviceSlowDowns = 1
+    as.settings.deviceInterval = 2
+    let shown: UserCodeInfo | undefined
+    const { now, wait, waited } = clock(all => {
+      if (all.length === 4) as.decideDevice(shown?.userCode ?? '', 'approved')
+    })
+    const onUserCode = async (info: UserCodeInfo) => {
+      shown = info
+    }
+    const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
+    const token = await requestByDevice(ctx, about, signal, wait)
+    expect(token).to.include({ tokenType: 'Bearer', scope: 'read' })
+    expect(token.refreshToken).to.be.a('string')
+    expect(waited).to.deep.equal([2, 7, 7, 7])
+    expect(shown).to.include({ verificationUri: `${as.url}/device`, expiresIn: 600 })
+    expect(shown?.verificationUriComplete).to.include(shown?.userCode)
+    expect(ctx.events.find(({ type }) => type === 'user-code')).to.include({ userCode: shown?.userCode })
+    const form = Object.fromEntries(as.to('/device_authorization')[0]?.form ?? [])
+    expect(form).to.deep.equal({ client_id: CLIENT.clientId, scope: 'read', resource: RESOURCE })
+    expect(formOf(as)).to.include({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', resource: RESOURCE })
+    expect(inspect(ctx.events)).to.not.include(formOf(as)['device_code'])
+  })
+
+  it('R-103: five seconds where the server names no interval', async () => {
+    as.settings.deviceInterval = undefined
+    const { now, wait, waited } = clock()
+    const onUserCode = ({ userCode }: UserCodeInfo) => as.decideDevice(userCode, 'approved')
+    const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
+    await requestByDevice(ctx, about, signal, wait)
+    expect(waited).to.deep.equal([5])
+  })
+
+  it('R-103: a denied, an expired and a forgotten login end, each with its code', async () => {
+    const codes = []
+    for (const decision of ['denied', 'expired', undefined] as const) {
+      const { now, wait } = clock()
+      const onUserCode = ({ userCode }: UserCodeInfo) => decision && as.decideDevice(userCode, decision)
+      as.settings.deviceInterval = 100
+      const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
+      codes.push((await failure(requestByDevice(ctx, about, signal, wait))).code)
+    }
+    expect(codes).to.deep.equal(['access_denied', 'expired_token', 'expired_token'])
+    // 600 s at 100 s: five questions, then the code is over.
+    expect(as.count('/token')).to.equal(1 + 1 + 5)
+  })
+
+  it('R-103: a server that is away for a while is asked less often', async () => {
+    as.settings.deviceInterval = 1
+    as.failNext('/token', { status: 503, headers: { 'Retry-After': '0' } }, 3)
+    const { now, wait, waited } = clock()
+    const onUserCode = ({ userCode }: UserCodeInfo) => as.decideDevice(userCode, 'approved')
+    const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
+    expect((await requestByDevice(ctx, about, signal, wait)).tokenType).to.equal('Bearer')
+    expect(waited).to.deep.equal([1, 2])
+  })
+
+  it('R-103: the caller can leave while waiting', async () => {
+    const leaving = new AbortController()
+    as.settings.deviceInterval = 60
+    const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode: () => leaving.abort() } })
+    expect((await failure(requestByDevice(ctx, about, leaving.signal))).code).to.equal('aborted')
+    expect(as.count('/token')).to.equal(0)
+  })
+
+  it('R-103: not advertised, not understood, not shown: each is told before anything is polled', async () => {
+    const cause = new Error('no screen')
+    const grant = { type: 'device', onUserCode: () => Promise.reject(cause) } as const
+    const shown = await prepare({ grant })
+    expect(await failure(requestByDevice(shown.ctx, shown.about, signal))).to.include({ code: 'login_failed', cause })
+    as.failNext('/device_authorization', { status: 200, body: { device_code: 'dc', interval: 1 } })
+    const odd = await prepare({ grant })
+    expect((await failure(requestByDevice(odd.ctx, odd.about, signal))).code).to.equal('malformed_response')
+    as.settings.device = false
+    const none = await prepare({ grant })
+    expect((await failure(requestByDevice(none.ctx, none.about, signal))).code).to.equal('invalid_server_metadata')
+    expect(as.count('/token')).to.equal(0)
+  })
+})

@@ -1,0 +1,288 @@
+// Token requests: what is sent, what is taken as an answer, what is tried again, and what an error says.
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { discoverServer, type ServerInfo } from '../../client/discovery.ts'
+import type { ClientIdentity } from '../../client/identity.ts'
+import type { ClientOAuthOptions } from '../../client/options.ts'
+import { requestToken, revokeToken, type TokenRequest } from '../../client/token-endpoint.ts'
+import { type TestContext, testContext } from './support/context.ts'
+import { failure } from './support/failure.ts'
+import { type FakeAuthorizationServer, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'
+
+const { signal } = new AbortController()
+const SECRET = 'service-secret-value'
+
+let as: FakeAuthorizationServer
+let server: ServerInfo
+beforeEach(async () => {
+  as = (await startFakeServers()).as
+  as.addClient({ client_id: 'service', client_secret: SECRET })
+  server = await discoverServer(testContext(), as.issuer, false, signal)
+})
+afterEach(stopServers)
+
+const clientOf = (source: ClientIdentity['source'] = 'configured'): ClientIdentity => ({
+  source,
+  issuer: server.issuer,
+  clientId: 'service',
+  clientSecret: SECRET,
+})
+
+function ask(more: Partial<TokenRequest> = {}, ctx: TestContext = testContext(), stop = signal) {
+  const request = { server, client: clientOf(), grantType: 'client_credentials', parameters: {}, ...more }
+  return requestToken(ctx, request, stop)
+}
+
+const NEVER_ISSUED = 'never-issued-refresh-token'
+const refreshing: Partial<TokenRequest> = {
+  grantType: 'refresh_token',
+  parameters: { refresh_token: NEVER_ISSUED },
+}
+
+/** What the next answer leads to: the error's code, whether it may pass, and how many requests were sent. */
+async function outcome(fault: Fault, more: Partial<TokenRequest> = {}) {
+  const before = as.count('/token')
+  as.failNext('/token', fault)
+  const result = await ask(more).then(
+    () => 'token',
+    (error: { code: string; retryable: boolean }) => `${error.code}${error.retryable ? ' (may pass)' : ''}`,
+  )
+  return `${result}, ${as.count('/token') - before} sent`
+}
+
+describe('token endpoint', () => {
+  it('R-63: a form by POST, JSON asked for, nothing empty, and a redirect is not followed', async () => {
+    await ask({ parameters: { scope: 'read', resource: 'https://MCP.example:443/a', audience: undefined } })
+    const { method, headers, form } = as.to('/token')[0] ?? expect.fail('no request')
+    expect(method).to.equal('POST')
+    expect(headers).to.include({ accept: 'application/json' })
+    expect(headers['content-type']).to.match(/^application\/x-www-form-urlencoded/)
+    expect(Object.fromEntries(form)).to.deep.equal({
+      grant_type: 'client_credentials',
+      scope: 'read',
+      resource: 'https://MCP.example:443/a',
+    })
+    as.failNext('/token', { status: 307, headers: { location: `${as.url}/elsewhere` } })
+    expect((await failure(ask())).code).to.equal('malformed_response')
+    expect(as.count('/elsewhere')).to.equal(0)
+    const { tokenEndpoint: _, ...without } = server
+    expect((await failure(ask({ server: without }))).code).to.equal('invalid_server_metadata')
+    const plain = { ...server, tokenEndpoint: 'http://as.example/token' }
+    expect((await failure(ask({ server: plain }))).code).to.equal('insecure_endpoint')
+  })
+
+  it('R-67: token_type is needed, Bearer or DPoP, in any case', async () => {
+    for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
+      as.settings.tokenAnswer = { token_type }
+      expect((await ask()).tokenType).to.equal('Bearer')
+    }
+    for (const token_type of [undefined, null, '', 'mac', 'N_A', 7]) {
+      as.settings.tokenAnswer = { token_type }
+      expect((await failure(ask())).code, String(token_type)).to.equal('malformed_response')
+    }
+    as.settings.tokenAnswer = { access_token: undefined }
+    expect((await failure(ask())).code).to.equal('malformed_response')
+    as.settings.tokenAnswer = { access_token: { not: 'text' } }
+    expect((await failure(ask())).code).to.equal('malformed_response')
+  })
+
+  it('R-68: odd answers that real servers give are taken, and an ID token is never kept', async () => {
+    const table: [string, Record<string, unknown>, Record<string, unknown>][] = [
+      ['expires_in as text', { expires_in: '3600' }, { expiresIn: 3600 }],
+      ['expires_in null', { expires_in: null }, { expiresIn: undefined }],
+      ['expires_in absent', { expires_in: undefined }, { expiresIn: undefined }],
+      ['expires_in nonsense', { expires_in: 'soon' }, { expiresIn: undefined }],
+      ['expires_in negative', { expires_in: -1 }, { expiresIn: undefined }],
+      ['expires_in 0', { expires_in: 0 }, { expiresIn: 0 }],
+      ['scope null', { scope: null }, { scope: undefined }],
+      ['scope empty', { scope: '' }, { scope: undefined }],
+      ['empty refresh_token', { refresh_token: '' }, { refreshToken: undefined }],
+      ['null refresh_token', { refresh_token: null }, { refreshToken: undefined }],
+      ['error null', { error: null, error_description: null }, { tokenType: 'Bearer' }],
+      ['odd id_token', { id_token: 17 }, { tokenType: 'Bearer' }],
+    ]
+    for (const [name, answer, expected] of table) {
+      as.settings.tokenAnswer = answer
+      expect(await ask(), name).to.include(expected)
+    }
+    as.settings.tokenAnswer = { id_token: 'a.b.c' }
+    as.settings.tokenStatus = 201
+    expect(await ask()).to.have.all.keys('accessToken', 'tokenType', 'expiresIn', 'refreshToken', 'scope')
+    console.log(`      odd answers taken: ${table.length + 1}`)
+  })
+
+  it('R-69: 200 with an error is an error', async () => {
+    const body = { error: 'bad_verification_code', error_description: 'The code passed is incorrect or expired.' }
+    as.failNext('/token', { status: 200, body })
+    const refused = await failure(ask())
+    expect([refused.code, refused.retryable]).to.deep.equal(['bad_verification_code', false])
+    expect(refused.message).to.include('incorrect or expired')
+    expect(
+      await outcome({ status: 200, body: { error: 'invalid_grant', access_token: 'x', token_type: 'Bearer' } }),
+    ).to.equal('invalid_grant, 1 sent')
+  })
+
+  it('R-70: codes are permanent; statuses without one, and lost connections, may pass', async () => {
+    const json = (error: unknown) => ({ error, error_description: null })
+    const table: [string, Fault, string][] = [
+      ['400 invalid_grant', { status: 400, body: json('invalid_grant') }, 'invalid_grant, 1 sent'],
+      ['401 invalid_client', { status: 401, body: json('invalid_client') }, 'invalid_client, 1 sent'],
+      ['500 invalid_grant', { status: 500, body: json('invalid_grant') }, 'invalid_grant, 1 sent'],
+      ['400 its own code', { status: 400, body: json('tenant_suspended') }, 'tenant_suspended, 1 sent'],
+      ['503', { status: 503, body: 'down' }, 'token, 2 sent'],
+      ['500 server_error', { status: 500, body: json('server_error') }, 'token, 2 sent'],
+      ['400 temporarily_unavailable', { status: 400, body: json('temporarily_unavailable') }, 'token, 2 sent'],
+      ['408', { status: 408 }, 'token, 2 sent'],
+      ['429 with a text', { status: 429, body: json('rate_limit_exceeded') }, 'token, 2 sent'],
+      ['403 of a gateway', { status: 403, body: '<html>blocked</html>' }, 'token, 2 sent'],
+      ['403 "Forbidden"', { status: 403, body: json('Forbidden') }, 'token, 2 sent'],
+      ['400 error is an object', { status: 400, body: json({ code: 1 }) }, 'token, 2 sent'],
+      ['200 of a captive portal', { status: 200, body: '<html>welcome</html>' }, 'token, 2 sent'],
+      ['reset before the body', { reset: 'before-body' }, 'token, 2 sent'],
+      ['reset after the body', { reset: 'after-body' }, 'token, 2 sent'],
+    ]
+    for (const [name, fault, expected] of table) expect(await outcome(fault), name).to.equal(expected)
+    console.log(table.map(([name, , result]) => `      ${name} -> ${result}`).join('\n'))
+  })
+
+  it('R-70: what stays away is given up after two more requests, with an error that may pass', async () => {
+    as.failNext('/token', { status: 503, body: 'down for maintenance' }, 3)
+    const away = await failure(ask())
+    expect([away.code, away.retryable, as.count('/token')]).to.deep.equal(['temporarily_unavailable', true, 3])
+    expect(away.message).to.include('HTTP 503').and.include('down for maintenance')
+  })
+
+  it('R-70: a refresh token, a code and an assertion are sent once where a lost connection may have delivered them', async () => {
+    const lost = 'temporarily_unavailable (may pass), 1 sent'
+    const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+    const seen: string[] = []
+    for (const grantType of ['refresh_token', 'authorization_code', jwtBearer]) {
+      const more = { grantType, parameters: { refresh_token: NEVER_ISSUED, code: 'c0de', assertion: 'a.b.c' } }
+      for (const reset of ['after-body', 'after-processing'] as const) {
+        expect(await outcome({ reset }, more), `${grantType} ${reset}`).to.equal(lost)
+        seen.push(`${grantType} ${reset}`)
+      }
+      // The server answered, so it did not take it: this is the second request's verdict.
+      expect(await outcome({ status: 503 }, more), grantType).to.match(/^invalid_grant, 2 sent$/)
+    }
+    expect(await outcome({ status: 503 }, { sendOnce: true })).to.equal(lost)
+    console.log(`      sent once after a lost connection: ${seen.length}`)
+  })
+
+  it('R-70: a connection that was refused never delivered anything, so even a refresh is sent again', async () => {
+    let attempts = 0
+    const flaky: typeof fetch = (input, init) => {
+      if (!String(input).endsWith('/token') || ++attempts > 2) return fetch(input, init)
+      return Promise.reject(
+        new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }) }),
+      )
+    }
+    const refused = await failure(ask(refreshing, testContext({ fetch: flaky })))
+    expect([refused.code, attempts]).to.deep.equal(['invalid_grant', 3])
+  })
+
+  it('R-70: Retry-After is waited for, in vain where the caller leaves', async () => {
+    const leaving = new AbortController()
+    as.failNext('/token', { status: 429, headers: { 'Retry-After': '3600' } })
+    const left = failure(ask({}, testContext(), leaving.signal))
+    await as.reached('/token')
+    leaving.abort()
+    expect((await left).code).to.equal('aborted')
+    expect(as.count('/token')).to.equal(1)
+    as.failNext('/token', { status: 503, headers: { 'Retry-After': '0' } })
+    expect((await ask()).tokenType).to.equal('Bearer')
+  })
+
+  it('R-71: an answer is read to 64 KiB, and shown short and without control characters', async () => {
+    as.failNext('/token', { status: 200, body: `{"access_token":"x","padding":"${'y'.repeat(70_000)}"}` })
+    expect((await failure(ask({ sendOnce: true }))).code).to.equal('malformed_response')
+    const noise = `\u001b]0;owned\u0007\r\n\u202e${'z'.repeat(5_000)}`
+    for (const fault of [
+      { status: 400, body: { error: 'invalid_scope', error_description: noise } },
+      { status: 502, body: noise },
+    ]) {
+      as.failNext('/token', fault)
+      const { message } = await failure(ask({ sendOnce: true }))
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that they are gone is the point
+      expect(message).to.not.match(/[\u0000-\u001f\u202e]/)
+      expect(message).to.include('owned')
+      expect(message.length).to.be.below(900)
+    }
+  })
+
+  it('R-97: a server that echoes what it got puts no secret into an error', async () => {
+    const secrets = ['the-code-1', 'the-verifier-2', 'the-refresh-3', 'the-assertion-4', SECRET]
+    const parameters = { code: secrets[0], code_verifier: secrets[1], refresh_token: secrets[2], assertion: secrets[3] }
+    const basic = btoa(`service:${SECRET}`)
+    const echo = `${secrets.join(' & ')} ${basic} ${encodeURIComponent(SECRET)}`
+    let checked = 0
+    for (const fault of [
+      { status: 400, body: { error: 'invalid_grant', error_description: echo } },
+      { status: 400, body: { error: `x${secrets[2]}` } },
+      { status: 400, body: { error: secrets[2] } },
+      { status: 500, body: echo },
+      { status: 200, body: { access_token: 'granted-5', echo } },
+    ]) {
+      as.failNext('/token', fault)
+      const error = await failure(ask({ parameters, sendOnce: true }))
+      const shown = [error.message, error.stack, inspect(error, { depth: 9 }), JSON.stringify(error), error.code].join()
+      for (const secret of [...secrets, basic, 'granted-5']) {
+        expect(shown).to.not.include(secret)
+        checked++
+      }
+    }
+    console.log(`      secrets looked for: ${checked}, found: 0`)
+  })
+
+  it('R-48: what to do about a refused client depends on where it is from', async () => {
+    as.forgetClients()
+    const fixes = []
+    for (const source of ['configured', 'metadata-document', 'registered'] as const) {
+      const refused = await failure(ask({ client: clientOf(source) }))
+      expect(refused.code).to.equal('invalid_client')
+      fixes.push(refused.fix)
+    }
+    expect(fixes[0]).to.include('check clientId')
+    expect(fixes[1]).to.include('metadata document')
+    expect(fixes[2]).to.include('registered again')
+  })
+
+  it('R-52: a refused resource says which option changes it', async () => {
+    as.settings.resources = ['https://known.example']
+    const refused = await failure(ask({ parameters: { resource: 'https://other.example' } }))
+    expect(refused.code).to.equal('invalid_target')
+    expect(refused.fix).to.include('resourceIndicator')
+  })
+
+  it('R-84: revocation is told with client authentication, skipped where not offered, and fails loudly', async () => {
+    as.settings.refreshTokens = 'rotating'
+    const { accessToken } = await ask()
+    const ctx = testContext()
+    const revoke = (at: ServerInfo) => revokeToken(ctx, at, clientOf(), accessToken, 'access_token', signal)
+    await revoke(server)
+    const { form, headers } = as.to('/revoke')[0] ?? expect.fail('no request')
+    expect(Object.fromEntries(form)).to.deep.equal({ token: accessToken, token_type_hint: 'access_token' })
+    expect(headers.authorization).to.match(/^Basic /)
+    const { revocationEndpoint: _, ...without } = server
+    await revoke(without)
+    expect(as.count('/revoke')).to.equal(1)
+    as.failNext('/revoke', { status: 503, body: accessToken })
+    const away = await failure(revoke(server))
+    expect([away.code, away.retryable]).to.deep.equal(['temporarily_unavailable', true])
+    as.failNext('/revoke', { status: 400, body: { error: 'unsupported_token_type' } })
+    const refused = await failure(revoke(server))
+    expect([refused.code, refused.retryable]).to.deep.equal(['unsupported_token_type', false])
+    expect(inspect([away, refused], { depth: 9 })).to.not.include(accessToken)
+  })
+
+  it('clientAuthentication replaces every other way', async () => {
+    const options: Partial<ClientOAuthOptions> = {
+      clientAuthentication({ headers, client, body, server: at }) {
+        expect([at.issuer, body.get('grant_type')]).to.deep.equal([as.issuer, 'client_credentials'])
+        headers.set('authorization', `Basic ${btoa(`${client.clientId}:${SECRET}`)}`)
+      },
+    }
+    const { clientSecret: _, ...client } = clientOf()
+    expect((await ask({ client }, testContext(options))).tokenType).to.equal('Bearer')
+  })
+})
