@@ -1,0 +1,201 @@
+// What a caller may say, and what is told at once when it cannot be meant.
+import { expect } from 'chai'
+import { type ClientOAuthOptions, createAuthFetch, entra, google } from '../../client/index.ts'
+import { resolveOptions } from '../../client/resolve-options.ts'
+import { authErrorOf } from './support/auth-error-of.ts'
+import { startFakeServers, stopServers } from './support/fake-servers.ts'
+import { startClient } from './support/start-client.ts'
+
+afterEach(stopServers)
+
+const GOOD: ClientOAuthOptions = { serverUrl: 'https://mcp.example/mcp', redirectUri: 'http://127.0.0.1:8765/callback' }
+
+const WRONG: ReadonlyArray<readonly [string, Partial<ClientOAuthOptions>, RegExp]> = [
+  ['serverUrl that is no URL', { serverUrl: 'mcp.example' }, /serverUrl is not a URL: "mcp.example"/],
+  ['serverUrl of another scheme', { serverUrl: 'ftp://mcp.example' }, /serverUrl is not http/],
+  ['serverUrl with a password', { serverUrl: 'https://me:secret@mcp.example' }, /serverUrl carries a user or password/],
+  ['no redirectUri', { redirectUri: undefined as never }, /redirectUri is missing/],
+  [
+    'redirectUri that is http elsewhere',
+    { redirectUri: 'http://app.example/cb' },
+    /redirectUri is http to app.example/,
+  ],
+  ['redirectUri with a fragment', { redirectUri: 'https://app.example/cb#x' }, /redirectUri has a fragment/],
+  [
+    'redirectUri of a dangerous scheme',
+    { redirectUri: 'javascript:alert(1)' },
+    /redirectUri has the scheme javascript/,
+  ],
+  ['clientSecret alone', { clientSecret: 'x' }, /clientSecret without clientId/],
+  ['clientSecret that is empty', { clientId: 'me', clientSecret: '' }, /clientSecret is empty/],
+  ['clientId that is empty', { clientId: '' }, /clientId is empty/],
+  ['clientIssuer alone', { clientIssuer: 'https://as.example' }, /clientIssuer without clientId/],
+  [
+    'client_credentials without clientId',
+    { grant: { type: 'client_credentials' } },
+    /client_credentials needs clientId/,
+  ],
+  [
+    'both delegates',
+    { authorizationRedirectDelegate: async () => null, authorizationCallbackHandler: async () => null },
+    /both set/,
+  ],
+  ['metadata document that is http', { clientMetadataDocumentUri: 'http://a.example/c' }, /not https/],
+  ['metadata document without a path', { clientMetadataDocumentUri: 'https://a.example' }, /no path/],
+  ['metadata document with a fragment', { clientMetadataDocumentUri: 'https://a.example/c#x' }, /fragment/],
+  ['metadata document with a user', { clientMetadataDocumentUri: 'https://u@a.example/c' }, /user/],
+  ['metadata document with dot segments', { clientMetadataDocumentUri: 'https://a.example/x/../c' }, /dot segments/],
+  [
+    'metadata document with encoded dots',
+    { clientMetadataDocumentUri: 'https://a.example/x/%2e%2E/c' },
+    /dot segments/,
+  ],
+  ['scopes with a space', { scopes: ['a b'] }, /scopes has "a b"/],
+  ['loginTimeoutMs below 0', { loginTimeoutMs: -1 }, /loginTimeoutMs is -1/],
+  ['maxStepUps that is no number', { maxStepUps: Number.NaN }, /maxStepUps is NaN/],
+]
+
+for (const [name, options, message] of WRONG) {
+  it(`refuses ${name}`, async () => {
+    const error = await authErrorOf(() => createAuthFetch({ ...GOOD, ...options }))
+    expect(error.code).to.equal('invalid_options')
+    expect(error.message).to.match(message)
+    expect(error.fix).to.be.a('string').and.not.equal('')
+    expect(error.message).not.to.include('me:secret')
+  })
+}
+
+for (const name of ['client_id', 'redirect_uri', 'response_type', 'code_challenge', 'state', 'resource', 'scope']) {
+  it(`R-56: additionalAuthorizationParameters may not set ${name}`, async () => {
+    const additionalAuthorizationParameters = { audience: 'x', [name]: 'x' }
+    const error = await authErrorOf(() => createAuthFetch({ ...GOOD, additionalAuthorizationParameters }))
+    expect([error.code, error.message.includes(name)]).to.deep.equal(['invalid_options', true])
+  })
+}
+
+for (const redirectUri of [
+  'https://app.example/cb',
+  'http://localhost/cb',
+  'http://[::1]:80/cb',
+  'com.example.app:/cb',
+]) {
+  it(`takes the redirectUri ${redirectUri}, as it is`, () => {
+    expect(resolveOptions({ ...GOOD, redirectUri }).redirectUri).to.equal(redirectUri)
+  })
+}
+
+it('needs no redirectUri where nobody is to log in', () => {
+  const { serverUrl } = GOOD
+  for (const options of [
+    { interactive: 'never' },
+    { grant: { type: 'client_credentials' }, clientId: 'me', clientSecret: 'x' },
+    { grant: { type: 'device', onUserCode: () => undefined } },
+  ] satisfies Partial<ClientOAuthOptions>[]) {
+    expect(() => createAuthFetch({ serverUrl, ...options })).not.to.throw()
+  }
+})
+
+it('URLs stay as they were written', () => {
+  const resolved = resolveOptions({
+    serverUrl: 'https://MCP.example:443',
+    redirectUri: 'http://LOCALHOST:3000',
+    clientMetadataDocumentUri: 'https://App.example:443/client',
+  })
+  expect([resolved.serverUrl, resolved.redirectUri, resolved.clientMetadataDocumentUri]).to.deep.equal([
+    'https://MCP.example:443',
+    'http://LOCALHOST:3000',
+    'https://App.example:443/client',
+  ])
+})
+
+it('authorizationCallbackHandler is asked like the delegate, and its answer is checked', async () => {
+  const fake = await startFakeServers()
+  const authFetch = createAuthFetch({
+    serverUrl: fake.serverUrl,
+    redirectUri: 'http://localhost:3000/callback',
+    async authorizationCallbackHandler({ authorizationUri, redirectUri }) {
+      expect(redirectUri).to.equal('http://localhost:3000/callback')
+      const { searchParams } = await fake.delegate(authorizationUri)
+      const [code, state, iss] = ['code', 'state', 'iss'].map(name => searchParams.get(name) ?? undefined)
+      return { code, state, iss }
+    },
+  })
+  expect((await authFetch(fake.serverUrl, { method: 'POST', body: '{}' })).status).to.equal(200)
+})
+
+it('responseDelegate has what was registered before anybody is asked to log in', async () => {
+  const fake = await startFakeServers()
+  const told: unknown[] = []
+  const { post } = startClient(fake, {
+    dynamicClientRegistration: {
+      clientName: 'Mine',
+      responseDelegate(response) {
+        told.push([response.clientId, response.issuer, fake.logins.length])
+      },
+    },
+  })
+  await post()
+  const [login] = fake.logins
+  expect(told).to.deep.equal([[login?.searchParams.get('client_id'), fake.as.issuer, 0]])
+  expect(JSON.parse(fake.as.to('/register')[0]?.body ?? '{}').client_name).to.equal('Mine')
+})
+
+it('authServerSelector chooses, asynchronously too', async () => {
+  const fake = await startFakeServers({ authorizationServers: 2 })
+  const second = fake.servers[1]
+  fake.rs.settings.authorizationServers = fake.servers
+  const listed: (readonly string[])[] = []
+  const { post } = startClient(fake, {
+    authServerSelector: async servers => {
+      listed.push(servers)
+      return second?.issuer ?? null
+    },
+  })
+  expect((await post()).status).to.equal(200)
+  expect(listed).to.deep.equal([fake.servers.map(({ issuer }) => issuer)])
+  expect([fake.as.count('/token'), second?.count('/token')]).to.deep.equal([0, 1])
+})
+
+it('additionalAuthorizationParameters are sent to the authorization endpoint alone', async () => {
+  const fake = await startFakeServers()
+  const { post } = startClient(fake, { additionalAuthorizationParameters: { audience: 'them', prompt: 'login' } })
+  await post()
+  const [login] = fake.logins
+  expect([login?.searchParams.get('audience'), login?.searchParams.get('prompt')]).to.deep.equal(['them', 'login'])
+  expect(fake.as.to('/token')[0]?.form.has('audience')).to.equal(false)
+})
+
+it('entra() leaves resource out, names the scope on refresh and vouches for PKCE', async () => {
+  const recipe = entra({ tenant: 'contoso', clientId: 'app', scopes: ['api://app/mcp'] })
+  expect(recipe).to.include({ resourceIndicator: 'omit', refreshScope: 'granted', clientId: 'app' })
+  expect(recipe.assumePkceS256).to.deep.equal(['https://login.microsoftonline.com/contoso/v2.0'])
+  const fake = await startFakeServers()
+  fake.as.settings.codeChallengeMethods = undefined
+  fake.as.addClient({ client_id: 'app', redirect_uris: ['http://localhost:3000/callback'] })
+  fake.rs.settings.checkAudience = false
+  const { post } = startClient(fake, { ...recipe, assumePkceS256: [fake.as.issuer] })
+  await post()
+  fake.as.tokens.expireAll()
+  expect((await post()).status).to.equal(200)
+  const [login, refresh] = fake.as.to('/token').map(({ form }) => form)
+  expect([fake.logins[0]?.searchParams.has('resource'), login?.has('resource')]).to.deep.equal([false, false])
+  expect(refresh?.get('scope')).to.equal('api://app/mcp offline_access')
+})
+
+it('google() asks for offline access in its own way', async () => {
+  const fake = await startFakeServers()
+  fake.as.addClient({
+    client_id: 'app',
+    client_secret: 'google-secret-1',
+    redirect_uris: ['http://localhost:3000/callback'],
+  })
+  fake.rs.settings.checkAudience = false
+  const { post } = startClient(fake, google({ clientId: 'app', clientSecret: 'google-secret-1', scopes: ['openid'] }))
+  expect((await post()).status).to.equal(200)
+  const query = fake.logins[0]?.searchParams
+  expect([query?.get('access_type'), query?.get('scope'), query?.get('prompt')]).to.deep.equal([
+    'offline',
+    'openid',
+    'consent',
+  ])
+})
