@@ -76,7 +76,7 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
     ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'issuerMatch' })
     return issuer
   }
-  if (Object.hasOwn(trustedIssuers, listed) && trustedIssuers[listed]?.includes(issuer)) {
+  if (trustedIssuers[listed]?.includes(issuer)) {
     ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'trustedIssuers' })
     return issuer
   }

@@ -135,7 +135,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
 
     async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {
       const { engine } = await ready()
-      const stored = await engine.store.read()
+      const stored = await engine.store.read().catch(() => undefined)
       const revoked = stored?.accessToken ? await revoke(stored, signal).catch(() => false) : false
       await engine.store.locked(() => engine.store.clear(!forgetClient))
       return { revoked }

@@ -75,8 +75,9 @@ export function createTokenStore(cache: TokenCache, context: CacheContext): Toke
       return undefined
     },
     async clear(keepRegistration) {
-      const stored = await read()
-      await keep(keepRegistration && stored ? without(stored) : undefined)
+      // What cannot be read is dropped as well: this is the way out.
+      const stored = keepRegistration ? await read().catch(() => undefined) : undefined
+      await keep(stored && without(stored))
     },
     locked: work => (cache.withLock ? cache.withLock(context, work) : work()),
     leaseLogin: async () => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),

@@ -71,9 +71,17 @@ export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now:
   }
 }
 
-/** False where the tokens are another client's than the configured one. */
-export const isOurs = (container: TokenContainer, { clientId }: Pick<ResolvedOptions, 'clientId'>): boolean =>
-  clientId === undefined || container.clientId === clientId
+type Stamps = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
+
+/** False where the tokens are another client's, issuer's or resource's than the configured ones. */
+export function isOurs(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: Stamps): boolean {
+  if (clientId !== undefined && container.clientId !== clientId) return false
+  if (clientIssuer !== undefined && container.authorizationServer !== clientIssuer) return false
+  return (
+    resourceIndicator === 'auto' ||
+    container.resource === (resourceIndicator === 'omit' ? undefined : resourceIndicator)
+  )
+}
 
 /** True where a refresh token may be shown to this server by this client: nothing about either has changed. */
 export const fits = (container: TokenContainer, { server, resource }: Authority, client: ClientIdentity): boolean =>

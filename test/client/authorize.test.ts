@@ -125,6 +125,10 @@ describe('authorization request', () => {
     expect(query).to.include({ tenant: 'a b', keep: '1', audience: 'api', login_hint: 'a&b=c', client_id: 'client' })
     expect([...url.searchParams.keys()].slice(-2)).to.deep.equal(['audience', 'login_hint'])
     expect([...url.searchParams.keys()].slice(0, 2)).to.deep.equal(['tenant', 'keep'])
+    // What is ours is there once, whatever the endpoint's query says (RFC 6749 §3.1).
+    const twice = await begin({}, { authorizationEndpoint: `${ISSUER}/authorize?client_id=old&state=old` })
+    expect(twice.url.searchParams.getAll('client_id')).to.deep.equal(['client'])
+    expect(twice.url.searchParams.getAll('state')).to.deep.equal([twice.record.state])
     const reserved = ['client_id', 'redirect_uri', 'response_type', 'code_challenge', 'code_challenge_method', 'state']
     for (const name of [...reserved, 'resource', 'scope']) {
       expect(() => testContext({ additionalAuthorizationParameters: { [name]: 'x' } }), name).to.throw(AuthError, name)

@@ -157,6 +157,19 @@ describe('R-18: several named addresses', () => {
     expect(asked).to.deep.equal([...named.slice(0, 5), AT_PATH, AT_ROOT])
   })
 
+  it('a cancelled discovery asks for no more of them', async () => {
+    const stop = new AbortController()
+    const asked: string[] = []
+    const fetch: typeof globalThis.fetch = async input => {
+      asked.push(String(input))
+      stop.abort()
+      throw new DOMException('stopped', 'AbortError')
+    }
+    const ctx = testContext({ serverUrl: SERVER, fetch })
+    expect(await authErrorOf(() => discoverResource(ctx, [one, two], stop.signal))).to.include({ code: 'aborted' })
+    expect(asked).to.deep.equal([one])
+  })
+
   it('text that is no address is an error', async () => {
     expect(await authErrorOf(discover({}, ['/relative\u001b[2J']).info)).to.include({ code: 'insecure_endpoint' })
   })
@@ -218,9 +231,9 @@ describe('R-24: whom a document may speak for', () => {
     const options = { resourceMatch: 'path-prefix' } as const
     expect((await accepts('https://mcp.example/a', options)).resource).to.equal('https://mcp.example/a')
     for (const resource of ['https://mcp.example/a/', SERVER, 'https://mcp.example']) await accepts(resource, options)
-    for (const resource of ['https://mcp.example/', 'https://mcp.example/a'].map(text => `${text}x`)) {
-      expect(await authErrorOf(() => accepts(resource, options))).to.include({ code: 'resource_mismatch' })
-    }
+    const beside = { ...options, serverUrl: 'https://mcp.example/ab/c' }
+    const { info } = discover({ [`${AT_ROOT}/ab/c`]: document({ resource: 'https://mcp.example/a' }) }, [], beside)
+    expect(await authErrorOf(info)).to.include({ code: 'resource_mismatch' })
     expect((await authErrorOf(() => accepts('https://mcp.example/a'))).fix).to.include("resourceMatch: 'path-prefix'")
   })
 

@@ -144,11 +144,6 @@ describe('R-32: issuers that are known to differ', () => {
       expect(refused.message).to.include(`trustedIssuers: { "${AS}": ["${issuer}"] }`)
     }
   })
-
-  it('nothing is inherited by the map of trusted issuers', async () => {
-    const { info } = discover({}, { listed: 'constructor:x', trustedIssuers: {} })
-    expect(await authErrorOf(info)).to.include({ code: 'insecure_endpoint' })
-  })
 })
 
 describe('R-33: PKCE with S256', () => {

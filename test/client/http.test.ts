@@ -372,6 +372,12 @@ describe('R-97: secrets are in no text, error or print', () => {
     console.log(`      ${echoed} echoes of ${SECRETS.length} secrets scrubbed`)
   })
 
+  it('with the slashes that some servers escape', () => {
+    const secrets = createSecrets()
+    secrets.add('ab/cd/ef')
+    expect(secrets.scrub('not JSON: "ab\\/cd\\/ef"')).to.equal('not JSON: "[redacted]"')
+  })
+
   it('what a failing fetch says about its request', async () => {
     const fetch: typeof globalThis.fetch = async (_, init) => {
       throw Object.assign(new Error(`could not send ${String(init?.body)}`), { config: init })

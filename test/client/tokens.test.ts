@@ -351,6 +351,38 @@ it('R-84: logout without a revocation endpoint, or with a broken server, forgets
   expect(cache.container?.accessToken).to.equal(undefined)
 })
 
+it('R-84: logout forgets what cannot be read, too', async () => {
+  const fake = await startFakeServers()
+  let deleted = 0
+  const tokenCache: TokenCache = {
+    getTokens() {
+      throw new Error('damaged')
+    },
+    storeTokens: () => undefined,
+    deleteTokens: () => void deleted++,
+  }
+  const { authFetch } = startClient(fake, { tokenCache })
+  expect(await authFetch.session.logout()).to.deep.equal({ revoked: false })
+  expect(deleted).to.equal(1)
+})
+
+for (const [name, options] of [
+  ['clientId', { clientId: 'somebody-else' }],
+  ['clientIssuer', { clientId: 'me', clientIssuer: 'https://other.example' }],
+  ['resource', { resourceIndicator: 'https://other.example/mcp' }],
+  ['resource, which is left out', { resourceIndicator: 'omit' }],
+] as const) {
+  it(`a stored token of another ${name} is not sent`, async () => {
+    const { fake, cache } = await loggedIn()
+    if (name === 'clientIssuer') cache.container = { ...cache.container, v: 1, clientId: 'me' }
+    fake.rs.requests.length = 0
+    await startClient(fake, { tokenCache: cache, interactive: 'never', ...options })
+      .post()
+      .catch(() => undefined)
+    expect(fake.rs.to('/mcp').map(({ headers }) => headers.authorization)).to.deep.equal([undefined])
+  })
+}
+
 it('R-84: forgetClient drops the registration: the next login registers anew', async () => {
   const { fake, cache, authFetch, post } = await loggedIn()
   await authFetch.session.logout({ forgetClient: true })
