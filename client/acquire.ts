@@ -9,7 +9,7 @@ import { AuthError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { requestByDevice } from './grants/device.ts'
 import { isUnattended, requestByGrant } from './grants/request-by-grant.ts'
-import { type ClientIdentity, identifyClient, isClientRefused } from './identity.ts'
+import { type ClientIdentity, type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'
 import { requestToken } from './token-endpoint.ts'
 import type { TokenStore } from './token-store.ts'
@@ -49,9 +49,29 @@ export interface Acquirer {
   redeem(record: FlowRecord, code: string, need: Pick<Need, 'dpop'>, signal: AbortSignal): Promise<TokenContainer>
 }
 
+/** Answers to a refresh after which a person can log in anew (RFC 6749 §5.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6). */
+const HEALED_BY_LOGIN = new Set([
+  'invalid_grant',
+  'invalid_scope',
+  'invalid_target',
+  'invalid_request',
+  'unsupported_grant_type',
+  'access_denied',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+])
+
 /** A registration that its server does not know any more. */
-const isGone = (error: unknown, client: ClientIdentity | undefined): boolean =>
-  isClientRefused(error) && client?.source === 'registered'
+const isGone = (error: unknown, client: ClientIdentity): boolean =>
+  isClientRefused(error) && client.source === 'registered'
+
+/** An earlier registration that is bound to the scopes of then, as some servers have it (RFC 7591 §2, `scope`). */
+const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: TokenContainer | undefined): boolean =>
+  AuthError.is(error) &&
+  error.code === 'invalid_scope' &&
+  registration !== undefined &&
+  registration.clientId === before?.registration?.clientId
 
 export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
   const { options, emit, now } = ctx
@@ -86,17 +106,16 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     return container
   }
 
-  function identify(
+  const wish = (
     before: TokenContainer | undefined,
-    { server }: Authority,
     scope: string | undefined,
-    signal: AbortSignal,
     refusedClientId?: string,
-  ): Promise<ClientIdentity> {
-    const previousIssuer = before?.clientId === options.clientId ? before?.authorizationServer : undefined
-    const registration = before?.registration
-    return identifyClient(ctx, server, { scope, registration, previousIssuer, refusedClientId }, signal)
-  }
+  ): IdentityWish => ({
+    scope,
+    registration: before?.registration,
+    previousIssuer: before?.clientId === options.clientId ? before?.authorizationServer : undefined,
+    refusedClientId,
+  })
 
   const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp }: Need) =>
     chooseScope(
@@ -162,8 +181,9 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
 
   return {
     async refresh(container, { authority, dpop }, signal) {
-      const client = await identify(container, authority, container.scope, signal)
-      if (!fits(container, authority, client)) return undefined
+      // A client that would have to be registered first is not the one that the refresh token was given to.
+      const client = knownClient(ctx, authority.server, { ...wish(container, container.scope), withoutRedirect: true })
+      if (!client || !fits(container, authority, client)) return undefined
       const scope = options.refreshScope === 'granted' ? container.scope : undefined
       const parameters = { refresh_token: container.refreshToken, resource: authority.resource, scope }
       try {
@@ -174,7 +194,6 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
             client,
             grantType: 'refresh_token',
             parameters,
-            sendOnce: true,
             ...(dpop && { dpop }),
           },
           signal,
@@ -186,8 +205,9 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       } catch (error) {
         if (!AuthError.is(error) || error.code === 'cache_failed') throw error
         emit('refresh-failed', { code: error.code, retryable: error.retryable })
-        if (error.retryable) throw error
-        if (isGone(error, client)) await dropRegistration(client, error.code)
+        const gone = isGone(error, client)
+        if (error.retryable || !(gone || HEALED_BY_LOGIN.has(error.code))) throw error
+        if (gone) await dropRegistration(client, error.code)
         if (error.code !== 'invalid_grant') return undefined
         emit('token-dropped', { why: error.code })
         return store.drop(container)
@@ -197,7 +217,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     async request(before, need, signal) {
       const { authority, dpop } = need
       const choice = await choose(before, need)
-      const client = await identify(before, authority, choice.scope, signal)
+      const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
       const answer = await requestByGrant(ctx, authority, { client, scope: choice.scope, dpop }, signal)
       const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
       await store.write(container)
@@ -210,7 +230,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       const choice = await choose(before, need)
       let client: ClientIdentity | undefined
       const attempt = async (refused?: string) => {
-        client = await identify(before, need.authority, choice.scope, signal, refused)
+        client = await identifyClient(ctx, need.authority.server, wish(before, choice.scope, refused), signal)
         await keepRegistration(client)
         return askPerson(before, need, prompt, { client, choice }, signal)
       }
@@ -218,7 +238,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
         return await attempt()
       } catch (error) {
         const gone = client
-        if (!gone || !isGone(error, gone)) throw error
+        if (!gone || !(isGone(error, gone) || isTooNarrow(error, gone, before))) throw error
         await store.locked(() => dropRegistration(gone, (error as AuthError).code))
         return attempt(gone.clientId)
       }

@@ -11,6 +11,7 @@ import { createFlights, type Outcome, withAbort } from './flights.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isDue, isExpired } from './freshness.ts'
 import { isUnattended } from './grants/request-by-grant.ts'
+import { isLoopback } from './resolve-options.ts'
 import { covers, splitScope } from './scopes.ts'
 import { createStepUps, type StepUps } from './step-ups.ts'
 import { createStormBreaker, type StormBreaker } from './storm.ts'
@@ -63,6 +64,16 @@ const asAuthError = (thrown: unknown): AuthError =>
         fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
         cause: thrown,
       })
+
+/** A token that travels in clear is anybody's (RFC 6750 §5.3). */
+function refuseClearText(serverUrl: string): void {
+  const { protocol, hostname } = new URL(serverUrl)
+  if (protocol === 'https:' || isLoopback(hostname)) return
+  throw new AuthError(`${hostname} asks for a token over plain http`, {
+    code: 'insecure_endpoint',
+    fix: 'use its https address; only a server on this machine may be called without',
+  })
+}
 
 export function createEngine(ctx: ClientContext, context: CacheContext): Engine {
   const { options, emit, now, secrets } = ctx
@@ -160,6 +171,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     // Its own: whoever waits for it may give up, and the next one finds what came of it.
     const { signal } = new AbortController()
     storm.check()
+    refuseClearText(options.serverUrl)
     const stored = await store.read()
     const find = want.unasked ? finder.known : finder.find
     const authority = await find(want.metadataUrls, signal)

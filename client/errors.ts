@@ -28,6 +28,10 @@ export type AuthErrorCode =
   | 'auth_storm'
   | 'temporarily_unavailable'
   | 'cache_failed'
+  | 'login_failed'
+  | 'assertion_failed'
+  | 'client_authentication_failed'
+  | 'unsupported_token_type'
   | (string & {})
 
 export interface AuthErrorOptions {

@@ -30,6 +30,8 @@ export interface IdentityWish {
   readonly previousIssuer: string | undefined
   /** A client id that the server refused: no registration with it is used again. */
   readonly refusedClientId?: string | undefined
+  /** Nobody is sent anywhere (refresh, revocation): the redirect URI may be another one than was registered. */
+  readonly withoutRedirect?: boolean | undefined
 }
 
 /** Grants whose clients are known beforehand: none of them registers dynamically. */
@@ -69,7 +71,7 @@ const identityOf = (registration: Registration): ClientIdentity => ({
 function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: IdentityWish): string | undefined {
   if (kept.issuer !== issuer) return 'the authorization server is another one'
   if (kept.clientId === want.refusedClientId) return 'the authorization server no longer accepts it'
-  if (kept.redirectUri !== ctx.options.redirectUri) return 'it is for another redirect URI'
+  if (!want.withoutRedirect && kept.redirectUri !== ctx.options.redirectUri) return 'it is for another redirect URI'
   const expiresAt = kept.clientSecretExpiresAt ?? 0
   if (expiresAt > 0 && expiresAt * 1000 <= ctx.now()) return 'its secret expired'
   return undefined
@@ -104,29 +106,35 @@ function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
 }
 
 /**
- * Finds out who the client is at this server: configured, else a metadata document where the server supports them, else
- * an earlier registration, else a new one (MCP authorization, "Client Registration Approaches").
+ * Who the client is at this server already: configured, else a metadata document where the server supports them, else an
+ * earlier registration. Undefined where only a new registration would make one. Throws `issuer_changed`.
  */
-export async function identifyClient(
-  ctx: ClientContext,
-  server: ServerInfo,
-  want: IdentityWish,
-  signal: AbortSignal,
-): Promise<ClientIdentity> {
-  const { clientId, clientMetadataDocumentUri, dynamicClientRegistration, grant } = ctx.options
+export function knownClient(ctx: ClientContext, server: ServerInfo, want: IdentityWish): ClientIdentity | undefined {
+  const { clientId, clientMetadataDocumentUri, grant } = ctx.options
   const { issuer } = server
   ctx.secrets.add(ctx.options.clientSecret, want.registration?.clientSecret)
   if (clientId) return configuredClient(ctx, clientId, issuer, want)
   if (clientMetadataDocumentUri !== undefined && server.clientIdMetadataDocumentSupported) {
     return { source: 'metadata-document', issuer, clientId: clientMetadataDocumentUri }
   }
-  if (PREPARED.has(grant.type)) throw nobody(ctx, server)
-  const kept = reusable(ctx, issuer, want)
-  if (kept) {
-    ctx.secrets.add(kept.clientSecret)
-    return identityOf(kept)
-  }
-  if (server.registrationEndpoint === undefined || !dynamicClientRegistration.enabled) throw nobody(ctx, server)
+  const kept = PREPARED.has(grant.type) ? undefined : reusable(ctx, issuer, want)
+  if (!kept) return undefined
+  ctx.secrets.add(kept.clientSecret)
+  return identityOf(kept)
+}
+
+/** The known client, else a newly registered one (MCP authorization, "Client Registration Approaches"). */
+export async function identifyClient(
+  ctx: ClientContext,
+  server: ServerInfo,
+  want: IdentityWish,
+  signal: AbortSignal,
+): Promise<ClientIdentity> {
+  const known = knownClient(ctx, server, want)
+  if (known) return known
+  const { dynamicClientRegistration, grant } = ctx.options
+  const may = dynamicClientRegistration.enabled && !PREPARED.has(grant.type)
+  if (!may || server.registrationEndpoint === undefined) throw nobody(ctx, server)
   return identityOf(await registerClient(ctx, server, want.scope, signal))
 }
 

@@ -8,9 +8,10 @@ import type { ClientContext } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError } from './errors.ts'
 import { createEmit } from './events.ts'
+import { FLOW_LIFETIME_MS } from './flow-store.ts'
 import { expiresAt, isExpired } from './freshness.ts'
 import { createOAuthHttp } from './http.ts'
-import { identifyClient } from './identity.ts'
+import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { createSecrets } from './secrets.ts'
@@ -68,13 +69,13 @@ export interface SessionParts {
 
 /** Options and clock to a session. `now` is injected by tests. */
 export function createSession(options: ResolvedOptions, now: () => number = Date.now): SessionParts {
+  const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
 
   async function build() {
     const key = await createCacheKey(options)
     const secrets = createSecrets()
     secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
-    const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
     const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
     const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
@@ -110,8 +111,8 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     const { server } = authority
     if (server.revocationEndpoint === undefined || server.issuer !== stored.authorizationServer) return false
     const want = { scope: stored.scope, registration: stored.registration, previousIssuer: stored.authorizationServer }
-    const client = await identifyClient(ctx, server, want, signal)
-    if (client.clientId !== stored.clientId) return false
+    const client = knownClient(ctx, server, { ...want, withoutRedirect: true })
+    if (!client || client.clientId !== stored.clientId) return false
     const { refreshToken, accessToken } = stored
     if (refreshToken !== undefined) await revokeToken(ctx, server, client, refreshToken, 'refresh_token', signal)
     if (accessToken !== undefined) await revokeToken(ctx, server, client, accessToken, 'access_token', signal)
@@ -151,7 +152,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       const url = new URL(callbackUrl)
       const states = url.searchParams.getAll('state')
       const record = states.length === 1 ? await options.flowStore.take(states[0] as string) : undefined
-      if (!record || record.key !== key) {
+      if (!record || record.key !== key || record.createdAt + FLOW_LIFETIME_MS < now()) {
         throw new AuthError('the response belongs to no login that this session began', {
           code: 'state_mismatch',
           fix: 'begin again: a login is good for ten minutes and for one response',

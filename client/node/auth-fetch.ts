@@ -1,7 +1,8 @@
 // `createAuthFetch` on Node: where nobody says how to show a login, and the redirect comes back to this machine, it
-// opens the person's browser and listens for the answer.
+// opens the person's browser and listens for the answer; and it can see which address it connects to.
 import { type AuthFetch, createAuthFetch as createPortable } from '../auth-fetch.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
+import { createGuardedFetch } from './guarded-fetch.ts'
 import { createLoopbackRedirect } from './loopback.ts'
 import type { LoopbackHost } from './loopback-listener.ts'
 
@@ -29,8 +30,22 @@ function loopbackDelegate(options: ClientOAuthOptions): AuthorizationRedirectDel
   }
 }
 
-/** As in `mcp-host/client`; by default logins open a browser and are received at a loopback `redirectUri`. */
+/** Undefined where connections are not to be judged, or the caller makes them. */
+function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
+  if (!networkPolicy?.blockPrivateNetworks || fetch) return undefined
+  return createGuardedFetch({ ...(networkPolicy.allowHosts && { allowHosts: networkPolicy.allowHosts }) })
+}
+
+/**
+ * As in `mcp-host/client`; by default logins open a browser and are received at a loopback `redirectUri`, and with
+ * `blockPrivateNetworks` the addresses that are connected to are judged, not the names alone.
+ */
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
   const authorizationRedirectDelegate = loopbackDelegate(options)
-  return createPortable(authorizationRedirectDelegate ? { ...options, authorizationRedirectDelegate } : options)
+  const fetch = guardedFetch(options)
+  return createPortable({
+    ...options,
+    ...(authorizationRedirectDelegate && { authorizationRedirectDelegate }),
+    ...(fetch && { fetch }),
+  })
 }

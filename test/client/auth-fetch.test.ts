@@ -329,3 +329,17 @@ it('an address that is none fails as it does with fetch', async () => {
   const thrown = await authFetch('no address').catch((error: unknown) => error)
   expect(thrown).to.be.instanceOf(TypeError)
 })
+
+it('R-91: a server that asks for a token over plain http is given none', async () => {
+  const asked: string[] = []
+  const authFetch = createAuthFetch({
+    serverUrl: 'http://mcp.example/mcp',
+    redirectUri: REDIRECT_URI,
+    fetch: async input => {
+      asked.push(String(input))
+      return new Response('', { status: 401, headers: { 'www-authenticate': 'Bearer' } })
+    },
+  })
+  const error = await authErrorOf(() => authFetch('http://mcp.example/mcp', { method: 'POST', body: '{}' }))
+  expect([error.code, asked]).to.deep.equal(['insecure_endpoint', ['http://mcp.example/mcp']])
+})

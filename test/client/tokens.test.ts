@@ -455,3 +455,65 @@ it('token() gives a token that serves, renewed where it has to be', async () => 
   expect(token).to.equal(cache.container?.accessToken).and.not.equal(before)
   expect(fake.logins.length).to.equal(1)
 })
+
+it('R-48: a configured client that its server does not know is an error, and nobody is asked', async () => {
+  const fake = await startFakeServers()
+  fake.as.addClient({ client_id: 'me', redirect_uris: ['http://localhost:3000/callback'] })
+  const { post } = startClient(fake, { clientId: 'me' })
+  await post()
+  fake.as.tokens.expireAll()
+  fake.as.forgetClients()
+  const error = await authErrorOf(() => post())
+  expect([error.code, fake.logins.length]).to.deep.equal(['invalid_client', 1])
+})
+
+for (const code of ['invalid_scope', 'interaction_required']) {
+  it(`a refresh that is refused with ${code} leads to a login`, async () => {
+    const { fake, post } = await loggedIn()
+    fake.as.tokens.expireAll()
+    fake.as.failNext('/token', { status: 400, body: { error: code } })
+    expect((await post()).status).to.equal(200)
+    expect(fake.logins.length).to.equal(2)
+  })
+}
+
+it('R-105: the key that tokens are bound to is kept with them, and used after a restart', async () => {
+  const { fake, cache } = await loggedIn({ dpop: true }, ({ as, rs }) => {
+    as.settings.dpop = 'required'
+    rs.settings.dpop = true
+  })
+  expect(cache.container?.tokenType).to.equal('DPoP')
+  fake.as.tokens.expireAll()
+  expect((await startClient(fake, { tokenCache: cache, interactive: 'never' }).post()).status).to.equal(200)
+  expect(grants(fake)).to.deep.equal(['authorization_code', 'refresh_token'])
+})
+
+it('R-104: nonces of both servers are learned, and one change costs one retry', async () => {
+  const fake = await startFakeServers()
+  for (const settings of [fake.as.settings, fake.rs.settings]) settings.dpopNonce = true
+  fake.as.settings.dpop = 'required'
+  fake.rs.settings.dpop = true
+  const { post } = startClient(fake)
+  expect((await post()).status).to.equal(200)
+  const sent = fake.rs.count('/mcp')
+  expect((await post()).status).to.equal(200)
+  expect(fake.rs.count('/mcp') - sent).to.equal(1)
+  fake.rs.newNonce()
+  expect((await post()).status).to.equal(200)
+  expect(fake.rs.count('/mcp') - sent).to.equal(3)
+  expect(fake.logins.length).to.equal(1)
+})
+
+it('R-106: a grant without refresh token is asked for again before its token ends', async () => {
+  const fake = await startFakeServers()
+  fake.as.addClient({ client_id: 'machine', client_secret: 's3cret-of-machine', redirect_uris: [] })
+  const tokenCache = openCache()
+  const grant = { type: 'client_credentials' } as const
+  const { post } = startClient(fake, { tokenCache, clientId: 'machine', clientSecret: 's3cret-of-machine', grant })
+  await post()
+  expect(tokenCache.container?.refreshToken).to.equal(undefined)
+  age(tokenCache, 3570 * SECOND)
+  expect((await post()).status).to.equal(200)
+  expect(grants(fake)).to.deep.equal(['client_credentials', 'client_credentials'])
+  expect(fake.rs.to('/mcp').map(({ status }) => status)).to.deep.equal([401, 200, 200])
+})

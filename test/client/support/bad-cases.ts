@@ -77,31 +77,41 @@ export const documents: BadCase[] = [
     what: "resource metadata: other origin's resource",
     code: 'resource_mismatch',
     within: 2,
-    make: ({ rs, as }) => void (rs.settings.metadata = { resource: `${as.url}/mcp` }),
+    make: ({ rs, as }) => {
+      rs.settings.metadata = { resource: `${as.url}/mcp` }
+    },
   },
   {
     what: 'resource metadata: sibling path',
     code: 'resource_mismatch',
     within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { resource: `${rs.url}/mcp2` }),
+    make: ({ rs }) => {
+      rs.settings.metadata = { resource: `${rs.url}/mcp2` }
+    },
   },
   {
     what: 'resource metadata: no resource',
     code: 'invalid_resource_metadata',
     within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { resource: undefined }),
+    make: ({ rs }) => {
+      rs.settings.metadata = { resource: undefined }
+    },
   },
   {
     what: 'resource metadata: no authorization server',
     code: 'invalid_resource_metadata',
     within: 2,
-    make: ({ rs }) => void (rs.settings.metadata = { authorization_servers: [] }),
+    make: ({ rs }) => {
+      rs.settings.metadata = { authorization_servers: [] }
+    },
   },
   {
     what: 'resource metadata: a relative authorization server',
     code: 'invalid_resource_metadata',
     within: 2,
-    make: ({ rs, as }) => void (rs.settings.metadata = { authorization_servers: [as.issuer, '/as'] }),
+    make: ({ rs, as }) => {
+      rs.settings.metadata = { authorization_servers: [as.issuer, '/as'] }
+    },
   },
   {
     what: 'server metadata: 2 MB',
@@ -119,49 +129,65 @@ export const documents: BadCase[] = [
     what: "server metadata: another server's issuer (mix-up)",
     code: 'issuer_mismatch',
     within: 3,
-    make: ({ as, servers }) => void (as.settings.metadata = { issuer: servers[1]?.issuer }),
+    make: ({ as, servers }) => {
+      as.settings.metadata = { issuer: servers[1]?.issuer }
+    },
   },
   {
     what: 'server metadata: issuer with a slash more',
     code: 'issuer_mismatch',
     within: 3,
-    make: ({ as }) => void (as.settings.metadata = { issuer: `${as.issuer}/` }),
+    make: ({ as }) => {
+      as.settings.metadata = { issuer: `${as.issuer}/` }
+    },
   },
   {
     what: 'server metadata: no PKCE',
     code: 'pkce_unsupported',
     within: 4,
-    make: ({ as }) => void (as.settings.codeChallengeMethods = undefined),
+    make: ({ as }) => {
+      as.settings.codeChallengeMethods = undefined
+    },
   },
   {
     what: 'server metadata: plain PKCE alone',
     code: 'pkce_unsupported',
     within: 4,
-    make: ({ as }) => void (as.settings.codeChallengeMethods = ['plain']),
+    make: ({ as }) => {
+      as.settings.codeChallengeMethods = ['plain']
+    },
   },
   {
     what: 'server metadata: http token endpoint',
     code: 'insecure_endpoint',
     within: 3,
-    make: ({ as }) => void (as.settings.metadata = { token_endpoint: 'http://as.example/token' }),
+    make: ({ as }) => {
+      as.settings.metadata = { token_endpoint: 'http://as.example/token' }
+    },
   },
   {
     what: 'server metadata: javascript: authorization endpoint',
     code: 'insecure_endpoint',
     within: 3,
-    make: ({ as }) => void (as.settings.metadata = { authorization_endpoint: 'javascript:alert(1)' }),
+    make: ({ as }) => {
+      as.settings.metadata = { authorization_endpoint: 'javascript:alert(1)' }
+    },
   },
   {
     what: 'server metadata: no token endpoint',
     code: 'invalid_server_metadata',
     within: 3,
-    make: ({ as }) => void (as.settings.metadata = { token_endpoint: undefined }),
+    make: ({ as }) => {
+      as.settings.metadata = { token_endpoint: undefined }
+    },
   },
   {
     what: 'authorization server: nobody there',
     code: 'temporarily_unavailable',
     within: 4,
-    make: ({ rs }) => void (rs.settings.metadata = { authorization_servers: ['http://127.0.0.1:1'] }),
+    make: ({ rs }) => {
+      rs.settings.metadata = { authorization_servers: ['http://127.0.0.1:1'] }
+    },
   },
 ]
 
@@ -194,31 +220,77 @@ export const registration: BadCase[] = [
     what: 'registration: not possible, and no client id',
     code: 'client_information_required',
     within: 3,
-    make: ({ as }) => void (as.settings.registration = 'off'),
+    make: ({ as }) => {
+      as.settings.registration = 'off'
+    },
   },
 ]
 
 export const responses: BadCase[] = [
-  { what: 'login: another state', code: 'state_mismatch', within: 5, make: ({ as }) => void (as.settings.state = 'x') },
-  { what: 'login: no state', code: 'state_mismatch', within: 5, make: ({ as }) => void (as.settings.state = null) },
+  {
+    what: 'login: another state',
+    code: 'state_mismatch',
+    within: 5,
+    make: ({ as }) => {
+      as.settings.state = 'x'
+    },
+  },
+  {
+    what: 'login: no state',
+    code: 'state_mismatch',
+    within: 5,
+    make: ({ as }) => {
+      as.settings.state = null
+    },
+  },
   {
     what: "login: another server's iss (mix-up)",
     code: 'issuer_mismatch',
     within: 5,
-    make: ({ as, servers }) => void (as.settings.iss = servers[1]?.issuer),
+    make: ({ as, servers }) => {
+      as.settings.iss = servers[1]?.issuer
+    },
   },
-  { what: 'login: no iss', code: 'issuer_mismatch', within: 5, make: ({ as }) => void (as.settings.iss = null) },
+  {
+    what: 'login: no iss',
+    code: 'issuer_mismatch',
+    within: 5,
+    make: ({ as }) => {
+      as.settings.iss = null
+    },
+  },
   {
     what: 'login: two codes',
     code: 'malformed_response',
     within: 5,
-    make: ({ as }) => void (as.settings.duplicated = ['code']),
+    make: ({ as }) => {
+      as.settings.duplicated = ['code']
+    },
   },
   {
     what: 'login: refused',
     code: 'access_denied',
     within: 5,
-    make: ({ as }) => void (as.settings.authorizationError = 'access_denied'),
+    make: ({ as }) => {
+      as.settings.authorizationError = 'access_denied'
+    },
+  },
+  {
+    what: 'login: scopes refused, to a client that was just registered',
+    code: 'invalid_scope',
+    within: 5,
+    make: ({ as }) => {
+      as.settings.authorizationError = 'invalid_scope'
+    },
+  },
+  {
+    what: 'login: scopes refused, to a configured client',
+    code: 'invalid_scope',
+    within: 4,
+    make: ({ as }) => {
+      as.settings.authorizationError = 'invalid_scope'
+    },
+    options: { clientId: 'known', clientSecret: 'configured-secret/of+the client' },
   },
   {
     what: 'login: nobody answers',
