@@ -43,12 +43,27 @@ it('throws where to log in when the redirectUri leads elsewhere and nobody shows
   expect((error as { authorizationUrl?: string }).authorizationUrl).to.include(`${fake.as.url}/authorize?`)
 })
 
-it('R-93: with blockPrivateNetworks the address is judged without a fetch of the caller', async () => {
+it('R-93: with blockPrivateNetworks every connection is judged, without a fetch of the caller', async () => {
   const fake = await startFakeServers()
-  const redirectUri = 'https://app.example/callback'
-  const networkPolicy = { blockPrivateNetworks: true }
-  const authFetch = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri, networkPolicy })
-  const error = await authErrorOf(() => authFetch(fake.serverUrl))
-  expect(error.code).to.equal('blocked_address')
-  expect(fake.rs.requests).to.deep.equal([])
+  const hosts = [fake.rs.url, fake.as.url].map(url => new URL(url).host)
+  const { fetch } = globalThis
+  let unguarded = 0
+  globalThis.fetch = (input, init) => {
+    unguarded++
+    return fetch(input, init)
+  }
+  try {
+    const authFetch = createAuthFetch({
+      serverUrl: fake.serverUrl,
+      redirectUri: 'https://app.example/callback',
+      interactive: 'defer',
+      networkPolicy: { blockPrivateNetworks: true, allowHosts: hosts },
+    })
+    const error = await authErrorOf(() => authFetch(fake.serverUrl, { method: 'POST', body: '{}' }))
+    expect(error.code).to.equal('interaction_required')
+  } finally {
+    globalThis.fetch = fetch
+  }
+  expect(fake.as.requests.length).to.be.greaterThan(1)
+  expect(unguarded).to.equal(0)
 })
