@@ -2,7 +2,7 @@
 // secret is shown anywhere. The table at the end says which, and how many requests each took.
 import { expect } from 'chai'
 import { documents, registration, responses, slow, tokens } from './support/bad-cases.ts'
-import { type Account, callServer, judge, localWorld, printAccounts, type World } from './support/bad-world.ts'
+import { type Account, callServer, judge, localWorld, printAccounts, SECRETS, type World } from './support/bad-world.ts'
 import { stopServers } from './support/fake-servers.ts'
 import { expectNoSecret, renderingsOf } from './support/leaks.ts'
 
@@ -22,7 +22,7 @@ describe('bad servers', () => {
   let world: World
   beforeEach(async () => {
     world = await localWorld()
-    world.as.addClient({ client_id: 'known', client_secret: 'configured-secret/of+the client' })
+    world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
   })
   afterEach(stopServers)
   after(() => printAccounts('bad servers', accounts))

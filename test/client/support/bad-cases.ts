@@ -1,6 +1,7 @@
 // What is wrong with each bad server of the tests, the error that it must end in, and how many requests it may take.
-import type { BadCase } from './bad-world.ts'
-import type { Reply } from './fake-servers.ts'
+import { type BadCase, SECRETS, type World } from './bad-world.ts'
+import type { Fault, Reply } from './fake-servers.ts'
+import type { AuthorizationServerSettings } from './fake-settings.ts'
 
 const PRM = '/.well-known/oauth-protected-resource/mcp'
 const ASM = '/.well-known/oauth-authorization-server'
@@ -36,277 +37,188 @@ const echo =
     as.failNext(path, fault, MANY)
   }
 
+type Make = BadCase['make']
+
+const bad = (what: string, code: string, within: number, make: Make, options = {}): BadCase => ({
+  ...{ what, code, within, make, options },
+})
+
+/** Every request of a path meets this. */
+const atResource =
+  (fault: Fault): Make =>
+  ({ rs }) =>
+    rs.failNext(PRM, fault, MANY)
+const atServer =
+  (path: string, fault: Fault): Make =>
+  ({ as }) =>
+    as.failNext(path, fault, MANY)
+
+/** Members of the resource's metadata, or of the server's, that are lies. */
+const resourceSays =
+  (metadata: (world: World) => object): Make =>
+  world => {
+    world.rs.settings.metadata = metadata(world) as Readonly<Record<string, unknown>>
+  }
+const serverSays =
+  (metadata: (world: World) => object): Make =>
+  world => {
+    world.as.settings.metadata = metadata(world) as Readonly<Record<string, unknown>>
+  }
+const serverIs =
+  (settings: (world: World) => Partial<AuthorizationServerSettings>): Make =>
+  world => {
+    Object.assign(world.as.settings, settings(world))
+  }
+
+const otherIssuer = ({ servers }: World) => servers[1]?.issuer
+const known = { clientId: 'known', clientSecret: SECRETS.clientSecret }
+
 export const documents: BadCase[] = [
-  {
-    what: 'resource metadata: 2 MB',
-    code: 'malformed_response',
-    within: 3,
-    make: ({ rs }) => rs.failNext(PRM, huge, MANY),
-  },
-  {
-    what: 'resource metadata: HTML',
-    code: 'invalid_resource_metadata',
-    within: 3,
-    make: ({ rs }) => rs.failNext(PRM, html, MANY),
-  },
-  {
-    what: 'resource metadata: 100,000 open brackets',
-    code: 'invalid_resource_metadata',
-    within: 3,
-    make: ({ rs }) => rs.failNext(PRM, deep, MANY),
-  },
-  {
-    what: 'resource metadata: redirects in a circle',
-    code: 'malformed_response',
-    within: 6,
-    make: ({ rs }) => rs.failNext(PRM, redirectTo(PRM), MANY),
-  },
-  {
-    what: 'resource metadata: 503',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => rs.failNext(PRM, { status: 503, body: 'busy' }, MANY),
-  },
-  {
-    what: 'resource metadata: connection reset',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => rs.failNext(PRM, { reset: 'after-body' }, MANY),
-  },
-  {
-    what: "resource metadata: other origin's resource",
-    code: 'resource_mismatch',
-    within: 2,
-    make: ({ rs, as }) => {
-      rs.settings.metadata = { resource: `${as.url}/mcp` }
-    },
-  },
-  {
-    what: 'resource metadata: sibling path',
-    code: 'resource_mismatch',
-    within: 2,
-    make: ({ rs }) => {
-      rs.settings.metadata = { resource: `${rs.url}/mcp2` }
-    },
-  },
-  {
-    what: 'resource metadata: no resource',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs }) => {
-      rs.settings.metadata = { resource: undefined }
-    },
-  },
-  {
-    what: 'resource metadata: no authorization server',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs }) => {
-      rs.settings.metadata = { authorization_servers: [] }
-    },
-  },
-  {
-    what: 'resource metadata: a relative authorization server',
-    code: 'invalid_resource_metadata',
-    within: 2,
-    make: ({ rs, as }) => {
-      rs.settings.metadata = { authorization_servers: [as.issuer, '/as'] }
-    },
-  },
-  {
-    what: 'server metadata: 2 MB',
-    code: 'malformed_response',
-    within: 3,
-    make: ({ as }) => as.failNext(ASM, huge, MANY),
-  },
-  {
-    what: 'server metadata: HTML everywhere',
-    code: 'invalid_server_metadata',
-    within: 4,
-    make: ({ as }) => as.failNext(ASM, html, MANY),
-  },
-  {
-    what: "server metadata: another server's issuer (mix-up)",
-    code: 'issuer_mismatch',
-    within: 3,
-    make: ({ as, servers }) => {
-      as.settings.metadata = { issuer: servers[1]?.issuer }
-    },
-  },
-  {
-    what: 'server metadata: issuer with a slash more',
-    code: 'issuer_mismatch',
-    within: 3,
-    make: ({ as }) => {
-      as.settings.metadata = { issuer: `${as.issuer}/` }
-    },
-  },
-  {
-    what: 'server metadata: no PKCE',
-    code: 'pkce_unsupported',
-    within: 4,
-    make: ({ as }) => {
-      as.settings.codeChallengeMethods = undefined
-    },
-  },
-  {
-    what: 'server metadata: plain PKCE alone',
-    code: 'pkce_unsupported',
-    within: 4,
-    make: ({ as }) => {
-      as.settings.codeChallengeMethods = ['plain']
-    },
-  },
-  {
-    what: 'server metadata: http token endpoint',
-    code: 'insecure_endpoint',
-    within: 3,
-    make: ({ as }) => {
-      as.settings.metadata = { token_endpoint: 'http://as.example/token' }
-    },
-  },
-  {
-    what: 'server metadata: javascript: authorization endpoint',
-    code: 'insecure_endpoint',
-    within: 3,
-    make: ({ as }) => {
-      as.settings.metadata = { authorization_endpoint: 'javascript:alert(1)' }
-    },
-  },
-  {
-    what: 'server metadata: no token endpoint',
-    code: 'invalid_server_metadata',
-    within: 3,
-    make: ({ as }) => {
-      as.settings.metadata = { token_endpoint: undefined }
-    },
-  },
-  {
-    what: 'authorization server: nobody there',
-    code: 'temporarily_unavailable',
-    within: 4,
-    make: ({ rs }) => {
-      rs.settings.metadata = { authorization_servers: ['http://127.0.0.1:1'] }
-    },
-  },
+  bad('resource metadata: 2 MB', 'malformed_response', 3, atResource(huge)),
+  bad('resource metadata: HTML', 'invalid_resource_metadata', 3, atResource(html)),
+  bad('resource metadata: 100,000 open brackets', 'invalid_resource_metadata', 3, atResource(deep)),
+  bad('resource metadata: redirects in a circle', 'malformed_response', 6, atResource(redirectTo(PRM))),
+  bad('resource metadata: 503', 'temporarily_unavailable', 4, atResource({ status: 503, body: 'busy' })),
+  bad('resource metadata: connection reset', 'temporarily_unavailable', 4, atResource({ reset: 'after-body' })),
+  bad(
+    "resource metadata: other origin's resource",
+    'resource_mismatch',
+    2,
+    resourceSays(({ as }) => ({ resource: `${as.url}/mcp` })),
+  ),
+  bad(
+    'resource metadata: sibling path',
+    'resource_mismatch',
+    2,
+    resourceSays(({ rs }) => ({ resource: `${rs.url}/mcp2` })),
+  ),
+  bad(
+    'resource metadata: no resource',
+    'invalid_resource_metadata',
+    2,
+    resourceSays(() => ({ resource: undefined })),
+  ),
+  bad(
+    'resource metadata: no authorization server',
+    'invalid_resource_metadata',
+    2,
+    resourceSays(() => ({ authorization_servers: [] })),
+  ),
+  bad(
+    'resource metadata: a relative authorization server',
+    'invalid_resource_metadata',
+    2,
+    resourceSays(({ as }) => ({ authorization_servers: [as.issuer, '/as'] })),
+  ),
+  bad(
+    'authorization server: nobody there',
+    'temporarily_unavailable',
+    4,
+    resourceSays(() => ({ authorization_servers: ['http://127.0.0.1:1'] })),
+  ),
+  bad('server metadata: 2 MB', 'malformed_response', 3, atServer(ASM, huge)),
+  bad('server metadata: HTML everywhere', 'invalid_server_metadata', 4, atServer(ASM, html)),
+  bad(
+    "server metadata: another server's issuer (mix-up)",
+    'issuer_mismatch',
+    3,
+    serverSays(world => ({ issuer: otherIssuer(world) })),
+  ),
+  bad(
+    'server metadata: issuer with a slash more',
+    'issuer_mismatch',
+    3,
+    serverSays(({ as }) => ({ issuer: `${as.issuer}/` })),
+  ),
+  bad(
+    'server metadata: no PKCE',
+    'pkce_unsupported',
+    4,
+    serverIs(() => ({ codeChallengeMethods: undefined })),
+  ),
+  bad(
+    'server metadata: plain PKCE alone',
+    'pkce_unsupported',
+    4,
+    serverIs(() => ({ codeChallengeMethods: ['plain'] })),
+  ),
+  bad(
+    'server metadata: http token endpoint',
+    'insecure_endpoint',
+    3,
+    serverSays(() => ({ token_endpoint: 'http://as.example/token' })),
+  ),
+  bad(
+    'server metadata: javascript: authorization endpoint',
+    'insecure_endpoint',
+    3,
+    serverSays(() => ({ authorization_endpoint: 'javascript:alert(1)' })),
+  ),
+  bad(
+    'server metadata: no token endpoint',
+    'invalid_server_metadata',
+    3,
+    serverSays(() => ({ token_endpoint: undefined })),
+  ),
 ]
 
 export const registration: BadCase[] = [
-  {
-    what: 'registration: refused, all written back',
-    code: 'registration_rejected',
-    within: 4,
-    make: echo('/register'),
-  },
-  {
-    what: 'registration: HTML',
-    code: 'registration_rejected',
-    within: 4,
-    make: ({ as }) => as.failNext('/register', html, MANY),
-  },
-  {
-    what: 'registration: 2 MB',
-    code: 'malformed_response',
-    within: 4,
-    make: ({ as }) => as.failNext('/register', huge, MANY),
-  },
-  {
-    what: 'registration: a redirect',
-    code: 'malformed_response',
-    within: 4,
-    make: ({ as, rs }) => as.failNext('/register', redirectTo(`${rs.url}/register`), MANY),
-  },
-  {
-    what: 'registration: not possible, and no client id',
-    code: 'client_information_required',
-    within: 3,
-    make: ({ as }) => {
-      as.settings.registration = 'off'
-    },
-  },
+  bad('registration: refused, all written back', 'registration_rejected', 4, echo('/register')),
+  bad('registration: HTML', 'registration_rejected', 4, atServer('/register', html)),
+  bad('registration: 2 MB', 'malformed_response', 4, atServer('/register', huge)),
+  bad('registration: a redirect', 'malformed_response', 4, atServer('/register', redirectTo('/elsewhere'))),
+  bad(
+    'registration: not possible, and no client id',
+    'client_information_required',
+    3,
+    serverIs(() => ({ registration: 'off' })),
+  ),
 ]
+
+const refused = (error: string) => serverIs(() => ({ authorizationError: error }))
 
 export const responses: BadCase[] = [
-  {
-    what: 'login: another state',
-    code: 'state_mismatch',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.state = 'x'
-    },
-  },
-  {
-    what: 'login: no state',
-    code: 'state_mismatch',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.state = null
-    },
-  },
-  {
-    what: "login: another server's iss (mix-up)",
-    code: 'issuer_mismatch',
-    within: 5,
-    make: ({ as, servers }) => {
-      as.settings.iss = servers[1]?.issuer
-    },
-  },
-  {
-    what: 'login: no iss',
-    code: 'issuer_mismatch',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.iss = null
-    },
-  },
-  {
-    what: 'login: two codes',
-    code: 'malformed_response',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.duplicated = ['code']
-    },
-  },
-  {
-    what: 'login: refused',
-    code: 'access_denied',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.authorizationError = 'access_denied'
-    },
-  },
-  {
-    what: 'login: scopes refused, to a client that was just registered',
-    code: 'invalid_scope',
-    within: 5,
-    make: ({ as }) => {
-      as.settings.authorizationError = 'invalid_scope'
-    },
-  },
-  {
-    what: 'login: scopes refused, to a configured client',
-    code: 'invalid_scope',
-    within: 4,
-    make: ({ as }) => {
-      as.settings.authorizationError = 'invalid_scope'
-    },
-    options: { clientId: 'known', clientSecret: 'configured-secret/of+the client' },
-  },
-  {
-    what: 'login: nobody answers',
-    code: 'login_timeout',
-    within: 4,
-    make: () => {},
-    options: { loginTimeoutMs: 100, authorizationRedirectDelegate: () => new Promise(() => {}) },
-  },
+  bad(
+    'login: another state',
+    'state_mismatch',
+    5,
+    serverIs(() => ({ state: 'x' })),
+  ),
+  bad(
+    'login: no state',
+    'state_mismatch',
+    5,
+    serverIs(() => ({ state: null })),
+  ),
+  bad(
+    "login: another server's iss (mix-up)",
+    'issuer_mismatch',
+    5,
+    serverIs(world => ({ iss: otherIssuer(world) })),
+  ),
+  bad(
+    'login: no iss',
+    'issuer_mismatch',
+    5,
+    serverIs(() => ({ iss: null })),
+  ),
+  bad(
+    'login: two codes',
+    'malformed_response',
+    5,
+    serverIs(() => ({ duplicated: ['code'] })),
+  ),
+  bad('login: refused', 'access_denied', 5, refused('access_denied')),
+  bad('login: scopes refused, to a client that was just registered', 'invalid_scope', 5, refused('invalid_scope')),
+  bad('login: scopes refused, to a configured client', 'invalid_scope', 4, refused('invalid_scope'), known),
+  bad('login: nobody answers', 'login_timeout', 4, () => {}, {
+    loginTimeoutMs: 100,
+    authorizationRedirectDelegate: () => new Promise(() => {}),
+  }),
 ]
 
-const token = (what: string, code: string, reply: Reply, within = 6): BadCase => ({
-  what: `token: ${what}`,
-  code,
-  within,
-  make: ({ as }) => as.failNext('/token', reply, MANY),
-})
+const token = (what: string, code: string, reply: Reply, within = 6): BadCase =>
+  bad(`token: ${what}`, code, within, atServer('/token', reply))
 
 export const tokens: BadCase[] = [
   token('2 MB', 'malformed_response', huge),
@@ -320,34 +232,18 @@ export const tokens: BadCase[] = [
   token('200 with an error', 'bad_verification_code', { status: 200, body: { error: 'bad_verification_code' } }),
   token('500 for ever', 'temporarily_unavailable', { status: 500, body: 'oh' }, 9),
   token('refuses every client', 'invalid_client', { status: 401, body: { error: 'invalid_client' } }, 12),
-  {
-    what: 'token: refused, all written back',
-    code: 'invalid_request',
-    within: 6,
-    make: echo('/token'),
-    options: { clientId: 'known', clientSecret: 'configured-secret/of+the client' },
-  },
+  bad('token: refused, all written back', 'invalid_request', 6, echo('/token'), known),
 ]
 
-export const slow: BadCase[] = [
-  { what: 'resource metadata: no answer', path: PRM, fault: { hold: never } },
-  { what: 'resource metadata: a byte now and then', path: PRM, fault: dripping },
-].map(({ what, path, fault }) => ({
-  what,
-  code: 'temporarily_unavailable',
-  within: 4,
-  make: ({ rs }) => rs.failNext(path, fault, MANY),
-}))
-for (const [what, path] of [
-  ['server metadata', ASM],
-  ['registration', '/register'],
-  ['token', '/token'],
-] as const) {
-  for (const [how, fault] of [
-    ['no answer', { hold: never }],
-    ['a byte now and then', dripping],
-  ] as const) {
-    const make: BadCase['make'] = ({ as }) => as.failNext(path, fault, MANY)
-    slow.push({ what: `${what}: ${how}`, code: 'temporarily_unavailable', within: 9, make })
-  }
-}
+/** Where an answer can be waited for in vain, and the requests until then. */
+const waits: ReadonlyArray<readonly [string, number, (fault: Fault) => Make]> = [
+  ['resource metadata', 3, atResource],
+  ['server metadata', 4, fault => atServer(ASM, fault)],
+  ['registration', 5, fault => atServer('/register', fault)],
+  ['token', 9, fault => atServer('/token', fault)],
+]
+
+export const slow: BadCase[] = waits.flatMap(([what, within, make]) => [
+  bad(`${what}: no answer`, 'temporarily_unavailable', within, make({ hold: never })),
+  bad(`${what}: a byte now and then`, 'temporarily_unavailable', within, make(dripping)),
+])

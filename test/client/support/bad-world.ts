@@ -26,7 +26,8 @@ export interface BadCase {
 
 export const PUBLIC = { server: 'https://mcp.example', issuer: 'https://as.example' }
 
-const SECRETS = {
+/** What the client is configured with. */
+export const SECRETS = {
   clientSecret: 'configured-secret/of+the client',
   initialAccessToken: 'initial-access-token-of-the-client',
 }
