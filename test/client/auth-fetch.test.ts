@@ -1,6 +1,6 @@
 // The request loop of `createAuthFetch`: what it sends, when it gets a token, and when it stops.
 import { expect } from 'chai'
-import { type AuthFetch, createAuthFetch } from '../../client/index.ts'
+import { type AuthFetch, createAuthFetch, createMemoryTokenCache } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { REDIRECT_URI, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient } from './support/start-client.ts'
@@ -61,7 +61,6 @@ it('R-3: the token is in the Authorization header of every request, never in the
 
 it('R-4: a valid token is sent with the first request, and nothing is asked before', async () => {
   const fake = await startFakeServers()
-  const { createMemoryTokenCache } = await import('../../client/index.ts')
   const tokenCache = createMemoryTokenCache()
   await startClient(fake, { tokenCache }).post()
   fake.rs.requests.length = 0
