@@ -1,6 +1,5 @@
 // `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
 // the token nothing but its claims is printed.
-import { readFileSync } from 'node:fs'
 import { createLogger, type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
 import { errorText } from '../core/errors.ts'
 import {
@@ -14,7 +13,19 @@ import {
   StartError,
   type User,
 } from '../core/index.ts'
-import type { VerbOptions } from './main.ts'
+import { readToken } from './read-token.ts'
+import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  ...CONFIG_OPTION,
+  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /' },
+  token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
+  tool: { type: 'string', value: '<name>', help: 'one tool' },
+  prompt: { type: 'string', value: '<name>', help: 'one prompt' },
+  resource: { type: 'string', value: '<uri>', help: 'one resource' },
+} as const
+
+type ExplainOptions = VerbValues<typeof OPTIONS>
 
 const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> = [
   ['tool', 'tools'],
@@ -25,18 +36,6 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
 /** A token's words move no cursor, and begin no line of their own. */
 const plain = (text: string) => text.replace(/\p{Cc}/gu, '?')
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
-
-/** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
-export function readToken(given: string | undefined): string | undefined {
-  if (given === undefined) return undefined
-  try {
-    const text =
-      given === '-' ? readFileSync(0, 'utf8') : given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given
-    return text.trim().replace(/^Bearer +/i, '')
-  } catch (cause) {
-    throw new StartError(`--token: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
-  }
-}
 
 /** The claims of a JWT, of which nothing is verified. */
 function decodeClaims(token: string): Record<string, unknown> | undefined {
@@ -148,7 +147,7 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
-async function explanation(host: Host, options: VerbOptions, token: string | undefined): Promise<string[]> {
+async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
   const { route: path = '/' } = options
   const address = host.inspect(path)
   if (!address) {
@@ -174,8 +173,8 @@ async function explanation(host: Host, options: VerbOptions, token: string | und
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
-export async function explain(options: VerbOptions): Promise<void> {
-  const { config, verbose } = options
+async function explain(options: ExplainOptions): Promise<void> {
+  const { config, verbose = false } = options
   const token = readToken(options.token)
   const host = await loadHost(
     { cwd: process.cwd(), ...(config !== undefined && { file: config }) },
@@ -187,3 +186,9 @@ export async function explain(options: VerbOptions): Promise<void> {
     await host.close({ grace: 0 })
   }
 }
+
+export const explainVerb = defineVerb({
+  summary: 'print what the config decides about a caller, step by step; serve nothing',
+  options: OPTIONS,
+  run: explain,
+})

@@ -1,105 +1,102 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
-import { parseArgs } from 'node:util'
-import { StartError } from '../core/index.ts'
-import { check } from './check.ts'
-import { doctor } from './doctor.ts'
-import { explain } from './explain.ts'
-import { schema } from './schema.ts'
-import { start } from './start.ts'
+import { AuthError } from '../client/errors.ts'
+import { nearest } from '../core/config/nearest.ts'
+import { StartError } from '../core/errors.ts'
+import { readArguments, usageError } from './arguments.ts'
+import { describeVerb, listVerbs } from './usage.ts'
+import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
-const USAGE = `Usage: mcp-host <verb> [options]
-
-  start    serve the config until SIGTERM or SIGINT
-  check    load and check the config; serve nothing
-  explain  print what the config decides about a caller, step by step; serve nothing
-  doctor   ask a running server from outside what its clients would; exits 1 when something is wrong
-  schema   print the config's JSON Schema, for editors
-
-Options
-  -c, --config <file>  default: mcp.config.{ts,js,json,yaml,...} here or above
-      --write <file>   schema: write it there instead
-      --route <path>   explain: the address to ask about; default: /
-      --token <token>  explain: the caller's token; @file reads it from a file, - from stdin
-      --tool <name>    explain: one tool; also --prompt <name>, --resource <uri>
-      --url <url>      doctor: the address that clients use; also --token, and --origin <origin> of a page
-      --json           doctor: print the findings as JSON
-      --verbose        debug lines in the log, stacks of errors
-  -v, --version
-  -h, --help`
-
+/** What `start` gets. */
 export interface VerbOptions {
   readonly config: string | undefined
-  readonly write: string | undefined
   readonly verbose: boolean
-  readonly token?: string | undefined
-  readonly route?: string | undefined
-  readonly tool?: string | undefined
-  readonly prompt?: string | undefined
-  readonly resource?: string | undefined
-  readonly url?: string | undefined
-  readonly origin?: string | undefined
-  readonly json?: boolean
 }
 
-const VERBS: Readonly<Record<string, (options: VerbOptions) => Promise<void>>> = {
-  start,
-  check,
-  explain,
-  doctor,
-  schema,
+const startVerb = defineVerb({
+  summary: 'serve the config until SIGTERM or SIGINT',
+  options: CONFIG_OPTION,
+  async run({ config, verbose = false, ...options }) {
+    const { start } = await import('./start.ts')
+    await start({ ...options, config, verbose })
+  },
+})
+
+/** Each is loaded when it is asked for: what serves and what calls have little in common. */
+const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
+  [
+    'Serve',
+    {
+      start: async () => startVerb,
+      check: async () => (await import('./check.ts')).checkVerb,
+      explain: async () => (await import('./explain.ts')).explainVerb,
+      schema: async () => (await import('./schema.ts')).schemaVerb,
+    },
+  ],
+  [
+    'Call',
+    {
+      list: async () => (await import('./client/list.ts')).listVerb,
+      call: async () => (await import('./client/call.ts')).callVerb,
+      login: async () => (await import('./client/login.ts')).loginVerb,
+      logout: async () => (await import('./client/logout.ts')).logoutVerb,
+      status: async () => (await import('./client/status.ts')).statusVerb,
+      token: async () => (await import('./client/token.ts')).tokenVerb,
+      doctor: async () => (await import('./doctor.ts')).doctorVerb,
+    },
+  ],
+]
+
+const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(GROUPS.flatMap(([, verbs]) => Object.entries(verbs)))
+
+async function describeAll(): Promise<string> {
+  const groups = GROUPS.map(async ([title, verbs]) => {
+    const loaded = Object.entries(verbs).map(async ([name, load]) => [name, await load()] as const)
+    return { title, verbs: await Promise.all(loaded) }
+  })
+  return listVerbs(await Promise.all(groups))
 }
 
-function parse(argv: string[]) {
-  try {
-    return parseArgs({
-      args: argv,
-      allowPositionals: true,
-      options: {
-        config: { type: 'string', short: 'c' },
-        write: { type: 'string' },
-        token: { type: 'string' },
-        route: { type: 'string' },
-        tool: { type: 'string' },
-        prompt: { type: 'string' },
-        resource: { type: 'string' },
-        url: { type: 'string' },
-        origin: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        verbose: { type: 'boolean', default: false },
-        version: { type: 'boolean', short: 'v', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-  } catch (cause) {
-    throw new StartError(`${(cause as Error).message}\n\n${USAGE}`, { cause, exitCode: 2 })
+const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
+
+async function run(argv: readonly string[]): Promise<void> {
+  // Options may come before their verb.
+  const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
+  const name = argv[at]
+  if (name === undefined) {
+    const [flag] = argv
+    if (flag === '-v' || flag === '--version') return void console.log(version)
+    if (flag === undefined || flag === '-h' || flag === '--help') return void console.log(await describeAll())
+    throw usageError(`Unknown option '${flag}'; a verb comes first`, await describeAll())
   }
+  const load = VERBS.get(name)
+  if (!load) {
+    const near = nearest(name, VERBS.keys())
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    throw usageError(`there is no verb "${name}"${hint}`, await describeAll())
+  }
+  const verb = await load()
+  const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
+  if (values['help'] === true) return void console.log(describeVerb(name, verb))
+  await verb.run(values, positionals)
 }
 
-async function run(argv: string[]): Promise<void> {
-  const { values, positionals } = parse(argv)
-  const [name, ...rest] = positionals
-  if (values.version) return void console.log(version)
-  if (values.help || name === undefined) return void console.log(USAGE)
-  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
-  if (!verb || rest.length > 0) {
-    throw new StartError(`${verb ? `unexpected "${rest[0]}"` : `there is no verb "${name}"`}\n\n${USAGE}`, {
-      exitCode: 2,
-    })
-  }
-  const { version: _version, help: _help, config, write, ...options } = values
-  await verb({ ...options, config, write })
+/** 2: what was asked for must change; 1: it failed. Undefined for what nobody expected. */
+function exitCodeOf(error: unknown): 1 | 2 | undefined {
+  if (error instanceof StartError) return error.exitCode
+  if (AuthError.is(error)) return error.code === 'invalid_options' ? 2 : 1
+  return undefined
 }
 
 function report(error: unknown, verbose: boolean): void {
-  const known = error instanceof StartError
+  const exitCode = exitCodeOf(error)
   const text = error instanceof Error ? error.message : String(error)
   console.error(`mcp-host: ${text}`)
   if (verbose) console.error(error)
-  else if (!known) console.error('This is unexpected; run it again with --verbose for the stack.')
+  else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.
-  process.exit(known ? error.exitCode : 1)
+  process.exit(exitCode ?? 1)
 }
 
 run(process.argv.slice(2)).catch(error => report(error, process.argv.includes('--verbose')))

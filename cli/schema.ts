@@ -4,11 +4,11 @@ import { buildConfigSchema } from '../core/config/host-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
-import type { VerbOptions } from './main.ts'
+import { defineVerb } from './verb.ts'
 
 export const schemaText = (): string => `${JSON.stringify(buildConfigSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
 
-export async function schema({ write }: VerbOptions): Promise<void> {
+async function schema({ write }: { write?: string }): Promise<void> {
   if (write === undefined) process.stdout.write(schemaText())
   else {
     try {
@@ -18,3 +18,9 @@ export async function schema({ write }: VerbOptions): Promise<void> {
     }
   }
 }
+
+export const schemaVerb = defineVerb({
+  summary: "print the config's JSON Schema, for editors",
+  options: { write: { type: 'string', value: '<file>', help: 'write it there instead' } },
+  run: schema,
+})

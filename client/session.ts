@@ -115,8 +115,14 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     if (!client || client.clientId !== stored.clientId) return false
     const { refreshToken, accessToken } = stored
     if (refreshToken !== undefined) await revokeToken(ctx, server, client, refreshToken, 'refresh_token', signal)
-    if (accessToken !== undefined) await revokeToken(ctx, server, client, accessToken, 'access_token', signal)
-    return refreshToken !== undefined || accessToken !== undefined
+    if (accessToken === undefined) return refreshToken !== undefined
+    try {
+      await revokeToken(ctx, server, client, accessToken, 'access_token', signal)
+    } catch (error) {
+      // Servers of JWTs cannot revoke one (RFC 7009 §2.2.1); the grant went with its refresh token.
+      if (refreshToken === undefined || !AuthError.is(error) || error.code !== 'unsupported_token_type') throw error
+    }
+    return true
   }
 
   const session: AuthSession = {

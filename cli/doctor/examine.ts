@@ -5,6 +5,7 @@ import { checkChallenge, readChallenge } from './challenge.ts'
 import { checkCors, checkGuard } from './edges.ts'
 import { type Finding, note, ok, wrong } from './finding.ts'
 import { checkMetadata } from './metadata.ts'
+import { askForOlder, type OlderServer } from './older.ts'
 import type { Patient } from './patient.ts'
 import { checkStream } from './stream.ts'
 
@@ -56,6 +57,8 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   if (token === undefined) return []
   const { status, headers } = await ask(url, message('tools/list', {}, bearer(token)))
   if (status === 200) return [ok('token', 'the token is accepted')]
+  if (status !== 401 && status !== 403 && (await askForOlder(url, bearer(token))))
+    return [ok('token', 'the token is accepted')]
   const challenge = readChallenge(headers)
   const why = challenge?.get('error_description') ?? challenge?.get('error') ?? 'no reason given'
   return [wrong('token', `the token is answered ${status}: ${why}`, 'mcp-host explain --token says what it lacks')]
@@ -70,6 +73,15 @@ const LOOKS: ReadonlyArray<(patient: Patient) => Finding[] | Promise<Finding[]>>
   checkCors,
   checkStream,
 ]
+
+/** A server that does not know a request of 2026-07-28 may know the handshake of its predecessors. */
+async function olderServer({ url, first: { status } }: Patient): Promise<OlderServer | undefined> {
+  if (![400, 404, 405, 406, 415].includes(status)) return undefined
+  return askForOlder(url).catch(() => undefined)
+}
+
+const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
+  note(CHECK, `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
 
 /** Looks at a running server. A check that cannot be made is a finding too. */
 export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {
@@ -86,9 +98,10 @@ export async function examine(url: string, options: { token?: string; origin?: s
       ),
     ]
   }
-  const broken = checkFirst(patient)
+  const older = await olderServer(patient)
+  const broken = older ? undefined : checkFirst(patient)
   if (broken) return [broken]
-  const findings = [ok(CHECK, `${url} answers ${patient.first.status}`)]
+  const findings = [older ? describeOlder(url, older) : ok(CHECK, `${url} answers ${patient.first.status}`)]
   for (const look of LOOKS) {
     try {
       findings.push(...(await look(patient)))

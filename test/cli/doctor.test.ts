@@ -211,10 +211,10 @@ describe('mcp-host doctor', () => {
     expect(findings[0]).to.include({ check: 'address', level: 'wrong' }).and.to.have.property('fix')
   })
 
-  for (const args of [['doctor'], ['doctor', '--url', 'localhost:3000']]) {
+  for (const args of [['doctor'], ['doctor', '--url', 'localhost:3000'], ['doctor', 'localhost:3000']]) {
     it(`needs a URL: ${args.join(' ')}`, async () => {
       const { code, stderr } = await runCli(args, await makeFolder({}))
-      expect(stderr).to.match(/^mcp-host: doctor needs --url/)
+      expect(stderr).to.match(/^mcp-host: doctor needs a URL/)
       expect(code).to.equal(2)
     })
   }

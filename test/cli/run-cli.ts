@@ -21,18 +21,31 @@ export interface Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   /** Resolves when it has ended and all it wrote was read. */
   readonly ended: Promise<Ended>
-  /** Waits until stdout has `words` and returns the match. Rejects when the process ends without it. */
-  printed(words: RegExp): Promise<RegExpExecArray>
+  /** Waits until stdout, or stderr, has `words` and returns the match. Rejects when the process ends without it. */
+  printed(words: RegExp, stream?: 'stdout' | 'stderr'): Promise<RegExpExecArray>
   /** Waits until it serves, and returns where. */
   listening(): Promise<string>
 }
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
-/** Runs `mcp-host ...args` in `cwd`. */
-export function startCli(args: readonly string[], cwd: string): Running {
-  const argv = ['--import', TSX, `${ROOT}cli/main.ts`, ...args]
-  const child = spawn(process.execPath, argv, { cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+/** The command line of `mcp-host ...args`, run from source. */
+export const cliCommand = (args: readonly string[]): string[] => [
+  process.execPath,
+  '--import',
+  TSX,
+  `${ROOT}cli/main.ts`,
+  ...args,
+]
+
+/** Runs `mcp-host ...args` in `cwd`; `env` is put over this process's own. */
+export function startCli(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Running {
+  return startProgram(cliCommand(args), cwd, env)
+}
+
+/** Runs any program in the same way. */
+export function startProgram([file = '', ...argv]: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Running {
+  const child = spawn(file, argv, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   running.add(child)
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
@@ -46,12 +59,12 @@ export function startCli(args: readonly string[], cwd: string): Running {
     return { code: code ?? signal, ...text }
   })
 
-  async function printed(words: RegExp): Promise<RegExpExecArray> {
+  async function printed(words: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
     for (;;) {
-      const match = words.exec(text.stdout)
+      const match = words.exec(text[stream])
       if (match) return match
-      const end = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(end) && !words.test(end.stdout)) {
+      const end = await Promise.race([once(child[stream], 'data'), ended])
+      if (!Array.isArray(end) && !words.test(end[stream])) {
         throw new Error(`ended with ${end.code} without ${words}:\n${end.stdout}${end.stderr}`)
       }
     }
@@ -62,7 +75,8 @@ export function startCli(args: readonly string[], cwd: string): Running {
 }
 
 /** Runs `mcp-host ...args` in `cwd` to its end. */
-export const runCli = (args: readonly string[], cwd: string): Promise<Ended> => startCli(args, cwd).ended
+export const runCli = (args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<Ended> =>
+  startCli(args, cwd, env).ended
 
 /** Ends what a failed test left running: for `after`. */
 export async function stopAll(): Promise<void> {

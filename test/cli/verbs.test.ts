@@ -13,6 +13,7 @@ after(removeFolders)
 after(stopAll)
 
 const USAGE = /^Usage: mcp-host <verb> \[options\]$/m
+const USAGE_OF_START = /^Usage: mcp-host start \[options\]$/m
 
 describe('mcp-host check', () => {
   it('prints what the config serves, listens nowhere, and exits 0', async () => {
@@ -73,24 +74,55 @@ describe('mcp-host', () => {
     expect([stdout, code]).to.deep.equal([`${version}\n`, 0])
   })
 
-  it('--help, as no verb at all, prints the usage with every verb', async () => {
+  it('--help, as no verb at all, prints every verb in its group', async () => {
     const folder = await makeFolder({})
-    const [asked, bare] = await Promise.all([runCli(['start', '--help'], folder), runCli([], folder)])
+    const [asked, bare] = await Promise.all([runCli(['--help'], folder), runCli([], folder)])
     expect(asked.stdout).to.match(USAGE)
-    for (const verb of ['start', 'check', 'schema']) expect(asked.stdout).to.match(new RegExp(`^ {2}${verb} `, 'm'))
+    const [, serve = '', call = ''] = /^Serve\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
+    const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
+    expect(verbsOf(serve)).to.deep.equal(['start', 'check', 'explain', 'schema'])
+    expect(verbsOf(call)).to.deep.equal(['list', 'call', 'login', 'logout', 'status', 'token', 'doctor'])
     expect([asked.code, asked.stderr]).to.deep.equal([0, ''])
     expect(bare).to.deep.equal(asked)
   })
 
-  for (const [what, args, message] of [
-    ['an unknown verb', ['constructor'], 'there is no verb "constructor"'],
-    ['an unknown option', ['start', '--prot', '1'], "Unknown option '--prot'"],
-    ['a second verb', ['start', 'check'], 'unexpected "check"'],
+  it('--help after a verb, or before it, prints its arguments and its own options', async () => {
+    const folder = await makeFolder({})
+    const [after, before] = await Promise.all([
+      runCli(['explain', '--help'], folder),
+      runCli(['-h', 'explain', '--route', '/a'], folder),
+    ])
+    expect(after.stdout).to.match(/^Usage: mcp-host explain \[options\]$/m)
+    expect(after.stdout)
+      .to.match(/^ +-c, --config <file> +default/m)
+      .and.to.match(/^ +--route <path> /m)
+    expect(after.stdout).not.to.contain('--redirect-port')
+    expect(before).to.deep.equal(after)
+    expect(after.code).to.equal(0)
+  })
+
+  for (const [what, args, message, usage] of [
+    ['an unknown verb', ['constructor'], 'there is no verb "constructor"', USAGE],
+    ['a mistyped verb', ['strat'], 'there is no verb "strat"; did you mean "start"?', USAGE],
+    ['an option without a verb', ['--json'], "Unknown option '--json'; a verb comes first", USAGE],
+    ['an unknown option', ['start', '--prot', '1'], "Unknown option '--prot' of start", USAGE_OF_START],
+    [
+      'a mistyped option',
+      ['start', '--confg=a'],
+      "Unknown option '--confg' of start; did you mean '--config'?",
+      USAGE_OF_START,
+    ],
+    ["another verb's option", ['start', '--route', '/'], "Unknown option '--route' of start", USAGE_OF_START],
+    ['an option without its value', ['start', '--config'], "Option '--config <file>' needs a value", USAGE_OF_START],
+    ['an option for a value', ['start', '-c', '--verbose'], "Option '-c <file>' needs a value", USAGE_OF_START],
+    ['a value of a switch', ['start', '--verbose=1'], "Option '--verbose' takes no value", USAGE_OF_START],
+    ['a second verb', ['start', 'check'], 'unexpected "check"', USAGE_OF_START],
+    ['a missing argument', ['login'], 'URL is missing', /^Usage: mcp-host login URL \[options\]$/m],
   ] as const) {
     it(`answers ${what} with the usage on stderr, and exits 2`, async () => {
       const { code, stdout, stderr } = await runCli(args, await makeFolder({ 'mcp.config.mjs': configText() }))
-      expect(stderr.startsWith(`mcp-host: ${message}`), stderr).to.equal(true)
-      expect(stderr).to.match(USAGE)
+      expect(stderr.startsWith(`mcp-host: ${message}\n`), stderr).to.equal(true)
+      expect(stderr).to.match(usage)
       expect(stdout).to.equal('')
       expect(code).to.equal(2)
     })

@@ -104,10 +104,15 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 /** The only file whose `import()` computes its module. */
 const LOADER = 'core/config/import-module.ts'
 
-/** Whether a file of the repository may import this. The official SDKs are for tests and benchmarks alone. */
+/** The verbs that call any server speak to it with the official client. */
+const isOfficialClient = (from: string, name: string | undefined) =>
+  isIn('cli/client', from) && name === '@modelcontextprotocol/client'
+
+/** Whether a file of the repository may import this. The other official SDKs are for tests and benchmarks alone. */
 export function mayImport(from: string, imported: Import): boolean {
   if (imported.specifier === '?') return from === LOADER
-  if (packageOf(imported.specifier)?.startsWith('@modelcontextprotocol/')) return false
+  const name = packageOf(imported.specifier)
+  if (name?.startsWith('@modelcontextprotocol/')) return isOfficialClient(from, name)
   const rule = RULES[from.split('/')[0] ?? '']
   if (!rule) throw new Error(`no rule for ${from}`)
   return rule(from, imported)

@@ -1,0 +1,84 @@
+// One login of this machine: what it was made with, its token file, and a `fetch` that uses both.
+import type { TokenContainer } from '../../client/cache/types.ts'
+import { createCacheKey } from '../../client/cache-key.ts'
+import { type AuthFetch, type ClientOAuthOptions, createAuthFetch, type Grant } from '../../client/index.ts'
+import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
+import { type Credentials, recallCredentials } from './credentials.ts'
+import { tokenDirectory } from './home.ts'
+import { createLogins, type Login, type Logins } from './logins.ts'
+import { step } from './narrate.ts'
+import { say } from './terminal.ts'
+
+export interface Accounts {
+  readonly cache: FileTokenCache
+  readonly logins: Logins
+  /** The login of a URL: as it was made, or one with every default. */
+  recall(url: string, profile: string | undefined): Promise<Login>
+}
+
+export function openAccounts(directory: string = tokenDirectory()): Accounts {
+  const logins = createLogins(directory)
+  return {
+    cache: createFileTokenCache(directory),
+    logins,
+    async recall(url, profile) {
+      return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
+    },
+  }
+}
+
+const grantOf = ({ grant }: Login): Grant =>
+  grant !== 'device'
+    ? { type: grant }
+    : {
+        type: 'device',
+        onUserCode({ userCode, verificationUri, verificationUriComplete }) {
+          say(`Open ${verificationUri} on any device and enter the code ${userCode}`)
+          if (verificationUriComplete !== undefined) say(`or open ${verificationUriComplete}`)
+          step('waiting', 'for you to log in there; Ctrl-C ends')
+        },
+      }
+
+/** The name of the login's token file. */
+export const keyOf = (login: Login): Promise<string> =>
+  createCacheKey({
+    serverUrl: login.url,
+    profile: login.profile,
+    clientId: login.clientId,
+    clientMetadataDocumentUri: login.clientMetadataDocumentUri,
+    grant: grantOf(login),
+  } as Parameters<typeof createCacheKey>[0])
+
+export const readTokens = async ({ cache }: Accounts, login: Login): Promise<TokenContainer | undefined> =>
+  cache.getTokens({ key: await keyOf(login) })
+
+export type OpenOptions = Pick<
+  ClientOAuthOptions,
+  'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'onEvent' | 'redirectUri'
+>
+
+/** A `fetch` for the login's server. `credentials`: those of the login, by default. */
+export async function openAuthFetch(
+  accounts: Accounts,
+  login: Login,
+  options: OpenOptions,
+  credentials: Credentials = recallCredentials(login),
+): Promise<AuthFetch> {
+  const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
+  // A registration holds for its redirect URI alone, also when nobody is redirected.
+  const registered = (await readTokens(accounts, login))?.registration?.redirectUri
+  const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
+  return createAuthFetch({
+    serverUrl: url,
+    grant: grantOf(login),
+    tokenCache: accounts.cache,
+    dynamicClientRegistration: { clientName: 'mcp-host' },
+    ...(profile !== undefined && { profile }),
+    ...(clientId !== undefined && { clientId }),
+    ...(clientMetadataDocumentUri !== undefined && { clientMetadataDocumentUri }),
+    ...(scopes !== undefined && { scopes }),
+    ...credentials,
+    ...options,
+    ...(redirectUri !== undefined && { redirectUri }),
+  })
+}

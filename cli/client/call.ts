@@ -1,0 +1,88 @@
+// `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
+import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
+import { nearest } from '../../core/config/nearest.ts'
+import { StartError } from '../../core/errors.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
+import { PROFILE_OPTION } from './profile.ts'
+import { createProgressLine, type Progress } from './progress.ts'
+import { showResult } from './show-result.ts'
+import { showable } from './terminal.ts'
+import { readToolArguments } from './tool-arguments.ts'
+import { withServer } from './with-server.ts'
+
+const OPTIONS = {
+  ...PROFILE_OPTION,
+  json: { type: 'boolean', help: 'print the whole result as one JSON document' },
+  timeout: { type: 'string', value: '<seconds>', help: 'for an answer, or the next sign of progress; default: 300' },
+} as const
+
+/** Seconds. */
+const PATIENCE = 300
+
+/** Milliseconds. */
+function readTimeout(text: string | undefined): number {
+  const seconds = text === undefined ? PATIENCE : Number(text)
+  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
+  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
+}
+
+/** The official client reports its own rounds of questions as progress; the person sees the questions themselves. */
+const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
+
+/** Where there is no such list, the server may still know the tool. */
+async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
+  if (!client.getServerCapabilities()?.tools) return []
+  return (await client.listTools({}, { signal })).tools
+}
+
+/** The failure of a call, with the tool that was probably meant. */
+function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
+  const known = tools.map(tool => tool.name)
+  if (!(error instanceof Error) || known.includes(name) || typeof (error as { code?: unknown }).code !== 'number')
+    return error
+  const near = nearest(name, known)
+  const hint = near === undefined ? `there are: ${known.join(', ') || 'none'}` : `did you mean "${near}"?`
+  return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
+}
+
+async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly string[]): Promise<void> {
+  const [url = '', name = '', ...given] = positionals
+  const timeout = readTimeout(values.timeout)
+  const result = await withServer(url, values.profile, async ({ client, signal }): Promise<CallToolResult> => {
+    const tools = await listTools(client, signal)
+    const tool = tools.find(one => one.name === name)
+    const line = createProgressLine()
+    try {
+      return await client.callTool(
+        { name, arguments: readToolArguments(given, tool?.inputSchema) },
+        {
+          signal,
+          timeout,
+          resetTimeoutOnProgress: true,
+          onprogress: progress => void (isRound(progress) || line.show(progress)),
+        },
+      )
+    } catch (error) {
+      throw withHint(error, name, tools)
+    } finally {
+      line.clear()
+    }
+  })
+  const text = values.json ? JSON.stringify(result, undefined, 2) : showable(showResult(result))
+  if (text !== '') process.stdout.write(`${text}\n`)
+  if (result.isError) {
+    if (!values.json) console.error(`mcp-host: the tool ${name} failed`)
+    process.exitCode = 1
+  }
+}
+
+export const callVerb = defineVerb({
+  summary: 'call a tool of any MCP server',
+  positionals: ['URL', 'TOOL', '[ARGUMENT...]'],
+  options: OPTIONS,
+  notes: `Arguments: name=value for each, read by the tool's schema; or one JSON object; @file; - for stdin.
+  mcp-host call URL add a=1 b=2
+  mcp-host call URL add '{"a": 1, "b": 2}'
+Exits 1 where the tool fails. Ctrl-C cancels the call.`,
+  run: call,
+})

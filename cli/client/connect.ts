@@ -1,0 +1,186 @@
+// A connection to any MCP server: of any revision, with a login or without, over Streamable HTTP or the older HTTP+SSE.
+import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import { AuthError } from '../../client/errors.ts'
+import type { AuthEvent } from '../../client/events.ts'
+import { StartError } from '../../core/errors.ts'
+import { version } from '../version.ts'
+import { type Accounts, openAuthFetch, readTokens } from './account.ts'
+import { recallCredentials } from './credentials.ts'
+import { asksForLogin, logIn } from './log-in.ts'
+import type { Login } from './logins.ts'
+import { narrate } from './narrate.ts'
+import { loginCommand } from './profile.ts'
+import { createReceiver, type Receiver } from './receiver.ts'
+import { hasPerson, say } from './terminal.ts'
+
+/** Milliseconds: for the first answers of a server, and for those during which a person may have to log in. */
+const PATIENCE = 60_000
+const PATIENCE_WITH_LOGIN = 310_000
+
+export interface ConnectOptions {
+  readonly signal: AbortSignal
+  /** Answers what the server asks the person. */
+  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+}
+
+export interface Connection {
+  readonly client: Client
+  /** Ends the session, where there is one. */
+  close(): Promise<void>
+}
+
+/** The error itself, or the first AuthError among its causes. */
+function authErrorIn(thrown: unknown): AuthError | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    if (AuthError.is(error)) return error
+  }
+  return undefined
+}
+
+/** Why `fetch` got no answer at all, such as ECONNREFUSED; undefined where it did. */
+function networkFailureIn(thrown: unknown): string | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    if (error.message !== 'fetch failed' || !(error.cause instanceof Error)) continue
+    const { code, message } = error.cause as NodeJS.ErrnoException
+    return code ?? message
+  }
+  return undefined
+}
+
+/** Anything that a request ended in, as one message for a person. */
+export function explainFailure(
+  thrown: unknown,
+  login: Pick<Login, 'url' | 'profile'>,
+  granted: readonly string[] = [],
+): Error {
+  if (thrown instanceof StartError) return thrown
+  const about = { cause: thrown }
+  const auth = authErrorIn(thrown)
+  if (auth?.code === 'interaction_required') {
+    return new StartError(
+      `${login.url} asks for a login; log in with: ${loginCommand(login.url, login.profile)}`,
+      about,
+    )
+  }
+  if (auth) return auth
+  const network = networkFailureIn(thrown)
+  if (network !== undefined) {
+    return new StartError(
+      `${login.url} cannot be reached (${network}); check the address and that the server runs`,
+      about,
+    )
+  }
+  if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
+  const { requiredScope } = thrown as { requiredScope?: unknown }
+  if (typeof requiredScope === 'string') {
+    const scopes = new Set([...granted, ...requiredScope.split(' ')])
+    const command = [loginCommand(login.url, login.profile), ...scopes].join(' --scope ')
+    return new StartError(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`, about)
+  }
+  const { code, status } = thrown as { code?: unknown; status?: unknown }
+  if (code === 'REQUEST_TIMEOUT') return new StartError(`no answer in time; --timeout <seconds> waits longer`, about)
+  if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${thrown.message}`, about)
+  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${thrown.message}`, about)
+  return new StartError(`${login.url}: ${thrown.message}`, about)
+}
+
+async function makeClient({ elicit }: ConnectOptions): Promise<Client> {
+  const { Client: OfficialClient } = await import('@modelcontextprotocol/client')
+  const client = new OfficialClient(
+    { name: 'mcp-host', version },
+    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
+  )
+  client.setRequestHandler('elicitation/create', ({ params }) => elicit(params))
+  client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => {
+    say(
+      `${level}${logger === undefined ? '' : ` ${logger}`}: ${typeof data === 'string' ? data : JSON.stringify(data)}`,
+    )
+  })
+  return client
+}
+
+/** Whether it may be a server of HTTP+SSE alone: it does not know the POST that it was sent. */
+const isRefusal = (status: number | undefined) =>
+  status !== undefined && status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status)
+
+async function open(url: URL, authFetch: typeof fetch, options: ConnectOptions): Promise<Connection> {
+  const sdk = await import('@modelcontextprotocol/client')
+  const { signal } = options
+  const wait = { signal, timeout: hasPerson() ? PATIENCE_WITH_LOGIN : PATIENCE }
+  let status: number | undefined
+  const watched: typeof fetch = async (input, init) => {
+    const response = await authFetch(input, init)
+    if (init?.method === 'POST') status = response.status
+    return response
+  }
+  const client = await makeClient(options)
+  const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: watched })
+  try {
+    await client.connect(transport, wait)
+    return {
+      client,
+      async close() {
+        // A server without sessions refuses, and one that is gone does not answer.
+        await transport.terminateSession().catch(() => undefined)
+        await client.close()
+      },
+    }
+  } catch (error) {
+    await client.close().catch(() => undefined)
+    if (signal.aborted || authErrorIn(error) || !isRefusal(status)) throw error
+    const older = await makeClient(options)
+    try {
+      await older.connect(new sdk.SSEClientTransport(url, { fetch: authFetch }), wait)
+    } catch {
+      await older.close().catch(() => undefined)
+      throw error
+    }
+    return { client: older, close: () => older.close() }
+  }
+}
+
+/** Lets a person log in before the connection is made: its requests have less patience than a person needs. */
+async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
+  if (!hasPerson() || login.grant === 'client_credentials') return
+  const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
+  if ((await session.token({ signal })) !== undefined || !(await asksForLogin(login.url, signal))) return
+  await logIn(accounts, login, { credentials: recallCredentials(login), browser: true, signal })
+}
+
+/** For more scopes in the middle of a call. Undefined where nobody is there, or nobody logged in. */
+async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver | undefined> {
+  if (!hasPerson() || login.grant !== 'authorization_code') return undefined
+  const tokens = await readTokens(accounts, login)
+  if (tokens?.accessToken === undefined) return undefined
+  const { redirectHost: host, redirectPort: port } = login
+  return createReceiver({ host, port, before: tokens.registration?.redirectUri, browser: true })
+}
+
+/** What a person hears of a login that works by itself: only where it does not. */
+const quietly = (event: AuthEvent) => {
+  if (['authorization-started', 'step-up', 'refresh-failed', 'registered'].includes(event.type)) narrate(event)
+}
+
+/** Connects as the login of `url` and `profile`, or as nobody where the server lets anyone in. */
+export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
+  await prepare(accounts, login, options.signal)
+  const receiver = await receiverFor(accounts, login)
+  const authFetch = await openAuthFetch(accounts, login, {
+    interactive: receiver || (hasPerson() && login.grant === 'device') ? 'any' : 'never',
+    onEvent: quietly,
+    ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
+  })
+  try {
+    const { client, close } = await open(new URL(login.url), authFetch, options)
+    return {
+      client,
+      async close() {
+        await close()
+        await receiver?.close()
+      },
+    }
+  } catch (error) {
+    await receiver?.close()
+    throw error
+  }
+}

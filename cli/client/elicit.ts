@@ -1,0 +1,137 @@
+// What a server asks the person in the middle of a call (elicitation, form mode): one question a field. Where nobody can
+// be asked, the answer is "decline".
+import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import { isObject } from '../../client/json.ts'
+import { ask, hasPerson, say } from './terminal.ts'
+
+type Content = NonNullable<ElicitResult['content']>
+type Value = Content[string]
+type Schema = Readonly<Record<string, unknown>>
+
+interface Choice {
+  readonly value: string
+  readonly title: string
+}
+
+const titled = (list: unknown): Choice[] | undefined =>
+  Array.isArray(list)
+    ? list.flatMap(one =>
+        isObject(one) && typeof one['const'] === 'string'
+          ? [{ value: one['const'], title: String(one['title'] ?? one['const']) }]
+          : [],
+      )
+    : undefined
+
+/** The values that a field is limited to; undefined: any. */
+function choicesOf(schema: Schema): readonly Choice[] | undefined {
+  const { enum: values, enumNames: names, oneOf, anyOf } = schema
+  const list = titled(oneOf) ?? titled(anyOf)
+  if (list && list.length > 0) return list
+  if (!Array.isArray(values)) return undefined
+  return values.map((value, index) => ({
+    value: String(value),
+    title: Array.isArray(names) ? String(names[index] ?? value) : String(value),
+  }))
+}
+
+function pick(text: string, choices: readonly Choice[]): string | undefined {
+  const byNumber = /^\d+$/.test(text) ? choices[Number(text) - 1] : undefined
+  return (choices.find(({ value }) => value === text) ?? byNumber)?.value
+}
+
+/** The value that a text stands for; undefined: none. */
+export function readField(text: string, schema: Schema): Value | undefined {
+  const { type, items } = schema
+  if (type === 'boolean')
+    return /^(?:y|yes|true)$/i.test(text) ? true : /^(?:n|no|false)$/i.test(text) ? false : undefined
+  if (type === 'number' || type === 'integer') {
+    const number = text === '' ? Number.NaN : Number(text)
+    return Number.isFinite(number) && (type === 'number' || Number.isInteger(number)) ? number : undefined
+  }
+  if (type === 'array') {
+    const choices = isObject(items) ? choicesOf(items) : undefined
+    const parts = text
+      .split(',')
+      .map(part => part.trim())
+      .filter(Boolean)
+    const picked = choices ? parts.map(part => pick(part, choices)) : parts
+    return picked.some(part => part === undefined) ? undefined : (picked as string[])
+  }
+  const choices = choicesOf(schema)
+  return choices ? pick(text, choices) : text
+}
+
+const expected = ({ type }: Schema): string =>
+  type === 'boolean'
+    ? 'yes or no'
+    : type === 'integer'
+      ? 'a whole number'
+      : type === 'number'
+        ? 'a number'
+        : 'one of the values above'
+
+function show(name: string, schema: Schema, required: boolean): void {
+  const { title, description, items } = schema
+  const about = [title ?? name, description].filter(text => typeof text === 'string').join(': ')
+  say(`${about}${required ? '' : ' (may be empty)'}`)
+  const choices = choicesOf(schema) ?? (isObject(items) ? choicesOf(items) : undefined)
+  for (const [index, { value, title: words }] of (choices ?? []).entries()) {
+    say(`  ${index + 1}  ${words === value ? value : `${value} (${words})`}`)
+  }
+}
+
+/** Asks until the answer fits. Undefined: it was left empty, or the input ended. */
+async function askField(
+  name: string,
+  schema: Schema,
+  required: boolean,
+  signal: AbortSignal,
+): Promise<Value | undefined> {
+  show(name, schema, required)
+  const { default: preset, type } = schema
+  const hint = type === 'boolean' ? ' (y/n)' : type === 'array' ? ' (separated by commas)' : ''
+  const offered = preset === undefined ? '' : ` [${Array.isArray(preset) ? preset.join(',') : String(preset)}]`
+  for (;;) {
+    const text = (await ask(`  ${name}${hint}${offered}: `, { signal }))?.trim()
+    if (text === undefined) return undefined
+    if (text === '' && preset !== undefined) return preset as Value
+    if (text === '' && !required) return undefined
+    const value = readField(text, schema)
+    if (value !== undefined && (text !== '' || type === 'string')) return value
+    say(`  expected ${expected(schema)}`)
+  }
+}
+
+async function askPerson(params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
+  const form =
+    'requestedSchema' in params
+      ? (params.requestedSchema as { properties?: Record<string, Schema>; required?: string[] })
+      : {}
+  const { properties = {}, required = [] } = form
+  say(`The server asks: ${params.message}`)
+  const content: Content = {}
+  for (const [name, schema] of Object.entries(properties)) {
+    const value = await askField(name, schema, required.includes(name), signal)
+    if (value !== undefined) content[name] = value
+  }
+  const verdict = (await ask('Send this? y (yes), n (decline), c (cancel the call): ', { signal }))
+    ?.trim()
+    .toLowerCase()
+  if (verdict === 'y' || verdict === 'yes' || verdict === '') return { action: 'accept', content }
+  return { action: verdict === 'n' || verdict === 'no' ? 'decline' : 'cancel' }
+}
+
+/** The client's handler of `elicitation/create`; questions of one call that come together are asked in turn. */
+export function createElicitor(signal: AbortSignal): (params: ElicitRequest['params']) => Promise<ElicitResult> {
+  let turn: Promise<unknown> = Promise.resolve()
+  return params => {
+    if (!hasPerson()) {
+      say(`The server asks: ${params.message}`)
+      say('Declined: there is nobody at a terminal to ask.')
+      return Promise.resolve({ action: 'decline' })
+    }
+    const answer = turn.then(() => askPerson(params, signal))
+    turn = answer.catch(() => undefined)
+    return answer
+  }
+}

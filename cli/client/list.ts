@@ -1,0 +1,117 @@
+// `mcp-host list`: what any MCP server offers: tools, resources, prompts.
+import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
+import { isObject } from '../../client/json.ts'
+import { columns } from '../usage.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
+import { PROFILE_OPTION } from './profile.ts'
+import { showable } from './terminal.ts'
+import { withServer } from './with-server.ts'
+
+const OPTIONS = {
+  ...PROFILE_OPTION,
+  tools: { type: 'boolean', help: 'tools; default: everything' },
+  resources: { type: 'boolean', help: 'resources and resource templates' },
+  prompts: { type: 'boolean', help: 'prompts' },
+  json: { type: 'boolean', help: 'print everything about them as one JSON document' },
+} as const
+
+type ListValues = VerbValues<typeof OPTIONS>
+
+interface Offer {
+  readonly server: { readonly name: string; readonly version: string } | null
+  readonly protocolVersion: string | null
+  readonly tools?: readonly Tool[]
+  readonly resources?: readonly Resource[]
+  readonly resourceTemplates?: readonly ResourceTemplateType[]
+  readonly prompts?: readonly Prompt[]
+}
+
+async function readOffer(client: Client, values: ListValues, signal: AbortSignal): Promise<Offer> {
+  const capabilities = client.getServerCapabilities() ?? {}
+  const everything = !values.tools && !values.resources && !values.prompts
+  const wants = (kind: 'tools' | 'resources' | 'prompts') => everything || values[kind] === true
+  const has = (kind: 'tools' | 'resources' | 'prompts') => wants(kind) && capabilities[kind] !== undefined
+  const { name, version } = client.getServerVersion() ?? {}
+  const about = { signal }
+  return {
+    server: name === undefined ? null : { name, version: version ?? '' },
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? null,
+    ...(wants('tools') && { tools: has('tools') ? (await client.listTools({}, about)).tools : [] }),
+    ...(wants('resources') && {
+      resources: has('resources') ? (await client.listResources({}, about)).resources : [],
+      resourceTemplates: has('resources') ? await readTemplates(client, signal) : [],
+    }),
+    ...(wants('prompts') && { prompts: has('prompts') ? (await client.listPrompts({}, about)).prompts : [] }),
+  }
+}
+
+/** A server with resources need not know templates. */
+async function readTemplates(client: Client, signal: AbortSignal): Promise<readonly ResourceTemplateType[]> {
+  try {
+    return (await client.listResourceTemplates({}, { signal })).resourceTemplates
+  } catch (error) {
+    if ((error as { code?: unknown }).code === -32601) return []
+    throw error
+  }
+}
+
+const firstLine = (text: string | undefined) => text?.trim().split('\n', 1)[0] ?? ''
+
+function typeName(schema: unknown): string {
+  if (!isObject(schema)) return 'any'
+  const { type, enum: values } = schema
+  if (Array.isArray(values)) return values.map(value => JSON.stringify(value)).join('|')
+  return Array.isArray(type) ? type.join('|') : typeof type === 'string' ? type : 'any'
+}
+
+/** `add a:number b:number [c:string]` */
+function signature({ name, inputSchema }: Tool): string {
+  const { properties = {}, required = [] } = inputSchema
+  const words = Object.entries(properties).map(([argument, schema]) => {
+    const word = `${argument}:${typeName(schema)}`
+    return required.includes(argument) ? word : `[${word}]`
+  })
+  return [name, ...words].join(' ')
+}
+
+function section(title: string, rows: ReadonlyArray<readonly [string, string]> | undefined): string[] {
+  if (rows === undefined) return []
+  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(rows)}`]
+}
+
+function describe({ server, protocolVersion, tools, resources, resourceTemplates, prompts }: Offer): string {
+  const who = server === null ? 'a server that does not say its name' : `${server.name} ${server.version}`
+  const uris = resources?.map(
+    ({ uri, title, name, description }) => [uri, firstLine(description ?? title ?? name)] as const,
+  )
+  const templates = resourceTemplates?.map(
+    ({ uriTemplate, title, name, description }) => [uriTemplate, firstLine(description ?? title ?? name)] as const,
+  )
+  return [
+    `${who.trim()}, MCP ${protocolVersion}`,
+    ...section(
+      'Tools',
+      tools?.map(tool => [signature(tool), firstLine(tool.description ?? tool.title)]),
+    ),
+    ...section('Resources', uris && [...uris, ...(templates ?? [])]),
+    ...section(
+      'Prompts',
+      prompts?.map(({ name, arguments: words = [], description, title }) => [
+        [name, ...words.map(word => (word.required ? word.name : `[${word.name}]`))].join(' '),
+        firstLine(description ?? title),
+      ]),
+    ),
+  ].join('\n\n')
+}
+
+async function list(values: ListValues, [url = '']: readonly string[]): Promise<void> {
+  const offer = await withServer(url, values.profile, ({ client, signal }) => readOffer(client, values, signal))
+  process.stdout.write(`${values.json ? JSON.stringify(offer, undefined, 2) : showable(describe(offer))}\n`)
+}
+
+export const listVerb = defineVerb({
+  summary: 'list what any MCP server offers',
+  positionals: ['URL'],
+  options: OPTIONS,
+  run: list,
+})

@@ -1,0 +1,97 @@
+// Logs a person or a program in to one server, and says what happens meanwhile.
+
+import { readCue } from '../../client/challenge.ts'
+import { AuthError } from '../../client/errors.ts'
+import type { AuthSession, SessionStatus } from '../../client/index.ts'
+import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
+import type { Credentials } from './credentials.ts'
+import type { Login } from './logins.ts'
+import { narrate, step } from './narrate.ts'
+import { createReceiver, type Receiver } from './receiver.ts'
+
+export interface LogInOptions {
+  readonly credentials: Credentials
+  /** False: the URL is shown instead. */
+  readonly browser: boolean
+  readonly signal: AbortSignal
+}
+
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+/** Whether the server turns away who has no token. Rejects with an AuthError where it cannot be reached. */
+export async function asksForLogin(url: string, signal: AbortSignal): Promise<boolean> {
+  const requests: RequestInit[] = [{ method: 'POST', headers: HEADERS, body: PING }, { headers: HEADERS }]
+  for (const request of requests) {
+    try {
+      const response = await fetch(url, { ...request, redirect: 'manual', signal })
+      await response.body?.cancel()
+      if (readCue(response)) return true
+    } catch (cause) {
+      if (signal.aborted || AuthError.is(cause)) throw cause
+      const { code } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException
+      throw new AuthError(`${url} cannot be reached${code === undefined ? '' : ` (${code})`}`, {
+        code: 'temporarily_unavailable',
+        fix: 'check the address and that the server runs',
+        retryable: true,
+        cause,
+      })
+    }
+  }
+  return false
+}
+
+/** Of whoever logged in here before as somebody else: the same URL and profile have one login. */
+async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void> {
+  const before = await accounts.logins.find(login.url, login.profile)
+  if (!before || (await keyOf(before)) === (await keyOf(login))) return
+  const { session } = await openAuthFetch(accounts, before, { interactive: 'never' })
+  await session.logout({ forgetClient: true })
+}
+
+async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
+  if (login.grant !== 'authorization_code') return undefined
+  const before = (await readTokens(accounts, login))?.registration?.redirectUri
+  return createReceiver({ host: login.redirectHost, port: login.redirectPort, before, browser })
+}
+
+/** Undefined where the server lets anyone in. The login is remembered. */
+export async function logIn(
+  accounts: Accounts,
+  login: Login,
+  { credentials, browser, signal }: LogInOptions,
+): Promise<SessionStatus | undefined> {
+  const asked = await asksForLogin(login.url, signal)
+  step('server', `${login.url} ${asked ? 'asks for a login' : 'does not ask for a login'}`)
+  const receiver = await receiverFor(accounts, login, browser)
+  try {
+    const { session } = await openAuthFetch(
+      accounts,
+      login,
+      {
+        onEvent: narrate,
+        interactive: 'any',
+        // Who does not ask and publishes nothing wants nothing.
+        legacyFallback: asked,
+        ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
+      },
+      credentials,
+    )
+    if (!(await obtain(session, asked, signal))) return undefined
+    await logOutPredecessor(accounts, login)
+    await accounts.logins.keep(login)
+    return await session.status()
+  } finally {
+    await receiver?.close()
+  }
+}
+
+async function obtain(session: AuthSession, asked: boolean, signal: AbortSignal): Promise<boolean> {
+  try {
+    await session.login({ signal })
+    return true
+  } catch (error) {
+    if (!asked && AuthError.is(error) && error.code === 'no_authorization_server') return false
+    throw error
+  }
+}

@@ -1,0 +1,156 @@
+// `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
+
+import { resolve } from 'node:path'
+import { StartError } from '../../core/errors.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
+import { openAccounts } from './account.ts'
+import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
+import { interruptible } from './interrupt.ts'
+import { logIn } from './log-in.ts'
+import { checkServerUrl, type GrantName, type Login } from './logins.ts'
+import { PROFILE_OPTION } from './profile.ts'
+import { describeEnd } from './show-status.ts'
+
+const OPTIONS = {
+  ...PROFILE_OPTION,
+  scope: {
+    type: 'string',
+    value: '<scope>',
+    multiple: true,
+    help: 'ask for this scope instead of what the server suggests; may be repeated',
+  },
+  'client-id': {
+    type: 'string',
+    value: '<id>',
+    help: 'a client that somebody registered; default: this one registers itself',
+  },
+  'client-metadata': {
+    type: 'string',
+    value: '<url>',
+    help: 'a client id metadata document, where the server supports them',
+  },
+  'client-secret-file': {
+    type: 'string',
+    value: '<file>',
+    help: `the client's secret, - for stdin; default: ${SECRET_VARIABLE} of the environment`,
+  },
+  'private-key-file': {
+    type: 'string',
+    value: '<file>',
+    help: "the client's private key (PEM or JWK), for private_key_jwt",
+  },
+  grant: {
+    type: 'string',
+    value: '<grant>',
+    help: 'authorization_code (default), device, or client_credentials: a program for itself',
+  },
+  device: { type: 'boolean', help: 'log in on another device: --grant device' },
+  'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
+  'redirect-host': { type: 'string', value: '<host>', help: '127.0.0.1 (default), localhost or ::1' },
+  'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
+} as const
+
+type LoginValues = VerbValues<typeof OPTIONS>
+
+const usage = (what: string) => new StartError(what, { exitCode: 2 })
+
+const GRANTS: readonly string[] = ['authorization_code', 'device', 'client_credentials'] satisfies GrantName[]
+
+function readGrant({ grant, device }: LoginValues): GrantName | undefined {
+  if (device && grant !== undefined && grant !== 'device')
+    throw usage(`--device and --grant ${grant} exclude each other`)
+  if (device) return 'device'
+  if (grant !== undefined && !GRANTS.includes(grant)) throw usage(`--grant is one of ${GRANTS.join(', ')}`)
+  return grant as GrantName | undefined
+}
+
+function readPort(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port
+  throw usage('--redirect-port is a port from 1 to 65535')
+}
+
+/** Who the client is: what was said now, as a whole, else what was said before. */
+function identityOf(values: LoginValues, before: Login | undefined) {
+  const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
+  const file = values['client-secret-file']
+  if (clientId === undefined && document === undefined) {
+    const { clientMetadataDocumentUri, clientId: id, secret, secretFile, privateKeyFile } = before ?? {}
+    if (id === undefined && (file ?? keyFile) !== undefined) {
+      throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
+    }
+    const known = { clientId: id, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
+    if (keyFile !== undefined)
+      return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(keyFile) }
+    return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(file) }
+  }
+  if (clientId !== undefined && document !== undefined)
+    throw usage('--client-id and --client-metadata exclude each other')
+  return {
+    clientId,
+    clientMetadataDocumentUri: document,
+    ...(keyFile !== undefined && { privateKeyFile: resolve(keyFile) }),
+    ...(file !== undefined && { secretFile: keptFile(file) }),
+  }
+}
+
+const keptFile = (file: string): string | undefined => (file === '-' ? undefined : resolve(file))
+
+function readLogin(url: string, values: LoginValues, before: Login | undefined): Login {
+  const grant = readGrant(values) ?? before?.grant ?? 'authorization_code'
+  const scopes = values.scope?.flatMap(text => text.split(/\s+/).filter(Boolean))
+  const login: Login = {
+    v: 1,
+    url: before?.url ?? url,
+    profile: values.profile,
+    grant,
+    ...identityOf(values, before),
+    scopes: scopes ?? before?.scopes,
+    redirectHost: values['redirect-host'] ?? before?.redirectHost,
+    redirectPort: readPort(values['redirect-port']) ?? before?.redirectPort,
+  }
+  if (grant === 'client_credentials' && login.clientId === undefined) {
+    throw usage(
+      'the grant client_credentials needs --client-id: register the client with the authorization server first',
+    )
+  }
+  return login
+}
+
+async function login(values: LoginValues, [given = '']: readonly string[]): Promise<void> {
+  const url = checkServerUrl(given)
+  const accounts = openAccounts()
+  const wanted = readLogin(url, values, await accounts.logins.find(url, values.profile))
+  const { privateKeyFile } = wanted
+  const clientSecret = await findSecret(wanted, values['client-secret-file'])
+  const credentials = {
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(privateKeyFile !== undefined && { privateKey: readKeyFile(privateKeyFile) }),
+  }
+  const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
+  const status = await interruptible(signal =>
+    logIn(accounts, about, { credentials, browser: !values['no-browser'], signal }),
+  )
+  if (!status) return void console.log(`${wanted.url} lets anyone in: there is nothing to log in to`)
+  const { issuer, clientId, scope, expiresAt, refreshable } = status
+  const scopes = scope ? `scopes ${scope}` : 'no scopes named'
+  console.log(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
+}
+
+const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
+
+export const loginVerb = defineVerb({
+  summary: 'log in to a protected server; the other verbs then call it without a word',
+  positionals: ['URL'],
+  options: OPTIONS,
+  instead: {
+    'client-secret': SECRET_ELSEWHERE,
+    secret: SECRET_ELSEWHERE,
+    'private-key': 'give --private-key-file <file>',
+    token: 'tokens are got, not given; for one that you have, see doctor --token',
+  },
+  notes: `What you say here is remembered for the URL and profile; secrets are not. Tokens are kept encrypted in
+$MCP_HOST_HOME/tokens, default ~/.config/mcp-host/tokens; BROWSER of the environment names another browser.`,
+  run: login,
+})

@@ -1,0 +1,96 @@
+// What a person said when they logged in, such as the client id, so that later verbs need not be told again. One small
+// file a login, beside the token files; there is nothing secret in it.
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  ensurePrivateDirectory,
+  privateDirectoryExists,
+  readPrivateFile,
+  removePrivateFile,
+  writePrivateFile,
+} from '../../client/node/private-files.ts'
+import { StartError } from '../../core/errors.ts'
+
+export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
+
+export interface Login {
+  readonly v: 1
+  /** As it was first given: token files are found by it. */
+  readonly url: string
+  readonly profile?: string | undefined
+  readonly grant: GrantName
+  readonly clientId?: string | undefined
+  readonly clientMetadataDocumentUri?: string | undefined
+  readonly scopes?: readonly string[] | undefined
+  /** As asked for; a port that was found by itself is kept with the registration. */
+  readonly redirectHost?: string | undefined
+  readonly redirectPort?: number | undefined
+  /** True: the client has a secret, which is kept nowhere. */
+  readonly secret?: boolean | undefined
+  /** Where the secret can be read. */
+  readonly secretFile?: string | undefined
+  readonly privateKeyFile?: string | undefined
+}
+
+export interface Logins {
+  /** Another spelling of the same URL finds it too. */
+  find(url: string, profile: string | undefined): Promise<Login | undefined>
+  keep(login: Login): Promise<void>
+  forget(login: Pick<Login, 'url' | 'profile'>): Promise<void>
+  list(): Promise<Login[]>
+}
+
+const EXTENSION = '.login.json'
+
+/** The address of an MCP server, as given. Throws a StartError (exit code 2). */
+export function checkServerUrl(url: string): string {
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
+  const example = /^[\w.-]+(?::\d+)?(?:\/|$)/.test(url) ? `https://${url}` : 'https://example.com/mcp'
+  throw new StartError(`"${url}" is no http or https URL; give the server's whole address, such as ${example}`, {
+    exitCode: 2,
+  })
+}
+
+const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>
+  createHash('sha256')
+    .update(JSON.stringify([new URL(url).href, profile ?? '']))
+    .digest('base64url')
+
+function parse(text: string, path: string): Login {
+  try {
+    const login = JSON.parse(text) as Login
+    if (login.v === 1 && typeof login.url === 'string') return login
+  } catch {
+    // Told below.
+  }
+  throw new StartError(`${path} is no login of this version; delete it and log in again`)
+}
+
+export function createLogins(directory: string): Logins {
+  const pathOf = (login: Pick<Login, 'url' | 'profile'>) => join(directory, nameOf(login) + EXTENSION)
+
+  async function read(path: string): Promise<Login | undefined> {
+    const content = await readPrivateFile(path)
+    return content && parse(content.toString(), path)
+  }
+
+  return {
+    async find(url, profile) {
+      return (await privateDirectoryExists(directory)) ? read(pathOf({ url, profile })) : undefined
+    },
+    async keep(login) {
+      await ensurePrivateDirectory(directory)
+      await writePrivateFile(pathOf(login), `${JSON.stringify(login, undefined, 2)}\n`)
+    },
+    async forget(login) {
+      if (await privateDirectoryExists(directory)) await removePrivateFile(pathOf(login))
+    },
+    async list() {
+      if (!(await privateDirectoryExists(directory))) return []
+      const names = (await readdir(directory)).filter(name => name.endsWith(EXTENSION)).sort()
+      const logins = await Promise.all(names.map(name => read(join(directory, name))))
+      return logins.filter(login => login !== undefined)
+    },
+  }
+}

@@ -1,0 +1,36 @@
+// How far a long call is: one line that is written over on a terminal, a line each elsewhere. On stderr.
+import { printable } from '../../client/printable.ts'
+
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+export function describeProgress({ progress, total, message }: Progress): string {
+  const part = total === undefined ? String(progress) : `${progress}/${total}`
+  const percent = total === undefined || total <= 0 ? '' : ` (${Math.floor((progress / total) * 100)} %)`
+  return printable([`${part}${percent}`, message].filter(Boolean).join('  '), 200)
+}
+
+export interface ProgressLine {
+  show(progress: Progress): void
+  /** Takes the line away. */
+  clear(): void
+}
+
+export function createProgressLine(stream: NodeJS.WriteStream = process.stderr): ProgressLine {
+  let shown = false
+  return {
+    show(progress) {
+      const text = describeProgress(progress)
+      if (!stream.isTTY) return void stream.write(`${text}\n`)
+      stream.write(`\r\u001b[K${text.slice(0, Math.max(1, (stream.columns || 80) - 1))}`)
+      shown = true
+    },
+    clear() {
+      if (shown) stream.write('\r\u001b[K')
+      shown = false
+    },
+  }
+}

@@ -1,0 +1,113 @@
+// `mcp-host status`: the logins of this machine, without their tokens.
+import type { CachedLogin } from '../../client/node/index.ts'
+import { printable } from '../../client/printable.ts'
+import { defineVerb } from '../verb.ts'
+import { openAccounts } from './account.ts'
+import { checkServerUrl } from './logins.ts'
+import { PROFILE_OPTION } from './profile.ts'
+import { localTime } from './show-status.ts'
+
+export interface LoginStatus {
+  readonly server: string
+  readonly profile: string | null
+  readonly loggedIn: boolean
+  readonly issuer: string | null
+  readonly clientId: string | null
+  readonly scopes: readonly string[]
+  /** ISO 8601; null: it does not expire, or there is no token. */
+  readonly expiresAt: string | null
+  readonly expired: boolean
+  readonly refreshable: boolean
+  readonly tokenType: string | null
+  /** Why the token file cannot be read. */
+  readonly error?: string
+}
+
+/** What a container was stored under. */
+export function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
+  try {
+    const { serverUrl, profile } = JSON.parse(label ?? '') as Record<string, unknown>
+    if (typeof serverUrl === 'string') {
+      return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
+    }
+  } catch {
+    // Another program's label.
+  }
+  return { serverUrl: label ?? file, profile: undefined }
+}
+
+function describe(cached: CachedLogin, now: number): LoginStatus {
+  const { serverUrl, profile } = readLabel(cached)
+  const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
+  const end = obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
+  const expired = hasAccessToken && end !== undefined && end <= now
+  return {
+    server: serverUrl,
+    profile: profile ?? null,
+    loggedIn: (hasAccessToken && !expired) || hasRefreshToken,
+    issuer: cached.authorizationServer ?? null,
+    clientId: cached.clientId ?? null,
+    scopes: cached.scope?.split(' ').filter(Boolean) ?? [],
+    expiresAt: end === undefined ? null : new Date(end).toISOString(),
+    expired,
+    refreshable: hasRefreshToken,
+    tokenType: cached.tokenType ?? null,
+    ...(error && { error: error.message }),
+  }
+}
+
+function until({ loggedIn, expiresAt, expired, error }: LoginStatus): string {
+  if (error !== undefined) return 'unreadable'
+  if (!loggedIn) return expired ? 'ended' : 'logged out'
+  if (expiresAt === null) return 'revoked'
+  return expired ? 'to be renewed' : localTime(Date.parse(expiresAt))
+}
+
+function table(logins: readonly LoginStatus[]): string {
+  const rows = logins.map(login => [
+    login.server,
+    login.profile ?? '-',
+    login.issuer ?? '-',
+    login.scopes.join(' ') || '-',
+    until(login),
+    login.refreshable ? 'yes' : 'no',
+  ])
+  const all = [['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself'], ...rows].map(row =>
+    row.map(cell => printable(cell)),
+  )
+  const widths = all[0]?.map((_, column) => Math.max(...all.map(row => row[column]?.length ?? 0))) ?? []
+  return all
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('   ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+const sameUrl = (one: string, other: string): boolean =>
+  one === other || (URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href)
+
+async function status(
+  { profile, json }: { readonly profile?: string; readonly json?: boolean },
+  [given]: readonly string[],
+): Promise<void> {
+  const url = given === undefined ? undefined : checkServerUrl(given)
+  const all = (await openAccounts().cache.list()).map(cached => describe(cached, Date.now()))
+  const asked = all
+    .filter(({ server }) => url === undefined || sameUrl(server, url))
+    .filter(login => profile === undefined || login.profile === profile)
+  if (json) console.log(JSON.stringify(asked, undefined, 2))
+  else if (asked.length > 0) console.log(table(asked))
+  else console.log(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
+  for (const { error } of asked) if (error !== undefined) console.error(`mcp-host: ${error}`)
+  if (url !== undefined && !asked.some(({ loggedIn }) => loggedIn)) process.exitCode = 1
+}
+
+export const statusVerb = defineVerb({
+  summary: 'show the logins of this machine; with a URL, exits 1 where nobody is logged in there',
+  positionals: ['[URL]'],
+  options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'print them as JSON' } },
+  run: status,
+})

@@ -1,0 +1,32 @@
+// `mcp-host token`: a valid access token alone on stdout, for other programs. Never asks anybody anything.
+import { StartError } from '../../core/errors.ts'
+import { defineVerb } from '../verb.ts'
+import { openAccounts, openAuthFetch } from './account.ts'
+import { interruptible } from './interrupt.ts'
+import { checkServerUrl } from './logins.ts'
+import { loginCommand, PROFILE_OPTION } from './profile.ts'
+
+async function token({ profile }: { readonly profile?: string }, [given = '']: readonly string[]): Promise<void> {
+  const url = checkServerUrl(given)
+  const accounts = openAccounts()
+  const login = await accounts.recall(url, profile)
+  const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
+  const current = await interruptible(async signal => {
+    const found = await session.token({ signal })
+    if (found !== undefined || login.grant !== 'client_credentials') return found
+    // The program's own token: nobody has to be asked.
+    await session.login({ signal })
+    return session.token({ signal })
+  })
+  if (current !== undefined) return void process.stdout.write(`${current}\n`)
+  const { refreshable, expiresAt } = await session.status()
+  const why = expiresAt === undefined && !refreshable ? 'nobody is logged in' : 'the login has ended'
+  throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+}
+
+export const tokenVerb = defineVerb({
+  summary: 'print an access token, renewed where it has to be: curl -H "Authorization: Bearer $(mcp-host token URL)"',
+  positionals: ['URL'],
+  options: PROFILE_OPTION,
+  run: token,
+})

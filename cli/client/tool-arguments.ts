@@ -1,0 +1,89 @@
+// The arguments of a call from the command line: one JSON object, from there, a file or stdin; or `name=value` for each,
+// read by the tool's input schema.
+import { readFileSync } from 'node:fs'
+import { isObject } from '../../client/json.ts'
+import { nearest } from '../../core/config/nearest.ts'
+import { errorText, StartError } from '../../core/errors.ts'
+
+export type ToolArguments = Record<string, unknown>
+
+interface InputSchema {
+  readonly properties?: Readonly<Record<string, unknown>> | undefined
+}
+
+const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
+
+function readSource(given: string): string {
+  try {
+    if (given === '-') return readFileSync(0, 'utf8')
+    return given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given
+  } catch (cause) {
+    throw usage(`the arguments cannot be read: ${errorText(cause)}`, cause)
+  }
+}
+
+function readDocument(given: string): ToolArguments {
+  const text = readSource(given)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw usage(`the arguments are no JSON: ${errorText(cause)}`, cause)
+  }
+  if (isObject(value)) return value as ToolArguments
+  throw usage('the arguments are no JSON object, such as {"a": 1}')
+}
+
+/** JSON Schema types that a value may have; empty: any. */
+function typesOf(schema: unknown): readonly string[] {
+  if (!isObject(schema)) return []
+  const { type } = schema
+  if (typeof type === 'string') return [type]
+  return Array.isArray(type) ? type.filter(one => typeof one === 'string') : []
+}
+
+const typeOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value
+
+const fits = (value: unknown, types: readonly string[]): boolean =>
+  types.length === 0 || types.includes(typeOf(value)) || (typeof value === 'number' && types.includes('number'))
+
+/** A text is one where the schema wants one; else JSON; else, where anything goes, the text itself. */
+function readValue(name: string, text: string, schema: unknown): unknown {
+  const types = typesOf(schema)
+  if (types.length === 1 && types[0] === 'string') return text
+  let value: unknown = text
+  try {
+    value = JSON.parse(text)
+  } catch {
+    // A text without quotes.
+  }
+  if (fits(value, types)) return value
+  if (fits(text, types)) return text
+  throw usage(`${name} is ${types.join(' or ')}, not ${JSON.stringify(text)}`)
+}
+
+function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {
+  const [, name, text = ''] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? []
+  if (name === undefined) {
+    throw usage(`"${pair}" is no argument; write name=value for each, or one JSON object, @file or -`)
+  }
+  const known = properties && Object.keys(properties)
+  if (known && known.length > 0 && !Object.hasOwn(properties, name)) {
+    const near = nearest(name, known)
+    throw usage(
+      `the tool has no argument "${name}"; ${near === undefined ? `there are: ${known.join(', ')}` : `did you mean "${near}"?`}`,
+    )
+  }
+  return [name, readValue(name, text, properties?.[name])]
+}
+
+/** Throws a StartError (exit code 2) for what cannot be read. The server checks the rest. */
+export function readToolArguments(given: readonly string[], schema: InputSchema | undefined): ToolArguments {
+  const [first] = given
+  if (first === undefined) return {}
+  const isDocument = first === '-' || first.startsWith('@') || first.trimStart().startsWith('{')
+  if (!isDocument) return Object.fromEntries(given.map(pair => readPair(pair, schema ?? {})))
+  if (given.length > 1) throw usage(`unexpected "${given[1]}" after the JSON arguments`)
+  return readDocument(first)
+}

@@ -1,0 +1,62 @@
+// What a verb of the CLI is: a module that says what it does, which options it has, and how it runs.
+
+export interface VerbOption {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  /** May be given several times; the values come as a list. */
+  readonly multiple?: boolean
+  /** What the help calls the value, such as `<file>`. */
+  readonly value?: string
+  readonly help: string
+}
+
+export type VerbOptionTable = Readonly<Record<string, VerbOption>>
+
+type ValueOf<Option extends VerbOption> = Option extends { readonly type: 'boolean' }
+  ? boolean
+  : Option extends { readonly multiple: true }
+    ? readonly string[]
+    : string
+
+/** The values of options that were given; the others are absent. */
+export type VerbValues<Table extends VerbOptionTable> = {
+  readonly [Name in keyof Table]?: ValueOf<Table[Name]>
+} & { readonly verbose?: boolean }
+
+export interface VerbDeclaration<Table extends VerbOptionTable> {
+  /** One line, for the list of verbs. */
+  readonly summary: string
+  /** Names of the arguments as the usage shows them: `URL` is needed, `[URL]` is not, `[X...]` takes all that are left. */
+  readonly positionals?: readonly string[]
+  readonly options: Table
+  /** Names that are no options, and what to do instead: such as a secret, which argv would show to everybody. */
+  readonly instead?: Readonly<Record<string, string>>
+  /** More help, below the options. */
+  readonly notes?: string
+  run(values: VerbValues<Table>, positionals: readonly string[]): Promise<void>
+}
+
+/** A verb whose options were not looked at closely: what main works with. */
+export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
+  run(values: Readonly<Record<string, unknown>>, positionals: readonly string[]): Promise<void>
+}
+
+/** Gives `run` the types of its options. */
+export const defineVerb = <const Table extends VerbOptionTable>(declaration: VerbDeclaration<Table>): Verb =>
+  declaration as unknown as Verb
+
+/** Of every verb. */
+export const COMMON_OPTIONS = {
+  verbose: { type: 'boolean', help: 'debug lines in the log, stacks of errors' },
+  help: { type: 'boolean', short: 'h', help: 'this text' },
+} as const satisfies VerbOptionTable
+
+/** Of the verbs that read a config. */
+export const CONFIG_OPTION = {
+  config: {
+    type: 'string',
+    short: 'c',
+    value: '<file>',
+    help: 'default: mcp.config.{ts,js,json,yaml,...} here or above',
+  },
+} as const satisfies VerbOptionTable

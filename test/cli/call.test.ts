@@ -1,0 +1,297 @@
+// `mcp-host call` and `list` as processes: our own host and servers of the official SDK, every revision and transport.
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { journey, waits } from '../fixtures/journey-toolset.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { startBadProxy, stopProxies } from './bad-proxy.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+import { type SdkServer, startSdkServer, stopSdkServers } from './sdk-server.ts'
+
+const form = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', title: 'Your name' },
+    age: { type: 'integer' },
+    color: { type: 'string', enum: ['red', 'green'] },
+    news: { type: 'boolean', default: false },
+  },
+  required: ['name', 'age', 'color'],
+} as const
+
+const own = [
+  defineTool({
+    name: 'types',
+    description: 'Gives back what it got.\nAs it got it.',
+    input: {
+      type: 'object',
+      properties: {
+        text: { type: 'string' },
+        number: { type: 'number' },
+        flag: { type: 'boolean' },
+        list: { type: 'array', items: { type: 'integer' } },
+        any: {},
+      },
+    },
+    handler: args => ({ ...args }),
+  }),
+  defineTool({
+    name: 'survey',
+    handler: async (_, { elicit }) => {
+      const { action, content = {} } = await elicit({ message: 'Who are you?', requestedSchema: form })
+      return { action, content }
+    },
+  }),
+  defineTool({
+    name: 'blocks',
+    handler: () => ({
+      content: [
+        { type: 'text', text: 'a text with \u001b[31mcolor\u001b[0m\nand two lines' },
+        { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
+        { type: 'resource_link', uri: 'pages://1', name: 'page 1' },
+      ],
+    }),
+  }),
+]
+
+describe('mcp-host call and list', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let sse: string
+  let older: string
+  let sdk: SdkServer
+  let env: NodeJS.ProcessEnv
+
+  const run = (...args: string[]): Promise<Ended> => runCli(args, folder, env)
+
+  before(async () => {
+    folder = await makeFolder({ 'arguments.json': '{"kilograms": 3}' })
+    env = { MCP_HOST_HOME: folder, BROWSER: '/no/such/program' }
+    const plugins = { 'transport-streamable': {}, 'transport-sse': {} }
+    const host = await startHost({
+      toolsets: { all: [...journey, ...own] },
+      routes: { '/mcp': { toolsets: 'all' } },
+      plugins,
+    })
+    url = `${host.url}/mcp`
+    sse = `${host.url}/mcp/sse`
+    // Without its headers no request is one of 2026-07-28.
+    const proxy = await startBadProxy()
+    proxy.target = host.url
+    proxy.faults = { sent: { 'mcp-method': null, 'mcp-protocol-version': null } }
+    older = `${proxy.url}/mcp`
+    sdk = await startSdkServer()
+  })
+  after(async () => {
+    await stopAll()
+    await stopProxies()
+    await stopHosts()
+    await stopSdkServers()
+    await removeFolders()
+  })
+
+  it('speak every revision and both transports, to our host and to others', async () => {
+    const servers = [
+      [url, '2026-07-28', 'test-host'],
+      [older, '2025-11-25', 'test-host'],
+      [sse, '2025-11-25', 'test-host'],
+      [sdk.streamable, '2025-11-25', 'sdk-server'],
+      [sdk.sse, '2025-11-25', 'sdk-server'],
+    ] as const
+    const lists = await Promise.all(servers.map(([address]) => run('list', address, '--tools', '--json')))
+    const found = lists.map(({ code, stdout, stderr }) => {
+      expect([code, stderr]).to.deep.equal([0, ''])
+      const { protocolVersion, server, tools, ...others } = JSON.parse(stdout)
+      expect(others).to.deep.equal({})
+      return [protocolVersion, server.name, tools.length > 2]
+    })
+    expect(found.map(row => row.slice(1))).to.deep.equal(servers.map(([, , name]) => [name, true]))
+    console.log(`      ${found.map(([revision, name]) => `${name} ${revision}`).join(', ')}`)
+    expect(found.map(([revision]) => revision)).to.deep.equal(servers.map(([, revision]) => revision))
+
+    const calls = await Promise.all([
+      ...[url, older, sse].map(address => run('call', address, 'greet', 'name=Ada')),
+      ...[sdk.streamable, sdk.sse].map(address => run('call', address, 'add', 'a=1', 'b=2.5')),
+    ])
+    const hello = { code: 0, stdout: 'Hello, Ada!\n', stderr: '' }
+    const sum = { code: 0, stdout: '{\n  "sum": 3.5\n}\n', stderr: '' }
+    expect(calls).to.deep.equal([hello, hello, hello, sum, sum])
+    expect(sdk.ended).to.have.length(2)
+  })
+
+  it('list shows tools with their arguments, resources and prompts, each kind alone where asked', async () => {
+    const [all, prompts, none] = await Promise.all([
+      run('list', sdk.streamable),
+      run('list', url, '--prompts'),
+      run('list', sdk.streamable, '--resources'),
+    ])
+    expect(all.stdout).to.equal(
+      [
+        'sdk-server 1.2.3, MCP 2025-11-25',
+        '',
+        'Tools',
+        '  add a:number b:number  Adds two numbers.',
+        '  fail',
+        '  steps                  Takes three steps.',
+        '',
+        'Resources: none',
+        '',
+        'Prompts',
+        '  greeting  Greets.',
+        '',
+      ].join('\n'),
+    )
+    expect(prompts.stdout).to.equal(
+      'test-host 1.2.3, MCP 2026-07-28\n\nPrompts\n  summary topic  Asks for a summary.\n',
+    )
+    expect(none.stdout).to.match(/\n\nResources: none\n$/)
+  })
+
+  it('call takes arguments as name=value by the schema, as JSON, from a file and from stdin', async () => {
+    const piped = startCli(['call', url, 'weigh', '-'], folder, env)
+    piped.child.stdin.end('{"kilograms": 4}')
+    const ends = await Promise.all([
+      run('call', url, 'types', '--json', 'text=12', 'number=-1.5', 'flag=true', 'list=[1,2]', 'any=a=b'),
+      run('call', url, 'weigh', '{"kilograms": 2}'),
+      run('call', url, 'weigh', '@arguments.json'),
+      piped.ended,
+    ])
+    expect(ends.map(({ code }) => code)).to.deep.equal([0, 0, 0, 0])
+    const { structuredContent } = JSON.parse(ends[0]?.stdout ?? '')
+    expect(structuredContent).to.deep.equal({ text: '12', number: -1.5, flag: true, list: [1, 2], any: 'a=b' })
+    expect(ends.slice(1).map(({ stdout }) => JSON.parse(stdout).grams)).to.deep.equal([2_000, 3_000, 4_000])
+  })
+
+  it('call says what is wrong with arguments, and exits 2', async () => {
+    const cases = [
+      [['number=x'], 'number is number, not "x"'],
+      [['nmber=1'], 'the tool has no argument "nmber"; did you mean "number"?'],
+      [['number'], '"number" is no argument; write name=value for each, or one JSON object, @file or -'],
+      [['{"a":'], 'the arguments are no JSON: '],
+      [['@none.json'], 'the arguments cannot be read: ENOENT'],
+      [['{}', 'a=1'], 'unexpected "a=1" after the JSON arguments'],
+      [['--timeout', '0'], '--timeout is a number of seconds, at most 86400'],
+    ] as const
+    const ends = await Promise.all(cases.map(([args]) => run('call', url, 'types', ...args)))
+    ends.forEach(({ code, stdout, stderr }, index) => {
+      expect(stderr.startsWith(`mcp-host: ${cases[index]?.[1]}`), stderr).to.equal(true)
+      expect([code, stdout]).to.deep.equal([2, ''])
+    })
+  })
+
+  it('call exits 1 where the tool fails, with its text, or the whole result as JSON', async () => {
+    const [text, json, wrong] = await Promise.all([
+      run('call', sdk.streamable, 'fail'),
+      run('call', url, 'fail', '--json'),
+      run('call', url, 'greet'),
+    ])
+    expect(text).to.deep.equal({ code: 1, stdout: 'it broke\n', stderr: 'mcp-host: the tool fail failed\n' })
+    expect([json.code, json.stderr]).to.deep.equal([1, ''])
+    expect(JSON.parse(json.stdout)).to.deep.include({ isError: true })
+    expect([wrong.code, wrong.stdout.includes('name')]).to.deep.equal([1, true])
+  })
+
+  it('call names the tool that was probably meant', async () => {
+    const { code, stdout, stderr } = await run('call', url, 'great', 'name=Ada')
+    expect([code, stdout]).to.deep.equal([1, ''])
+    expect(stderr).to.equal('mcp-host: the server has no tool "great"; did you mean "greet"?\n')
+  })
+
+  it('call shows progress and log lines on stderr while it waits', async () => {
+    const [ours, theirs] = await Promise.all([run('call', url, 'count'), run('call', sdk.streamable, 'steps')])
+    expect([ours.code, ours.stdout]).to.deep.equal([0, 'counted\n'])
+    const steps = ['1/3 (33 %)  step 1', '2/3 (66 %)  step 2', '3/3 (100 %)  step 3']
+    expect(ours.stderr.trimEnd().split('\n').slice(0, 3)).to.deep.equal(steps)
+    expect([theirs.stdout, theirs.stderr]).to.deep.equal(['done\n', `${steps.join('\n')}\n`])
+  })
+
+  it('call prints blocks of every kind by what they are', async () => {
+    const { stdout } = await run('call', url, 'blocks')
+    expect(stdout).to.equal(
+      'a text with \u001b[31mcolor\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
+    )
+  })
+
+  it('call declines what a server asks where nobody can be asked', async () => {
+    const ends = await Promise.all([url, older].map(address => run('call', address, 'survey')))
+    for (const { code, stdout, stderr } of ends) {
+      expect([code, JSON.parse(stdout)]).to.deep.equal([0, { action: 'decline', content: {} }])
+      expect(stderr).to.equal('The server asks: Who are you?\nDeclined: there is nobody at a terminal to ask.\n')
+    }
+  })
+
+  it('Ctrl-C cancels the call at the server, and exits 130', async () => {
+    const running = startCli(['call', url, 'wait'], folder, env)
+    const aborted = once(waits, 'aborted')
+    await once(waits, 'waiting')
+    running.child.kill('SIGINT')
+    await aborted
+    expect(await running.ended).to.deep.equal({ code: 130, stdout: '', stderr: 'mcp-host: cancelled\n' })
+  })
+
+  it('--timeout ends a call that does not answer', async () => {
+    const { code, stderr } = await run('call', url, 'wait', '--timeout', '0.3')
+    expect([code, stderr]).to.deep.equal([1, 'mcp-host: no answer in time; --timeout <seconds> waits longer\n'])
+  })
+
+  it('say what is wrong with an address', async () => {
+    const cases = [
+      [`${url}/nope`, 1, /^mcp-host: the server answered HTTP 404: /],
+      ['http://127.0.0.1:9999999/', 2, /^mcp-host: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /],
+      ['mcp.example.com/mcp', 2, /; give the server's whole address, such as https:\/\/mcp\.example\.com\/mcp\n$/],
+    ] as const
+    const ends = await Promise.all(cases.map(([address]) => run('list', address)))
+    ends.forEach(({ code, stdout, stderr }, index) => {
+      const [, expected, words] = cases[index] ?? ['', 0, /never/]
+      expect(stderr).to.match(words)
+      expect([code, stdout]).to.deep.equal([expected, ''])
+    })
+  })
+
+  describe('at a terminal', () => {
+    before(function () {
+      if (!hasTerminals()) this.skip()
+    })
+
+    for (const [revision, address] of [
+      ['2026-07-28', () => url],
+      ['2025-11-25', () => older],
+    ] as const) {
+      it(`asks the person field by field, until each answer fits (${revision})`, async () => {
+        const { child, printed, ended } = startInTerminal(['call', address(), 'survey', '--json'], folder, env)
+        for (const [question, answer] of [
+          [/The server asks: Who are you\?\s+Your name[\s\S]*name: $/, 'Ada'],
+          [/age: $/, 'old'],
+          [/expected a whole number[\s\S]*age: $/, '36'],
+          [/1 {2}red\s+2 {2}green[\s\S]*color: $/, '2'],
+          [/news \(y\/n\) \[false\]: $/, ''],
+          [/Send this\? y \(yes\), n \(decline\), c \(cancel the call\): $/, 'y'],
+        ] as const) {
+          // What readline puts behind its prompt moves the cursor.
+          await printed(new RegExp(question.source.replace(/\$$/, '(?:\\x1b\\[\\d*[A-Z])*$')))
+          child.stdin.write(`${answer}\r`)
+        }
+        const { code, stdout } = await ended
+        expect(code, stdout).to.equal(0)
+        const result = JSON.parse(/^\{[\s\S]*^\}/m.exec(stdout.replaceAll('\r', ''))?.[0] ?? '')
+        expect(result.structuredContent).to.deep.equal({
+          action: 'accept',
+          content: { name: 'Ada', age: 36, color: 'green', news: false },
+        })
+      })
+    }
+
+    it('writes progress over itself, and nothing that would steer the terminal', async () => {
+      const [count, blocks] = await Promise.all([
+        startInTerminal(['call', url, 'count'], folder, env).ended,
+        startInTerminal(['call', url, 'blocks'], folder, env).ended,
+      ])
+      expect(count.stdout).to.contain('\r\u001b[K3/3 (100 %)  step 3')
+      expect(count.stdout).to.match(/counted\r\n$/)
+      expect(blocks.stdout).to.contain('a text with \\u001b[31mcolor\\u001b[0m')
+    })
+  })
+})

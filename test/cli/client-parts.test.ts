@@ -1,0 +1,91 @@
+// Parts of the client's verbs by themselves: where tokens are kept, and how what a person types is read.
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { readField } from '../../cli/client/elicit.ts'
+import { tokenDirectory } from '../../cli/client/home.ts'
+import { createLogins } from '../../cli/client/logins.ts'
+import { describeProgress } from '../../cli/client/progress.ts'
+import { readToolArguments } from '../../cli/client/tool-arguments.ts'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+
+after(removeFolders)
+
+describe('the directory of tokens', () => {
+  it('is in MCP_HOST_HOME, else in the configuration of the person', () => {
+    expect(tokenDirectory({ MCP_HOST_HOME: '/a', XDG_CONFIG_HOME: '/b' })).to.equal(join('/a', 'tokens'))
+    expect(tokenDirectory({ XDG_CONFIG_HOME: '/b' })).to.equal(join('/b', 'mcp-host', 'tokens'))
+    expect(tokenDirectory({ MCP_HOST_HOME: '' })).to.equal(join(homedir(), '.config', 'mcp-host', 'tokens'))
+  })
+})
+
+describe('the logins', () => {
+  it('are found by any spelling of their URL, apart by profile, and forgotten', async () => {
+    const logins = createLogins(join(await makeFolder({}), 'tokens'))
+    const login = { v: 1, url: 'http://EXAMPLE.com', grant: 'authorization_code' } as const
+    expect(await logins.find(login.url, undefined)).to.equal(undefined)
+    expect(await logins.list()).to.deep.equal([])
+    await logins.keep(login)
+    await logins.keep({ ...login, profile: 'work', clientId: 'a' })
+    expect(await logins.find('http://example.com/', undefined)).to.deep.equal(login)
+    expect((await logins.find('http://example.com/', 'work'))?.clientId).to.equal('a')
+    expect(await logins.list()).to.have.length(2)
+    await logins.forget({ url: 'http://example.com:80/', profile: 'work' })
+    expect(await logins.list()).to.deep.equal([login])
+  })
+
+  it('are refused where another program wrote them', async () => {
+    const directory = join(await makeFolder({}), 'tokens')
+    const logins = createLogins(directory)
+    await logins.keep({ v: 2 as 1, url: 'http://example.com', grant: 'device' })
+    expect(String(await rejectionOf(logins.find('http://example.com', undefined)))).to.match(
+      /delete it and log in again/,
+    )
+  })
+})
+
+describe('a field that a server asks for', () => {
+  for (const [schema, text, value] of [
+    [{ type: 'string' }, '12', '12'],
+    [{ type: 'number' }, '1.5', 1.5],
+    [{ type: 'number' }, '', undefined],
+    [{ type: 'integer' }, '1.5', undefined],
+    [{ type: 'integer' }, '-3', -3],
+    [{ type: 'boolean' }, 'Yes', true],
+    [{ type: 'boolean' }, 'n', false],
+    [{ type: 'boolean' }, 'maybe', undefined],
+    [{ type: 'string', enum: ['a', 'b'] }, 'b', 'b'],
+    [{ type: 'string', enum: ['a', 'b'] }, '2', 'b'],
+    [{ type: 'string', enum: ['a', 'b'] }, '3', undefined],
+    [{ type: 'string', enum: ['2', '1'] }, '2', '2'],
+    [{ type: 'string', oneOf: [{ const: 'x', title: 'The x' }] }, '1', 'x'],
+    [{ type: 'array', items: { type: 'string', enum: ['a', 'b', 'c'] } }, 'a, 3', ['a', 'c']],
+    [{ type: 'array', items: { anyOf: [{ const: 'x', title: 'The x' }] } }, 'y', undefined],
+    [{ type: 'array', items: { type: 'string', enum: ['a'] } }, '', []],
+  ] as const) {
+    it(`of ${JSON.stringify(schema)}: ${JSON.stringify(text)} is ${JSON.stringify(value) ?? 'no answer'}`, () => {
+      expect(readField(text, schema)).to.deep.equal(value)
+    })
+  }
+})
+
+describe('arguments of a call', () => {
+  it('are what their types say, and JSON or text where anything goes', () => {
+    const properties = { text: { type: ['string', 'null'] }, id: { type: 'string' }, object: { type: 'object' } }
+    const read = (...given: string[]) => readToolArguments(given, { properties })
+    expect(read('id=007', 'text=null', 'object={"a":1}')).to.deep.equal({ id: '007', text: null, object: { a: 1 } })
+    expect(read('text=12')).to.deep.equal({ text: '12' })
+    expect(readToolArguments(['a=1', 'b=x', 'c='], undefined)).to.deep.equal({ a: 1, b: 'x', c: '' })
+    expect(() => read('object=[1]')).to.throw('object is object, not "[1]"')
+    expect(() => readToolArguments(['[1]'], undefined)).to.throw('"[1]" is no argument')
+  })
+})
+
+describe('progress', () => {
+  it('is a part of the whole where that is known, and moves no cursor', () => {
+    expect(describeProgress({ progress: 2, total: 3, message: 'a\u001b[2J' })).to.equal('2/3 (66 %)  a\\u001b[2J')
+    expect(describeProgress({ progress: 7 })).to.equal('7')
+    expect(describeProgress({ progress: 1, total: 0 })).to.equal('1/0')
+  })
+})

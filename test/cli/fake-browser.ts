@@ -1,0 +1,50 @@
+// A person with a browser, for CLI processes: the program that BROWSER names hands the address over to the test, which
+// plays the person and leads the browser back.
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { makeFolder } from '../core/config/folder.ts'
+
+export interface FakeBrowser {
+  /** For the environment of the process. */
+  readonly env: { readonly BROWSER: string; readonly TEST_BROWSER: string }
+  /** Every address that was opened. */
+  readonly opened: URL[]
+}
+
+const PROGRAM = "await fetch(process.env.TEST_BROWSER, { method: 'POST', body: process.argv[2] })\n"
+
+const servers: Server[] = []
+
+/** `person`: from an authorization URL to the callback URL that it ends at. */
+export async function startFakeBrowser(person: (url: URL) => Promise<URL>): Promise<FakeBrowser> {
+  const folder = await makeFolder({ 'browser.mjs': PROGRAM })
+  const opened: URL[] = []
+  const server = createServer(async (request, response) => {
+    let address = ''
+    for await (const piece of request) address += String(piece)
+    response.end()
+    const url = new URL(address)
+    opened.push(url)
+    const page = await fetch(await person(url))
+    await page.body?.cancel()
+  })
+  servers.push(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const env = {
+    BROWSER: `${process.execPath} ${join(folder, 'browser.mjs')}`,
+    TEST_BROWSER: `http://127.0.0.1:${port}`,
+  }
+  return { env, opened }
+}
+
+/** For `after`. */
+export async function stopFakeBrowsers(): Promise<void> {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+}

@@ -1,0 +1,126 @@
+// `mcp-host login --grant client_credentials` as processes: secrets from the environment, files and prompts, never argv.
+import { generateKeyPairSync } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { expectNoSecret } from '../client/support/leaks.ts'
+import { makeFolder } from '../core/config/folder.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
+
+describe('mcp-host login as a program, with client_credentials', function () {
+  this.timeout(60_000)
+  after(stopDesks)
+
+  const PROGRAM = ['--grant', 'client_credentials', '--client-id', 'robot']
+
+  async function robotDesk(): Promise<Desk> {
+    const desk = await startDesk()
+    desk.fake.as.addClient({ client_id: 'robot', client_secret: SECRET })
+    return desk
+  }
+
+  it('takes the secret from the environment, and gets new tokens with it', async () => {
+    const desk = await robotDesk()
+    const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
+    desk.fake.as.settings.tokenLifetime = 0
+    const { code, stdout } = await desk.run(['login', desk.url, ...PROGRAM], secret)
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+\n$/)
+    const without = await desk.run(['token', desk.url])
+    expect([without.code, without.stdout]).to.deep.equal([1, ''])
+    expect(without.stderr).to.equal(
+      `mcp-host: a new token needs the secret of the client robot, which is kept nowhere; set MCP_HOST_CLIENT_SECRET, or log in with --client-secret-file: mcp-host login ${desk.url}\n`,
+    )
+    desk.fake.as.settings.tokenLifetime = 3600
+    await expectServes(desk, await desk.run(['token', desk.url], secret))
+    // One that serves needs no secret.
+    await expectServes(desk, await desk.run(['token', desk.url]))
+  })
+
+  it('takes it from a file, which is remembered by its name, or from stdin', async () => {
+    const desk = await robotDesk()
+    desk.fake.as.settings.tokenLifetime = 0
+    const folder = await makeFolder({ secret: `${SECRET}\n` })
+    const file = join(folder, 'secret')
+    const { code } = await desk.run(['login', desk.url, ...PROGRAM, '--client-secret-file', file])
+    expect(code).to.equal(0)
+    desk.fake.as.settings.tokenLifetime = 3600
+    await expectServes(desk, await desk.run(['token', desk.url]))
+    for (const name of await filesOf(desk)) {
+      expectNoSecret([await readFile(join(desk.home, 'tokens', name), 'utf8')], [SECRET])
+    }
+    const piped = desk.start(['login', desk.url, ...PROGRAM, '--client-secret-file', '-', '--profile', 'piped'])
+    piped.child.stdin.end(SECRET)
+    expect((await piped.ended).code).to.equal(0)
+  })
+
+  it('proves who it is with a private key', async () => {
+    const desk = await startDesk()
+    const { privateKey, publicKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
+    desk.fake.as.addClient({ client_id: 'robot', token_endpoint_auth_method: 'private_key_jwt', publicKey })
+    const folder = await makeFolder({ 'key.pem': privateKey })
+    const { code, stderr } = await desk.run([
+      'login',
+      desk.url,
+      ...PROGRAM,
+      '--private-key-file',
+      join(folder, 'key.pem'),
+    ])
+    expect(code, stderr).to.equal(0)
+    await expectServes(desk, await desk.run(['token', desk.url]))
+  })
+
+  it('never takes it from argv, and says where to put it, without repeating it', async () => {
+    const desk = await robotDesk()
+    for (const args of [['--client-secret', SECRET], [`--client-secret=${SECRET}`]]) {
+      const { code, stdout, stderr } = await desk.run(['login', desk.url, ...PROGRAM, ...args])
+      expect([code, stdout]).to.deep.equal([2, ''])
+      expect(stderr).to.match(
+        /^mcp-host: Unknown option '--client-secret' of login: .* set MCP_HOST_CLIENT_SECRET, or give --client-secret-file <file>/,
+      )
+      expectNoSecret([stderr], [SECRET])
+    }
+  })
+
+  it('says what is missing, and exits 2', async () => {
+    const desk = await robotDesk()
+    const cases = [
+      [['--grant', 'client_credentials'], /^mcp-host: the grant client_credentials needs --client-id/],
+      [PROGRAM, /^mcp-host: the client robot needs its secret; set MCP_HOST_CLIENT_SECRET, or give/],
+      [[...PROGRAM, '--client-secret-file', 'none'], /^mcp-host: --client-secret-file: it cannot be read: ENOENT/],
+      [['--client-secret-file', 'none'], /^mcp-host: --client-secret-file needs --client-id/],
+      [['--grant', 'password'], /^mcp-host: --grant is one of authorization_code, device, client_credentials/],
+      [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
+      [['--redirect-port', '0'], /^mcp-host: --redirect-port is a port from 1 to 65535/],
+      [['--redirect-host', 'example.com'], /^mcp-host: a loopback redirect cannot have the host "example.com"; /],
+      [['--client-metadata', 'http://a.example/c'], /^mcp-host: clientMetadataDocumentUri is not https; /],
+    ] as const
+    const ends = await Promise.all(cases.map(([args]) => desk.run(['login', desk.url, ...args])))
+    ends.forEach(({ code, stdout, stderr }, index) => {
+      const message = stderr.split('\n').find(line => line.startsWith('mcp-host: '))
+      expect(message).to.match(cases[index]?.[1] ?? /never/)
+      expect([code, stdout]).to.deep.equal([2, ''])
+    })
+  })
+
+  it('asks for it at a terminal, and does not show what is typed', async function () {
+    if (!hasTerminals()) this.skip()
+    const desk = await robotDesk()
+    const { child, printed: waitFor, ended } = startInTerminal(['login', desk.url, ...PROGRAM], desk.home, desk.env)
+    await waitFor(/Secret of the client robot \(not shown\): /)
+    child.stdin.write(`${SECRET}\r`)
+    const { code, stdout } = await ended
+    expect(code, stdout).to.equal(0)
+    expect(stdout).to.match(/logged in at \S+ as client robot/)
+    expectNoSecret([stdout], [SECRET])
+  })
+
+  it('showed nobody a secret, in any of these processes', () => {
+    expect(expectNothingShown()).to.be.greaterThan(15)
+  })
+})

@@ -1,0 +1,146 @@
+// The verbs of the client against the real thing: the protected example, whose authorization server is oidc-provider.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Host, loadHost } from '../../core/create-host.ts'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { type Ended, runCli, stopAll } from './run-cli.ts'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The example, on a port of its own. */
+async function startExample(): Promise<Host> {
+  const before = process.env['PORT']
+  process.env['PORT'] = String(await freePort())
+  try {
+    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
+    const host = await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
+    await host.listen()
+    return host
+  } finally {
+    if (before === undefined) delete process.env['PORT']
+    else process.env['PORT'] = before
+  }
+}
+
+describe('the verbs of the client, at the protected example', function () {
+  this.timeout(60_000)
+  let host: Host
+  let url: string
+  let browser: FakeBrowser
+  let home: string
+  let env: NodeJS.ProcessEnv
+
+  const run = (...args: string[]): Promise<Ended> => runCli(args, home, env)
+  const bearer = (token: string) =>
+    fetch(url, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '{}' }).then(
+      ({ status }) => status,
+    )
+
+  before(async () => {
+    host = await startExample()
+    url = `${host.url}/`
+    browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
+  })
+  beforeEach(async () => {
+    home = await makeFolder({})
+    env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
+    browser.opened.length = 0
+  })
+  after(async () => {
+    await stopAll()
+    await stopFakeBrowsers()
+    await host.close({ grace: 0 })
+    await removeFolders()
+  })
+
+  it('ask for a login where nobody can be asked, then list, call and lend a token until the logout', async () => {
+    const before = await Promise.all([run('list', url), run('call', url, 'current_time'), run('token', url)])
+    for (const { code, stdout, stderr } of before) {
+      expect([code, stdout]).to.deep.equal([1, ''])
+      expect(stderr).to.match(new RegExp(`^mcp-host: .*; log in with: mcp-host login ${url}\n$`))
+    }
+
+    const login = await run('login', url)
+    expect(login.stdout).to.match(
+      new RegExp(`^logged in at ${url}dev-auth as client \\S+, scopes mcp.tools, until .*, then renewed by itself\n$`),
+    )
+
+    const [list, call, token] = await Promise.all([
+      run('list', url, '--tools', '--json'),
+      run('call', url, 'current_time', '{"zones": ["Asia/Tokyo"]}'),
+      run('token', url),
+    ])
+    expect(list.code, list.stderr).to.equal(0)
+    expect(JSON.parse(list.stdout).protocolVersion).to.equal('2026-07-28')
+    expect(JSON.parse(call.stdout).times[0].zone).to.equal('Asia/Tokyo')
+    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url, scope: 'mcp.tools' })
+    expect(await bearer(token.stdout.trim())).to.not.equal(401)
+    expect(browser.opened).to.have.length(1)
+
+    const out = await run('logout', url, '--forget-client')
+    expect(out.stdout).to.equal(`logged out of ${url}: the tokens are revoked; the client is forgotten\n`)
+    const after = await run('call', url, 'current_time')
+    expect([after.code, after.stdout]).to.deep.equal([1, ''])
+  })
+
+  it('name the scope that a tool needs, and the login that asks for it', async () => {
+    await run('login', url)
+    const refused = await run('call', url, 'clear_cache')
+    expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
+    const [, command = ''] = /log in with: mcp-host (.*)\n$/.exec(refused.stderr) ?? []
+    expect(command).to.equal(`login ${url} --scope mcp.tools --scope mcp.admin`)
+    expect((await run(...command.split(' '))).stdout).to.contain(', scopes mcp.tools mcp.admin, ')
+    expect(await run('call', url, 'clear_cache')).to.deep.equal({
+      code: 0,
+      stdout: 'The cache was cleared for ada.\n',
+      stderr: '',
+    })
+  })
+
+  it('log a person at a terminal in, and again for one more scope, in the middle of a call', async function () {
+    if (!hasTerminals()) this.skip()
+    const { code, stdout } = await startInTerminal(['call', url, 'clear_cache'], home, env).ended
+    expect(code, stdout).to.equal(0)
+    expect(stdout).to.match(
+      /asks for a login[\s\S]*more scopes +the server asks for mcp\.admin[\s\S]*The cache was cleared for ada\.\r\n$/,
+    )
+    const scopes = browser.opened.map(address => address.searchParams.get('scope')?.split(' '))
+    expect(scopes).to.have.length(2)
+    expect(scopes[0]).to.include('mcp.tools').and.not.include('mcp.admin')
+    expect(scopes[1]).to.include.members(['mcp.tools', 'mcp.admin'])
+    // The next call asks nobody.
+    expect((await run('call', url, 'clear_cache')).code).to.equal(0)
+  })
+
+  it('doctor sees the way of a client, and nothing wrong', async () => {
+    const { code, stdout } = await run('doctor', url)
+    expect(code, stdout).to.equal(0)
+    for (const check of [
+      'challenge',
+      'resource',
+      'scopes',
+      'issuer',
+      'pkce',
+      'registration',
+      'authentication',
+      'renewal',
+    ]) {
+      expect(stdout).to.match(new RegExp(`^ok +client: ${check} `, 'm'))
+    }
+    const byOption = await run('doctor', '--url', url)
+    expect(byOption).to.deep.equal({ code, stdout, stderr: '' })
+  })
+})
