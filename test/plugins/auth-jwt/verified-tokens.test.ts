@@ -7,7 +7,8 @@ import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.
 
 const ISSUER = 'https://issuer.example'
 const key = makeKey('a')
-const exp = inSeconds(300)
+// Long after the slowest run of all tests, which load this file at their start.
+const exp = inSeconds(36_000)
 const token = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, key)
 
 function createSubject() {
