@@ -64,7 +64,9 @@ export function createSharedStreams(sessions: SharedSessions, base: StreamParts)
     const { stream } = shared.claim
     shared.claim = undefined
     session.disconnect()
-    session.streams.get(stream)?.abandon(true)
+    const left = session.streams.get(stream)
+    left?.abandon(true)
+    if (left?.attended) session.onDispose(() => left.disconnect())
   }
 
   return {

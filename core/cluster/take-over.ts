@@ -117,6 +117,7 @@ async function connect(parts: SharedParts, session: Session, { name, epoch, plac
   const facts = writeFacts({ node: sessions.node, requests: [] })
   const fenced = () => {
     if (session.shared?.claim?.epoch === epoch) session.disconnect()
+    if (stream.attended) session.onDispose(() => stream.disconnect())
   }
   const writer = parts.writerOf(session, facts, { epoch, fenced, ...(start !== undefined && { place: start }) })
   const stream = parts.make(session, { name, writer, begunUntil })

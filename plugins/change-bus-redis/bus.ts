@@ -60,8 +60,6 @@ function isAfter(one: string, other: string): boolean {
   return time === otherTime ? counter > otherCounter : time > otherTime
 }
 
-const keyOf = (change: Change) => JSON.stringify(change)
-
 export interface RedisChangeBus extends ChangeBus {
   readonly history: ChangeHistory
   /** The id after which this node reads. */
@@ -75,8 +73,7 @@ export interface RedisChangeBus extends ChangeBus {
 
 export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   const listeners = new Set<(change: Change, place?: string) => void>()
-  /** By what they say: one that waits already need not be said twice. */
-  const waiting = new Map<string, Change>()
+  let waiting: Change[] = []
   const keys = [changesKey(redis), countKey(redis)]
   let position: Place | undefined
   let publishing = false
@@ -101,20 +98,14 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
 
   async function publishAll() {
     publishing = true
-    for (let next = waiting.entries().next(); !next.done && !closed; next = waiting.entries().next()) {
-      const [key, change] = next.value
-      waiting.delete(key)
-      await publishOne(change)
-    }
+    for (let next = waiting.shift(); next !== undefined && !closed; next = waiting.shift()) await publishOne(next)
     publishing = false
   }
 
   return {
     publish(change) {
-      if (waiting.size >= MAX_WAITING) {
-        waiting.clear()
-        waiting.set('missed', { kind: 'missed' })
-      } else waiting.set(keyOf(change), change)
+      if (waiting.length >= MAX_WAITING) waiting = [{ kind: 'missed' }]
+      else waiting.push(change)
       if (!publishing) void publishAll()
     },
     subscribe(listener) {
