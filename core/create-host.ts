@@ -14,7 +14,8 @@ import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { CloseReport, Host, RouteSummary } from './host.ts'
+export type { CloseReport, Host } from './host.ts'
+export type { RouteSummary } from './http/route-summary.ts'
 export { createLogger, type Logger } from './log.ts'
 
 export interface CreateHostOptions {

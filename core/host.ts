@@ -17,7 +17,8 @@ import { handOver } from './http/hand-over.ts'
 import { createInFlight } from './http/in-flight.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
-import { type CompiledRoute, compileRoutes, sampleUrl } from './http/routes.ts'
+import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
+import { type CompiledRoute, compileRoutes } from './http/routes.ts'
 import { RETRY } from './http/sse.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
@@ -44,18 +45,6 @@ import { checkSharing } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
-
-/** One line of the start-up page. */
-export interface RouteSummary {
-  readonly path: string
-  /** One of its addresses as clients reach it; a parameter that it needs has the name of a toolset. */
-  readonly url: string
-  readonly toolsets: readonly string[]
-  readonly revisions: readonly Revision[]
-  readonly stateless: boolean
-  /** Who may call, in words. */
-  readonly callers: string
-}
 
 export interface CloseReport {
   /** Requests that ended by themselves within the grace period. */
@@ -105,12 +94,6 @@ interface Parts {
   readonly notes: PluginNotes
   readonly slots: Slots
   readonly secrets: Secrets
-}
-
-function describeCallers({ authorize }: CompiledRoute): string {
-  if (authorize === undefined) return 'anyone'
-  if (authorize === true) return 'any signed-in user'
-  return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
 }
 
 function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
@@ -278,14 +261,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       return address
     },
     get routes() {
-      return routes.map(route => ({
-        path: route.path,
-        url: sampleUrl(route),
-        toolsets: route.toolsets,
-        revisions: route.revisions,
-        stateless: route.stateless,
-        callers: describeCallers(route),
-      }))
+      return routes.map(summarizeRoute)
     },
     runtime: catalog.runtime,
     start,

@@ -1,6 +1,5 @@
 // Sessions that every node may serve: each request asks the store whether its session is still there, a session that
 // this node has never seen is built again from its record, and what concerns another node's part of it is sent there.
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../log.ts'
 import type { RequestId } from '../protocol.ts'
 import type { SessionBounds } from '../sessions/registry.ts'
@@ -41,12 +40,8 @@ export interface SharedVisit {
 const MARK_INTERVAL = 250
 /** How many records go to a store that has lost them at once. */
 const RESTORE_BATCH = 100
-
-const SECRET_HEADERS = new Set(['authorization', 'cookie', 'proxy-authorization'])
-
-/** What may be written down of a request. */
-export const withoutCredentials = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !SECRET_HEADERS.has(name)))
+/** How often streams that nobody writes to are kept from expiring, milliseconds. */
+const RENEW_INTERVAL = 300_000
 
 export interface SharedSessions
   extends Pick<SessionOwner, 'finished' | 'keep' | 'passAnswer' | 'passCancel' | 'askPrefix'> {
@@ -71,6 +66,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
   const building = new Map<string, Promise<Session>>()
   const marks = new Map<string, SessionUse>()
   let marking: NodeJS.Timeout | undefined
+  let renewedAt = performance.now()
 
   const recordOf = ({ shared, state }: Session): SessionRecord => {
     if (!shared) throw new Error('a session without a record')
@@ -153,11 +149,16 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
 
   async function visitSession(visit: SharedVisit): Promise<Session> {
     const { digest, requests, check } = visit
+    const here = local.get(digest)
+    // Not to be forgotten for being idle while the store is asked.
+    if (here) here.lastUsed = Date.now()
     const record = await enter(visit)
     try {
       if (record) check(record.opening)
       const session = local.get(digest) ?? (record && (await build(visit, record)))
-      if (!session || session.disposed) throw sessionGone()
+      if (!session?.shared || session.disposed) throw sessionGone()
+      // It may have been built for another request meanwhile, at another address.
+      check(session.shared.opening)
       if (record) update(session, record)
       await adopt(session)
       return session
@@ -261,7 +262,10 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     mark,
     async sweep() {
       const limit = Date.now() - bounds.idleTimeout
+      const renews = performance.now() - renewedAt > RENEW_INTERVAL
+      if (renews) renewedAt = performance.now()
       for (const session of [...local.values()]) {
+        if (renews) for (const stream of session.streams.values()) stream.reopen()
         if (session.inUse) mark(session, true)
         else if (session.lastUsed <= limit) await sweepIdle(session)
       }
@@ -294,7 +298,9 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
 
   /** Used elsewhere or not at all: this node need not keep it, unless it runs it. */
   async function sweepIdle(session: Session) {
+    const before = session.lastUsed
     const left = await store.timeLeft(session.digest)
+    if (session.inUse || session.lastUsed !== before) return
     if (left === undefined) {
       log.debug({ session: shortId(session.id) }, 'a session ended: idle')
       session.dispose(new Error('the session was idle for too long'))

@@ -10,9 +10,10 @@ import type { WriterSettings } from '../sessions/stream-writing.ts'
 import { followStream } from './follow-stream.ts'
 import { createFollowers } from './followers.ts'
 import { eventsGone, notSure, sessionGone } from './refusals.ts'
-import { type OtherMessage, type SharedSessions, withoutCredentials } from './shared-sessions.ts'
+import type { OtherMessage, SharedSessions } from './shared-sessions.ts'
 import { readFacts, writeFacts } from './stream-facts.ts'
 import { takeOver } from './take-over.ts'
+import { withoutCredentials } from './without-credentials.ts'
 
 export interface SharedStreamFunctions {
   open(session: Session, requests: readonly RequestId[]): ResumableStream
@@ -60,7 +61,9 @@ export function createSharedStreams(sessions: SharedSessions, base: StreamParts)
   /** Another node has the session's standalone stream; the readers here stay, and hear nothing. */
   function release(session: Session, epoch: number) {
     const { shared } = session
-    if (!shared?.claim || shared.claim.epoch >= epoch) return
+    if (!shared) return
+    shared.relieved = Math.max(shared.relieved ?? 0, epoch)
+    if (!shared.claim || shared.claim.epoch >= epoch) return
     const { stream } = shared.claim
     shared.claim = undefined
     session.disconnect()

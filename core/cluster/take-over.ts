@@ -9,6 +9,8 @@ import type { StreamClaim } from './session-store.ts'
 import type { SharedParts } from './shared-streams.ts'
 import { writeFacts } from './stream-facts.ts'
 
+const underWay = new WeakMap<Session, Promise<unknown>>()
+
 interface Fenced {
   /** Where the node before had come on the bus; undefined: nobody was before, or nobody knows. */
   readonly place: string | undefined
@@ -67,8 +69,15 @@ export async function takeOver(
   name: string,
   isResumed: boolean,
 ): Promise<ResumableStream> {
+  // One after the other: the last one to come has the session in the end.
+  const before = underWay.get(session) ?? Promise.resolve()
+  const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
+  underWay.set(
+    session,
+    taking.catch(() => undefined),
+  )
   try {
-    return await takeOverStream(parts, session, name, isResumed)
+    return await taking
   } catch (error) {
     if (!(error instanceof StreamFenced)) throw error
     throw new HostError('conflict', { detail: 'another stream for the same messages was opened meanwhile' })
@@ -89,6 +98,12 @@ async function takeOverStream(parts: SharedParts, session: Session, name: string
   here?.abandon(true)
   const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isFirst: !before })
   parts.addStandalone(session, stream)
+  if ((session.shared.relieved ?? 0) > epoch) {
+    // Another node took over meanwhile, and has said so.
+    session.disconnect()
+    stream.abandon(true)
+    session.onDispose(() => stream.disconnect())
+  }
   if (before && before.node !== node) {
     // One that does not hear finds out when it next writes.
     const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })

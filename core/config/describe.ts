@@ -7,7 +7,7 @@ import { REDIS_URL_PATTERN } from './redis-schema.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
 
 const LONGEST = 60
-const SECRET_KEY = /secret|pass|token|credential|private|api.?key|signing.?key/i
+const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i
 
 const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, DURATION_WORDS],
@@ -85,7 +85,7 @@ export function describeValue(value: unknown, path: Path): string {
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
   if (typeof value === 'function') return 'a function'
   if (path.some(key => SECRET_KEY.test(String(key)))) return `a ${typeof value} (not shown)`
-  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/\/\/\S*@/, '//…@')))
+  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/^(\w+:\/\/)?\S+@/, '$1…@')))
   return String(value)
 }
 

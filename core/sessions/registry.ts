@@ -1,18 +1,20 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { OpenSession, RequestFacts } from '../call.ts'
 import { sessionGone as gone, tooManySessions } from '../cluster/refusals.ts'
 import type { SessionOpening, SessionRecord } from '../cluster/session-store.ts'
-import { type SharedSessions, withoutCredentials } from '../cluster/shared-sessions.ts'
+import type { SharedSessions } from '../cluster/shared-sessions.ts'
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { RequestId } from '../protocol.ts'
+import { type Caller, holderOf, openingOf, ownerOf, sameParams, sameUser } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import { createOwners } from './owners.ts'
 import { Session, type SessionOwner } from './session.ts'
-import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
+import { digestOf, type SessionIds, shortId } from './session-id.ts'
+import { createLife } from './session-life.ts'
 import { createSessionRuns } from './session-runs.ts'
+import { settleStreams } from './settle-streams.ts'
 
 export interface SessionBounds {
   /** Milliseconds. */
@@ -39,7 +41,7 @@ export interface LocalSessions {
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
+export type { Caller } from './callers.ts'
 
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
@@ -65,38 +67,8 @@ export interface SessionRegistry {
 
 /** Sessions whose time is over are looked for this often at most, milliseconds. */
 const SWEEP_INTERVAL = 30_000
-/** Milliseconds. */
-const SETTLE_PATIENCE = 5_000
 /** Evictions are told of this often at most, milliseconds. */
 const EVICTION_LOG_INTERVAL = 10_000
-
-const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
-
-const holderOf = ({ user, ip }: Caller) => (user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${ip}`)
-
-const sameUser = (one: Caller['user'], other: Caller['user']) =>
-  one?.issuer === other?.issuer && one?.subject === other?.subject
-
-const sameParams = (a: Caller['params'], b: Caller['params']) =>
-  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
-
-/** The signal of a session's life, made only for those who look at it. */
-function createLife() {
-  let controller: AbortController | undefined
-  let session: Session | undefined
-  const abort = () => controller?.abort(new Error('the session is over'))
-  return {
-    signal() {
-      if (!controller) session?.onDispose(abort)
-      controller ??= new AbortController()
-      return controller.signal
-    },
-    endWith(begun: Session) {
-      session = begun
-      if (controller) session.onDispose(abort)
-    },
-  }
-}
 
 export function createSessionRegistry(settings: RegistrySettings): SessionRegistry {
   const { ids, bounds, feed, events, log, openSession } = settings
@@ -312,7 +284,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     async close(reason, patience) {
       clearInterval(sweeper)
       const together = sharing?.with
-      if (together) await settle(sessions, patience)
+      if (together) await settleStreams(sessions, patience)
       for (const session of [...sessions.values()]) session.dispose(reason, session.shared !== undefined)
       await runs.close(patience)
       await together?.close()
@@ -322,25 +294,3 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     },
   }
 }
-
-/** Lets what was answered get into the store, for those who come back for it elsewhere. */
-async function settle(sessions: ReadonlyMap<string, Session>, patience: number) {
-  const end = performance.now() + Math.min(patience, SETTLE_PATIENCE)
-  const unsettled = () =>
-    [...sessions.values()].some(({ streams }) => [...streams.values()].some(({ ending }) => ending))
-  while (performance.now() < end && unsettled()) await pause(10)
-}
-
-const openingOf = (
-  { route, params, user, ip, headers }: RequestFacts,
-  transport: string,
-  holder: string,
-): SessionOpening => ({
-  transport,
-  route: route.path,
-  params,
-  holder,
-  user,
-  ip,
-  headers: withoutCredentials(headers),
-})

@@ -29,6 +29,8 @@ export interface ResumableStream {
   disconnect(retry?: number): void
   /** Writes no more and leaves the stream as it is, for another node to go on with; `silent` leaves its readers too. */
   abandon(silent?: boolean): void
+  /** False where a message could not be stored: nobody can come back to it. */
+  readonly isWhole: boolean
   /** True where nothing is stored after `seq`: whoever saw that missed nothing, whatever the store still has. */
   endsAt(seq: number): boolean
   /**
@@ -87,7 +89,11 @@ class StoredStream implements ResumableStream {
   #over = false
   /** Nobody can come back to it: something was sent that is not stored. */
   #broken = false
+  /** Settled once nothing of a broken stream is stored any more. */
+  #dropped: Promise<void> | undefined
   #primed: { readonly reader: EventStream; readonly retry: number } | undefined
+  /** A disconnection that waits until the client has an id to come back with. */
+  #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
     const { store, session, writer, begunUntil } = settings
@@ -144,14 +150,13 @@ class StoredStream implements ResumableStream {
     this.#endIfDone()
   }
 
-  /** What a shared store has may lack a message from now on: better nothing of it than a silent gap. */
+  /** What the store has may lack a message from now on: better nothing of it than a silent gap. */
   #fail(error: unknown) {
     if (this.#writing.isFenced(error)) return this.#giveUp()
     if (this.#broken) return
     this.#settings.failed(error)
-    if (!this.#settings.writer) return
     this.#broken = true
-    this.#writing.drop()
+    this.#dropped = this.#writing.drop()
   }
 
   #giveUp() {
@@ -183,8 +188,11 @@ class StoredStream implements ResumableStream {
     this.disconnect()
     if (this.#over) return
     this.#over = true
-    if (!this.#broken) this.#writing.finish()
-    this.#settings.finished(this.name)
+    const finished = () => this.#settings.finished(this.name)
+    // Until its rest is gone a broken stream is known to be one.
+    if (this.#dropped) return void this.#dropped.then(finished)
+    this.#writing.finish()
+    finished()
   }
 
   abandon(silent = false) {
@@ -196,6 +204,10 @@ class StoredStream implements ResumableStream {
   }
 
   disconnect(retry?: number) {
+    if (this.#primed && !this.#broken && !this.#over) {
+      this.#leaving = { retry }
+      return
+    }
     const readers = this.#reader ? [...this.#silent, this.#reader] : this.#silent
     this.#reader = undefined
     this.#silent = []
@@ -209,6 +221,10 @@ class StoredStream implements ResumableStream {
 
   get attended() {
     return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
+  }
+
+  get isWhole() {
+    return !this.#broken
   }
 
   endsAt(seq: number) {
@@ -260,6 +276,8 @@ class StoredStream implements ResumableStream {
     if (this.#broken) return
     this.#primed?.reader.event({ id: this.#idOf(0), retry: this.#primed.retry, data: '' })
     this.#primed = undefined
+    if (this.#leaving) this.disconnect(this.#leaving.retry)
+    this.#leaving = undefined
   }
 
   reopen() {

@@ -2,17 +2,13 @@
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
 import type { ClientFacts, OpenSession } from '../call.ts'
 import type { SessionOpening, SessionState, StateChange } from '../cluster/session-store.ts'
-import { ToolError } from '../define.ts'
 import type { LogLevel, RequestId, Revision } from '../protocol.ts'
 import type { Change } from '../slots.ts'
-import { encodeNotification } from '../wire.ts'
 import { type ChangeFeed, MAX_WATCHED, type Subscription } from './change-feed.ts'
 import type { Held } from './owners.ts'
+import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import { digestOf } from './session-id.ts'
-
-/** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
-export const ANSWER_TIMEOUT = 600_000
 
 /** How messages that belong to no call reach the client; a transport's. */
 export interface SessionChannel {
@@ -20,11 +16,6 @@ export interface SessionChannel {
   send(message: string, place?: string): void
   /** The session is over, or the host closes: `retry` where the client may come back, in milliseconds. */
   close(retry?: number): void
-}
-
-interface Question {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (reason: Error) => void
 }
 
 const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
@@ -67,6 +58,8 @@ export interface SharedFacts {
   version: number
   /** The stream for what belongs to no call, where this node has it. */
   claim?: { readonly stream: string; readonly epoch: number } | undefined
+  /** The newest claim of another node that this one has heard of. */
+  relieved?: number
 }
 
 export class Session implements Held {
@@ -89,13 +82,11 @@ export class Session implements Held {
   #watched: Set<string> | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
-  #questions: Map<RequestId, Question> | undefined
+  #questions: Questions | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
   #streams: Map<string, ResumableStream> | undefined
   #runOver: (() => void) | undefined
-  #askPrefix: string | undefined
-  #asked = 0
   #uses = 0
 
   constructor({ id, holder, transport, opened, owner, shared }: SessionFacts) {
@@ -241,41 +232,10 @@ export class Session implements Held {
     this.#calls?.get(id)?.(new Error(reason))
   }
 
-  /**
-   * Asks the client, on `send`. Rejects with a ToolError when it answers an error or nothing in ten minutes, with the
-   * signal's reason when that aborts, and when the session ends.
-   */
+  /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    this.#askPrefix ??= this.#owner.askPrefix()
-    const id = `${this.#askPrefix}${++this.#asked}`
-    this.#questions ??= new Map()
-    const questions = this.#questions
-    return new Promise((resolve, reject) => {
-      const withdraw = (reason: Error) => {
-        questions.get(id)?.reject(reason)
-        send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
-      }
-      const onAbort = () => withdraw(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
-      const timer = setTimeout(() => withdraw(new ToolError('the client did not answer in time')), ANSWER_TIMEOUT)
-      const end = () => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
-        questions.delete(id)
-      }
-      questions.set(id, {
-        resolve: result => {
-          end()
-          resolve(result)
-        },
-        reject: reason => {
-          end()
-          reject(reason)
-        },
-      })
-      if (signal.aborted) return onAbort()
-      signal.addEventListener('abort', onAbort, { once: true })
-      send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-    })
+    this.#questions ??= new Questions(this.#owner.askPrefix())
+    return this.#questions.ask({ send, method, params, signal })
   }
 
   /** The client's answer to a question; one that nobody waits for is ignored. */
@@ -287,10 +247,7 @@ export class Session implements Held {
 
   /** As `answer`, to a question that was asked here. */
   answerHere(id: RequestId, body: Readonly<Record<string, unknown>>): void {
-    const question = this.#questions?.get(id)
-    const error = body['error'] as { message?: unknown } | undefined
-    if (error) question?.reject(new ToolError(`the client answered: ${String(error.message)}`))
-    else question?.resolve(body['result'])
+    this.#questions?.answer(id, body)
   }
 
   /** Runs once, when `runSession` is to come to its end here: with the session, or because another node runs it now. */
@@ -327,7 +284,7 @@ export class Session implements Held {
     const streams = [...(this.#streams?.values() ?? [])]
     if (elsewhere) for (const stream of streams) stream.abandon()
     for (const cancel of [...(this.#calls?.values() ?? [])]) cancel(reason)
-    for (const question of [...(this.#questions?.values() ?? [])]) question.reject(reason)
+    this.#questions?.rejectAll(reason)
     this.#subscription?.end()
     this.#channel?.close()
     for (const stream of streams) stream.finish()

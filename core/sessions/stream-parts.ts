@@ -93,7 +93,8 @@ export async function resumeHere(
   session: Session,
   gone: () => HostError,
 ): Promise<Resumption> {
-  if (!stream.endsAt(seq) && !(await events().after(session.id, name, seq))) throw gone()
+  const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
+  if (!known || !stream.isWhole) throw gone()
   return {
     awaited: stream,
     async attach(reader) {

@@ -38,8 +38,8 @@ export interface StreamWriting {
   append(message: string, known: number, place: string | undefined, last: boolean): number | Promise<number>
   /** Tells the store that no more will come, unless the last message did. Not waited for. */
   finish(): void
-  /** Removes what is stored, as soon as the store can be asked. */
-  drop(): void
+  /** Removes what is stored, as soon as the store can be asked; resolves when it did, or gave up. */
+  drop(): Promise<void>
   isFenced(error: unknown): boolean
 }
 
@@ -58,12 +58,15 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
   }
 }
 
-/** The store of this node alone: what it refuses is refused. */
+const remove = ({ store, session, stream }: Omit<StreamPlace, 'known'>): Promise<void> =>
+  persist(() => store.drop(session, stream), END_PATIENCE).catch(() => undefined)
+
+/** A stream that no other node knows: what the store refuses is refused. */
 const ownWriting = ({ store, session, stream }: StreamPlace): StreamWriting => ({
   open: () => Promise.resolve(),
   append: (message, known) => store.append(session, stream, message, known),
   finish() {},
-  drop() {},
+  drop: () => remove({ store, session, stream }),
   isFenced: () => false,
 })
 
@@ -90,9 +93,7 @@ function sharedWriting({ store, session, stream }: StreamPlace, writer: WriterSe
         () => undefined,
       )
     },
-    drop() {
-      void persist(() => store.drop(session, stream), END_PATIENCE).catch(() => undefined)
-    },
+    drop: () => remove({ store, session, stream }),
     isFenced: error => error instanceof StreamFenced,
   }
 }

@@ -9,4 +9,6 @@ export const countKey = (redis: RedisConnection) => redis.key(TAG, 'count')
 export const inboxKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'inbox', node)
 /** There while the node is. */
 export const nodeKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'node', node)
+/** There for a while after the node went by itself. */
+export const leftKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'left', node)
 export const tokenKey = (redis: RedisConnection, token: string) => redis.key(TAG, 'token', token)

@@ -115,6 +115,29 @@ describe('a cluster whose Redis', () => {
     moved.drop()
   })
 
+  it('hangs answers 503 in time, and every event of a call once when it goes on', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = (await openAtAll(cluster)) as [SessionClient, SessionClient]
+    const call = await a.call('puppet', { name: 'patient' }, { id: 1 })
+    const { ctx, finish } = await puppet.call('patient')
+    ctx.progress(1)
+    const seen = [await call.next(), await call.next()].map(event => event?.id)
+    cluster.redis.pause()
+    for (let count = 2; count <= 4; count++) ctx.progress(count)
+    const refused = await Promise.all([a, b].map(session => session.request('tools/call', { name: 'hello' })))
+    expect(refused.map(({ status }) => status)).to.deep.equal([503, 503])
+    cluster.redis.resume()
+    finish('done')
+    const events = await call.rest()
+    expect(events.map(({ message }) => message.params?.progress ?? message.id)).to.deep.equal([2, 3, 4, 1])
+    expect((await untilServed(() => b.request('tools/call', { name: 'hello' }))).status).to.equal(200)
+    const again = await (await b.get({ 'Last-Event-ID': String(seen[1]) })).rest()
+    expect(again.map(({ id }) => id)).to.deep.equal(events.map(({ id }) => id))
+    console.log(
+      `Redis hung: ${refused.length} requests got 503, ${again.length} of ${events.length} events stored once`,
+    )
+  })
+
   it('is cut off from one node has the other serve its sessions, and the one again when it is back', async () => {
     const redis = await startRedis()
     const proxy = await startCuttingProxy(redis.url.replace('redis:', 'http:'))
