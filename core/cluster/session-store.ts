@@ -70,6 +70,8 @@ export interface SessionUse {
   readonly digest: string
   readonly holder: string
   readonly inUse: boolean
+  /** How long ago that began, milliseconds. */
+  readonly ago: number
 }
 
 /** Sessions are named by their digests. Everything rejects with `unavailable` where the store cannot be asked. */

@@ -7,7 +7,8 @@ import type { Session, SessionOwner } from '../sessions/session.ts'
 import { shortId } from '../sessions/session-id.ts'
 import type { PeerMessage, Peers } from './peers.ts'
 import { notSure, running, sessionGone, tooManySessions } from './refusals.ts'
-import type { Entered, SessionOpening, SessionRecord, SessionStore, SessionUse } from './session-store.ts'
+import { createSessionMarks } from './session-marks.ts'
+import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
 
 export interface SharedSettings {
   /** This node. */
@@ -36,8 +37,6 @@ export interface SharedVisit {
   readonly rebuild: (record: SessionRecord) => Promise<Session>
 }
 
-/** Marks are told to the store this often at most, milliseconds. */
-const MARK_INTERVAL = 250
 /** How many records go to a store that has lost them at once. */
 const RESTORE_BATCH = 100
 /** How often streams that nobody writes to are kept from expiring, milliseconds. */
@@ -64,8 +63,13 @@ export interface SharedSessions
 export function createSharedSessions(settings: SharedSettings): SharedSessions {
   const { node, store, peers, bounds, log, local, adoptRun } = settings
   const building = new Map<string, Promise<Session>>()
-  const marks = new Map<string, SessionUse>()
-  let marking: NodeJS.Timeout | undefined
+  const marks = createSessionMarks({
+    store,
+    bounds,
+    log,
+    evict: ({ digest, holder }) => endEverywhere(digest, holder, 'the session idled while too many did', true),
+  })
+  const { mark } = marks
   let renewedAt = performance.now()
 
   const recordOf = ({ shared, state }: Session): SessionRecord => {
@@ -176,32 +180,6 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     await tell(nodes ?? [], { type: 'ended', session: digest, reason })
   }
 
-  async function flushMarks() {
-    marking = undefined
-    const uses = [...marks.values()]
-    marks.clear()
-    try {
-      const victims = await store.mark(uses, bounds)
-      for (const { digest, holder } of victims) {
-        await endEverywhere(digest, holder, 'the session idled while too many did', true)
-      }
-      if (victims.length > 0) {
-        log.warn(
-          { evicted: victims.length, maxIdle: bounds.maxIdle },
-          'ended idle sessions: more than sessions.maxIdle',
-        )
-      }
-    } catch (err) {
-      log.debug({ err }, 'the use of sessions could not be told to the store')
-    }
-  }
-
-  function mark(session: Session, inUse: boolean) {
-    const { digest, holder } = session
-    marks.set(digest, { digest, holder, inUse })
-    marking ??= setTimeout(() => void flushMarks(), MARK_INTERVAL).unref()
-  }
-
   function receive(message: PeerMessage) {
     const session = local.get(message.session)
     if (message.type === 'written' || message.type === 'message' || message.type === 'follow') {
@@ -271,8 +249,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
       }
     },
     async close() {
-      clearTimeout(marking)
-      if (marks.size > 0) await flushMarks()
+      await marks.close()
       await peers.leave()
     },
     finished: (session, id) => store.leave(session.digest, [id]),

@@ -7,7 +7,7 @@ export function createLife() {
   let session: Session | undefined
   const abort = () => controller?.abort(new Error('the session is over'))
   return {
-    signal() {
+    signal(): AbortSignal {
       if (!controller) session?.onDispose(abort)
       controller ??= new AbortController()
       return controller.signal

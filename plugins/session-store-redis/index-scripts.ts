@@ -36,20 +36,21 @@ forgetIdle(ARGV[1], ARGV[2])
 return 1
 `)
 
-/** ARGV: how long a session idles, how many may, then digest, holder and '1' for in use, by turns. Gives who must go. */
+/** ARGV: how long a session idles, how many may, then by turns digest, holder, '1' for in use, and how long
+ * that was ago. Gives who must go. */
 export const MARK = redisScript(`${COMMON}
 local lifetime, most = tonumber(ARGV[1]), tonumber(ARGV[2])
-for index = 3, #ARGV, 3 do
+for index = 3, #ARGV, 4 do
   local digest, holder = ARGV[index], ARGV[index + 1]
-  local own = prefix .. 'of:' .. holder
+  local own, at = prefix .. 'of:' .. holder, now - tonumber(ARGV[index + 3])
   if redis.call('ZSCORE', own, digest) then
-    redis.call('ZADD', own, now, digest)
+    redis.call('ZADD', own, at, digest)
     redis.call('PEXPIRE', own, lifetime)
     if ARGV[index + 2] == '1' then
       forgetIdle(digest, holder)
     else
-      if redis.call('ZADD', idle, now, digest .. ':' .. holder) == 1 then redis.call('ZINCRBY', holders, 1, holder) end
-      redis.call('ZADD', prefix .. 'idle:' .. holder, now, digest)
+      if redis.call('ZADD', idle, at, digest .. ':' .. holder) == 1 then redis.call('ZINCRBY', holders, 1, holder) end
+      redis.call('ZADD', prefix .. 'idle:' .. holder, at, digest)
       redis.call('PEXPIRE', prefix .. 'idle:' .. holder, lifetime * 2)
     end
   end

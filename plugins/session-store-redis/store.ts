@@ -132,7 +132,9 @@ class RedisSessionStore implements SessionStore {
 
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds) {
     for (const { digest, inUse } of uses) this.#noteUse(digest, inUse, idleTimeout)
-    const marks = uses.flatMap(({ digest, holder, inUse }) => [digest, nameHolder(holder), inUse ? '1' : ''])
+    const marks = uses.flatMap(({ digest, holder, inUse, ago }) => [
+      ...[digest, nameHolder(holder), inUse ? '1' : '', ago.toFixed(3)],
+    ])
     const victims = (await this.#index(MARK, String(idleTimeout), String(maxIdle), ...marks)) as Reply
     return [...fieldsOf(victims)].map(([digest, holder]) => ({ digest, holder }))
   }

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -172,5 +174,43 @@ describe('a cluster whose Redis', () => {
       })
     const error = (await rejectionOf(start())) as Error
     expect(error.message).to.include('openssl rand -base64 32').and.to.include('MCP_HOST_SECRETS')
+  })
+})
+
+describe('what Redis must let a cluster do', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  it('is what docs/plugins/cluster-redis.md lists, and no more', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/cluster-redis.md'), 'utf8')
+    const rule = /^user mcp on >password (.*)$/m.exec(page)?.[1] ?? ''
+    const redis = await startRedis({ acl: [`default off`, `mcp on >password ${rule}`, `admin on >admin ~* &* +@all`] })
+    const url = redis.url.replace('redis://', 'redis://mcp:password@')
+    const [one, two] = [await startNode({ url }, config), await startNode({ url }, config)]
+    const session = await openSession(`${one.url}/`)
+    const other = at(`${two.url}/`, session)
+    await other.request('resources/subscribe', { uri: 'page://one' })
+    const stream = await session.get()
+    const first = await stream.next()
+    two.host.runtime.resourceUpdated('page://one')
+    expect((await nextMessage(stream)).params.uri).to.equal('page://one')
+    const moved = await other.get({ 'Last-Event-ID': String(first?.id) })
+    expect((await nextMessage(moved)).params.uri).to.equal('page://one')
+    const call = await session.call('puppet', { name: 'of few rights' }, { id: 1 })
+    ;(await puppet.call('of few rights')).ctx.progress(1)
+    await call.next()
+    await other.send({ method: 'notifications/cancelled', params: { requestId: 1 } })
+    await call.rest()
+    expect((await session.end()).status).to.equal(204)
+    await one.host.close({ grace: 0 })
+    const refusals = [...one.log, ...two.log].filter(
+      ({ level, err }) => level !== 'info' && /NOPERM/.test(String((err as Error)?.cause ?? err)),
+    )
+    expect(refusals).to.deep.equal([])
   })
 })
