@@ -19,6 +19,7 @@ const USAGE = `Usage: mcp-host <verb> [options]
 
 Options
   -c, --config <file>  default: mcp.config.{ts,js,json,yaml,...} here or above
+      --workers <n>    start: processes that share the port, or auto for one per core; default: this one alone
       --write <file>   schema: write it there instead
       --route <path>   explain: the address to ask about; default: /
       --token <token>  explain: the caller's token; @file reads it from a file, - from stdin
@@ -33,6 +34,7 @@ export interface VerbOptions {
   readonly config: string | undefined
   readonly write: string | undefined
   readonly verbose: boolean
+  readonly workers?: string | undefined
   readonly token?: string | undefined
   readonly route?: string | undefined
   readonly tool?: string | undefined
@@ -58,6 +60,7 @@ function parse(argv: string[]) {
       allowPositionals: true,
       options: {
         config: { type: 'string', short: 'c' },
+        workers: { type: 'string' },
         write: { type: 'string' },
         token: { type: 'string' },
         route: { type: 'string' },

@@ -23,16 +23,18 @@ export interface Running {
   readonly ended: Promise<Ended>
   /** Waits until stdout has `words` and returns the match. Rejects when the process ends without it. */
   printed(words: RegExp): Promise<RegExpExecArray>
+  /** The same for stderr. */
+  logged(words: RegExp): Promise<RegExpExecArray>
   /** Waits until it serves, and returns where. */
   listening(): Promise<string>
 }
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
-/** Runs `mcp-host ...args` in `cwd`. */
-export function startCli(args: readonly string[], cwd: string): Running {
+/** Runs `mcp-host ...args` in `cwd`; `env` is added to ours. */
+export function startCli(args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
   const argv = ['--import', TSX, `${ROOT}cli/main.ts`, ...args]
-  const child = spawn(process.execPath, argv, { cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, argv, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   running.add(child)
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
@@ -46,23 +48,26 @@ export function startCli(args: readonly string[], cwd: string): Running {
     return { code: code ?? signal, ...text }
   })
 
-  async function printed(words: RegExp): Promise<RegExpExecArray> {
+  async function wrote(stream: 'stdout' | 'stderr', words: RegExp): Promise<RegExpExecArray> {
     for (;;) {
-      const match = words.exec(text.stdout)
+      const match = words.exec(text[stream])
       if (match) return match
-      const end = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(end) && !words.test(end.stdout)) {
+      const end = await Promise.race([once(child[stream], 'data'), ended])
+      if (!Array.isArray(end) && !words.test(end[stream])) {
         throw new Error(`ended with ${end.code} without ${words}:\n${end.stdout}${end.stderr}`)
       }
     }
   }
 
+  const printed = (words: RegExp) => wrote('stdout', words)
+  const logged = (words: RegExp) => wrote('stderr', words)
   const listening = async () => (await printed(/^listening on (http:\S+)$/m))[1] ?? ''
-  return { child, ended, printed, listening }
+  return { child, ended, printed, logged, listening }
 }
 
 /** Runs `mcp-host ...args` in `cwd` to its end. */
-export const runCli = (args: readonly string[], cwd: string): Promise<Ended> => startCli(args, cwd).ended
+export const runCli = (args: readonly string[], cwd: string, env?: Record<string, string>): Promise<Ended> =>
+  startCli(args, cwd, env).ended
 
 /** Ends what a failed test left running: for `after`. */
 export async function stopAll(): Promise<void> {
@@ -76,6 +81,8 @@ export interface ConfigParts {
   readonly before?: string
   readonly http?: string
   readonly routes?: string
+  /** Default: one that is long enough. */
+  readonly secrets?: string
   /** Properties of `plugins`, beside the transport. */
   readonly plugins?: string
   /** The one tool of the second toolset. */
@@ -90,7 +97,7 @@ ${parts.before ?? ''}
 export default {
   server: { name: 'cli-test', version: '1.0.0' },
   http: ${parts.http ?? '{ port: 0 }'},
-  secrets: ['a secret for tests, long enough to be one'],
+  secrets: ${parts.secrets ?? "['a secret for tests, long enough to be one']"},
   toolsets: { first: [defineTool({ name: 'echo', handler: () => 'echoed' })], second: [${parts.tool ?? OTHER}] },
   routes: ${parts.routes ?? "{ '/': { toolsets: ['first', 'second'] } }"},
   plugins: { 'transport-streamable': {}, ${parts.plugins ?? ''} },
