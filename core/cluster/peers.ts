@@ -15,6 +15,10 @@ export type PeerMessage =
     }
   /** The client cancelled a request that the receiver runs. */
   | { readonly type: 'cancel'; readonly session: string; readonly request: RequestId; readonly reason: string }
+  /** `node` asks whether the receiver runs a request that is registered as the receiver's. */
+  | { readonly type: 'runs?'; readonly session: string; readonly request: RequestId; readonly node: string }
+  /** The answer to that. */
+  | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
   /** The session's settings are these now. */
   | { readonly type: 'changed'; readonly session: string; readonly version: number; readonly state: SessionState }

@@ -17,6 +17,12 @@ export const notSure = () =>
 export const running = (id: RequestId) =>
   new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
 
+export const perhapsRunning = (id: RequestId) =>
+  new HostError('unavailable', {
+    detail: `the node that may run a request with the id ${JSON.stringify(id)} does not answer; try again`,
+    headers: { 'Retry-After': '1' },
+  })
+
 /** The client opens a new session: what it would have missed cannot be told. */
 export const eventsGone = () =>
   new HostError('notFound', { detail: 'events after this Last-Event-ID are gone; open a new session with initialize' })

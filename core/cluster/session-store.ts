@@ -50,8 +50,8 @@ export interface Visit {
   readonly version: number
   /** Ids of the requests that begin. */
   readonly requests: readonly RequestId[]
-  /** Registers them even where this node has them registered already. */
-  readonly from?: string | undefined
+  /** Nodes whose registrations of these requests do not count: nothing runs there. */
+  readonly from: readonly string[]
 }
 
 export type Entered =

@@ -6,7 +6,8 @@ import type { SessionBounds } from '../sessions/registry.ts'
 import type { Session, SessionOwner } from '../sessions/session.ts'
 import { shortId } from '../sessions/session-id.ts'
 import type { PeerMessage, Peers } from './peers.ts'
-import { notSure, running, sessionGone, tooManySessions } from './refusals.ts'
+import { notSure, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
+import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
 import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
 
@@ -96,9 +97,16 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     return under
   }
 
-  /** Who has its id says so; a node that is gone, or this one after a broken connection, does not run it any more. */
+  const runsHere = (digest: string, request: RequestId) => local.get(digest)?.runs(request) ?? false
+  const elsewhere = createRunningElsewhere(node, peers, runsHere)
+
+  /** The node that it is registered for says so; one that is gone does not run it any more. */
   async function isRunning({ request, node: at }: Extract<Entered, { kind: 'taken' }>, digest: string) {
-    return at === node ? (local.get(digest)?.runs(request) ?? false) : peers.isAlive(at)
+    if (at === node) return runsHere(digest, request)
+    if (!(await peers.isAlive(at))) return false
+    const said = await elsewhere.ask(at, digest, request)
+    if (said === undefined) throw perhapsRunning(request)
+    return said
   }
 
   const restore = (session: Session) =>
@@ -121,7 +129,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
 
   async function enter(visit: SharedVisit): Promise<SessionRecord | undefined> {
     const { digest, requests } = visit
-    let from: string | undefined
+    const from: string[] = []
     let restored = false
     for (;;) {
       const version = local.get(digest)?.shared?.version ?? 0
@@ -129,10 +137,10 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
       if (entered.kind === 'entered') {
         if (entered.record || local.has(digest)) return entered.record
         // The copy went while the store was asked.
-        from = node
+        from.push(node)
       } else if (entered.kind === 'taken') {
         if (await isRunning(entered, digest)) throw running(entered.request)
-        from = entered.node
+        from.push(entered.node)
       } else {
         if (restored) throw notSure()
         await restoreLost(digest, entered.ended)
@@ -185,6 +193,8 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     if (message.type === 'written' || message.type === 'message' || message.type === 'follow') {
       return settings.receiveOther(message)
     }
+    if (message.type === 'runs?') return elsewhere.tell(message)
+    if (message.type === 'runs') return elsewhere.told(message)
     if (!session) return
     if (message.type === 'answer') session.answerHere(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)

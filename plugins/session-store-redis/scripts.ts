@@ -14,13 +14,13 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {'created'}
 `)
 
-/** KEYS: record, requests, mark. ARGV: ttl, node, version, a node whose requests are not running any more, requests. */
+/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes where none of them runs (`,a,b,`), requests. */
 export const ENTER = redisScript(`
 local version = redis.call('HGET', KEYS[1], 'v')
 if not version then return {'missing', tostring(redis.call('EXISTS', KEYS[3]))} end
 for index = 5, #ARGV do
   local node = redis.call('HGET', KEYS[2], ARGV[index])
-  if node and node ~= ARGV[4] then return {'taken', ARGV[index], node} end
+  if node and not string.find(ARGV[4], ',' .. node .. ',', 1, true) then return {'taken', ARGV[index], node} end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 for index = 5, #ARGV do redis.call('HSET', KEYS[2], ARGV[index], ARGV[2]) end

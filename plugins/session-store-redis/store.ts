@@ -25,6 +25,9 @@ const ENDED_LIFETIME = 3_600_000
 /** How long after Redis came back sessions may be missing that other nodes still bring, milliseconds. */
 const UNSURE = 10_000
 
+/** Sessions whose answered requests are remembered while Redis is away. */
+const MAX_UNLEFT = 10_000
+
 type Reply = readonly string[]
 
 /** Users and addresses are not names of keys. What is given back is one already. */
@@ -39,6 +42,8 @@ class RedisSessionStore implements SessionStore {
   readonly #log: PluginHost['log']
   /** Sessions whose records say that they are in use here. */
   readonly #inUse = new Set<string>()
+  /** Requests that Redis could not be told are answered. */
+  readonly #unleft = new Map<string, RequestId[]>()
   #unsureUntil = 0
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
@@ -72,7 +77,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {
-    const args = [String(idleTimeout), this.#node, String(version), from ?? '']
+    const args = [String(idleTimeout), this.#node, String(version), `,${from.join(',')},`]
     const [kind, ...rest] = await this.#ask(ENTER, this.#keys(digest), [...args, ...requests.map(requestKey)])
     if (kind === 'missing') return { kind, ended: rest[0] === '1' }
     if (kind === 'taken') return { kind, request: JSON.parse(rest[0] ?? 'null'), node: rest[1] ?? '' }
@@ -80,9 +85,20 @@ class RedisSessionStore implements SessionStore {
   }
 
   leave(digest: string, requests: readonly RequestId[]) {
-    if (requests.length === 0 || !this.#redis.healthy) return
+    if (requests.length === 0) return
     const left = this.#redis.client.hDel(this.#key(digest, 'requests'), requests.map(requestKey))
-    left.catch(err => this.#log.debug({ err }, 'Redis was not told that a request is answered'))
+    left.catch(err => {
+      this.#log.debug({ err }, 'Redis was not told that a request is answered')
+      if (this.#unleft.size < MAX_UNLEFT) {
+        this.#unleft.set(digest, [...(this.#unleft.get(digest) ?? []), ...requests])
+      }
+    })
+  }
+
+  #leaveAgain() {
+    const unleft = [...this.#unleft]
+    this.#unleft.clear()
+    for (const [digest, requests] of unleft) this.leave(digest, requests)
   }
 
   async change(digest: string, change: StateChange) {
@@ -170,6 +186,7 @@ class RedisSessionStore implements SessionStore {
       if (!healthy) return
       if (wasHere) {
         this.#unsureUntil = performance.now() + UNSURE
+        this.#leaveAgain()
         listener()
       }
       wasHere = true

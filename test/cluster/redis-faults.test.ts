@@ -68,6 +68,8 @@ describe('a cluster whose Redis', () => {
     }
     expect(served.map(({ status }) => status)).to.deep.equal([200, 200])
     expect((await fetch(`${cluster.nodes[0]?.url}/health`)).status).to.equal(200)
+    // What was answered meanwhile is not taken for running.
+    expect((await b.request('ping', {}, { id: 1 })).status).to.equal(200)
     console.log(`Redis was away: ${refused.length} of ${refused.length} requests got 503, 1 of 1 running calls ended`)
   })
 
