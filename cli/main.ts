@@ -12,14 +12,23 @@ import { version } from './version.ts'
 export interface VerbOptions {
   readonly config: string | undefined
   readonly verbose: boolean
+  /** A number of processes, or `auto`; undefined: this one alone. */
+  readonly workers?: string | undefined
 }
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT',
-  options: CONFIG_OPTION,
-  async run({ config, verbose = false, ...options }) {
+  options: {
+    ...CONFIG_OPTION,
+    workers: {
+      type: 'string',
+      value: '<n>',
+      help: 'processes that share the port, or auto for one per core; default: this one alone',
+    },
+  },
+  async run({ config, verbose = false, workers }) {
     const { start } = await import('./start.ts')
-    await start({ ...options, config, verbose })
+    await start({ config, verbose, workers })
   },
 })
 

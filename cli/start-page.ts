@@ -51,7 +51,24 @@ function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
   return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? routes[0]
 }
 
-export function startPage({ url, routes }: Host): string {
+/** Who serves, where several processes do: their ids. */
+export interface Processes {
+  readonly primary: number
+  readonly workers: readonly number[]
+}
+
+/** The page of one process. */
+export const startPage = (host: Pick<Host, 'url' | 'routes'>): string => page(host, [])
+
+/** The page of several. */
+export const workersPage = (host: Pick<Host, 'url' | 'routes'>, { primary, workers }: Processes): string =>
+  page(host, [
+    `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
+    `primary: pid ${primary}; SIGHUP reads the config anew, SIGTERM stops`,
+    '',
+  ])
+
+function page({ url, routes }: Pick<Host, 'url' | 'routes'>, processes: readonly string[]): string {
   const address = shellWord(showcase(routes)?.url ?? url)
   return [
     `mcp-host ${version}`,
@@ -62,6 +79,7 @@ export function startPage({ url, routes }: Host): string {
     curlLine(address),
     `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`,
     '',
+    ...processes,
     `listening on ${url}`,
   ].join('\n')
 }

@@ -43,7 +43,7 @@ export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'us
   /** True where the config has a `runSession`. */
   readonly spansRun: boolean
   /** Runs `body` inside the config's `runSession`. */
-  run(body: () => Promise<void>): Promise<void>
+  run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
 
 /** What a client says of itself, with `initialize` or with each request. */

@@ -14,7 +14,8 @@ import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { CloseReport, Host, RouteSummary } from './host.ts'
+export type { CloseReport, Host } from './host.ts'
+export type { RouteSummary } from './http/route-summary.ts'
 export { createLogger, type Logger } from './log.ts'
 
 export interface CreateHostOptions {
@@ -22,6 +23,11 @@ export interface CreateHostOptions {
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
+  /**
+   * How many processes serve this config behind one address. Default 1. With more, what each would keep to itself (sessions
+   * in memory, keys that it made) is a StartError.
+   */
+  processes?: number
 }
 
 /** The plugins of a table of factories, by name. */
@@ -54,7 +60,7 @@ function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { optio
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
-export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger()): Promise<Host> {
+export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
   const directory = dirname(loaded.file)
   const config = loaded.config as Config
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
@@ -62,15 +68,19 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger())
   const plugins = await findPlugins(config, builtInPlugins, directory)
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   assertNoProblems(checkOptions(loaded, imported))
-  return buildHost({ config, plugins, directory, log })
+  return buildHost({ config, plugins, directory, log, processes })
 }
 
 /** A host of a config in hand. It serves nothing until `listen()`. */
-export function createHost(config: Config, { directory = process.cwd(), log }: CreateHostOptions = {}): Promise<Host> {
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined }, log)
+export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
+  const { directory = process.cwd(), log, processes } = options
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined }, log, processes)
 }
 
 /** Finds and loads the config as the CLI does, and makes its host. */
-export async function loadHost(options: Parameters<typeof loadConfig>[0], log?: Logger): Promise<Host> {
-  return hostOf(await loadConfig(options), log)
+export async function loadHost(
+  { processes, ...options }: Parameters<typeof loadConfig>[0] & Pick<CreateHostOptions, 'processes'>,
+  log?: Logger,
+): Promise<Host> {
+  return hostOf(await loadConfig(options), log, processes)
 }

@@ -50,6 +50,32 @@ export interface ResolvedHttp {
   readonly trustProxy: boolean
 }
 
+/** How Redis is reached: one connection for every plugin that keeps things there. */
+export interface RedisSettings {
+  /** `redis://[user:password@]host[:port][/database]`; `rediss://` over TLS. */
+  url?: string
+  /** The ACL user, where the URL names none. */
+  username?: string
+  /** Its password, where the URL has none. */
+  password?: string
+  /** For `rediss://`. Each is PEM, or the path of a PEM file, relative to the config. */
+  tls?: {
+    /** Who signed the certificate of Redis. Default: the authorities that Node knows. */
+    ca?: string
+    /** Our own certificate and its key, where Redis asks for one. */
+    cert?: string
+    key?: string
+    /** The name in Redis's certificate. Default: the host of the URL. */
+    servername?: string
+  }
+  /** What every key starts with. Default `mcp-host:`. */
+  keyPrefix?: string
+  /** How long Redis may take to answer. Default `5s`, at least 100 ms. */
+  commandTimeout?: Duration
+  /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
+  cluster?: string[]
+}
+
 /** A module path or glob relative to the config, definitions, or a list of these. */
 export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
 
@@ -118,7 +144,11 @@ export type ConfigureSession = (
 
 export type RunSession = (
   request: SessionRequest,
-  session: { readonly id: string | undefined },
+  session: {
+    readonly id: string | undefined
+    /** True where the node that ran it before is gone: the session goes on, and so does what was done for it. */
+    readonly restored: boolean
+  },
   run: () => Promise<void>,
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
@@ -144,6 +174,8 @@ export interface Config {
     /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
     maxPerOwner?: number
   }
+  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
+  redis?: RedisSettings
   toolsets: Record<string, ToolsetSource>
   routes: Record<string, RouteSettings>
   plugins?: PluginsSettings

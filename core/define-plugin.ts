@@ -4,14 +4,12 @@ import type { Middleware, ParameterizedContext } from 'koa'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost, User } from './define.ts'
-import type { ResolvedHttp } from './define-config.ts'
+import type { RedisSettings, ResolvedHttp } from './define-config.ts'
 import type { Logger } from './log.ts'
 import type { JsonSchema, Revision } from './protocol.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
-import type { StoredEvents } from './sessions/event-store.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
-import type { ResumableStream } from './sessions/resumable-stream.ts'
-import type { Session } from './sessions/session.ts'
+import type { SessionStreams } from './sessions/session-streams.ts'
 import type { Slots } from './slots.ts'
 
 /** What the pipeline keeps in `ctx.state`; each field has one writer. */
@@ -80,6 +78,12 @@ export interface PluginHost {
   readonly log: Logger
   readonly server: { readonly name: string; readonly version: string }
   readonly http: ResolvedHttp
+  /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
+  readonly processes: number
+  /** Where the config is: paths in it are relative to this. */
+  readonly directory: string
+  /** The config's `redis`, for plugins that keep things there. */
+  readonly redis: RedisSettings | undefined
   /** The URL of a fixed path, from `http.publicUrl` or the address that the host listens on; call it once it does. */
   url(path: string): string
   /** The routes that this instance of the plugin acts on. */
@@ -135,10 +139,12 @@ export interface PluginHost {
   draining(task: () => void): void
   /** For transports: the sessions of this node. */
   readonly sessions: SessionRegistry
-  /** For transports: a stream whose messages a client can come back for. */
-  openStream(session: Session): ResumableStream
-  /** What was stored of a stream of this session after `seq`; undefined where something of it is gone. */
-  storedEvents(session: Session, stream: string, seq: number): Promise<StoredEvents>
+  /** For transports: the streams of sessions, which a client can come back to. */
+  readonly streams: SessionStreams
+  /** This node among those that share sessions: random, made with the host. */
+  readonly node: string
+  /** True where the keys that sign and seal were made by this process, so that no other node has them. */
+  readonly ownKeys: boolean
   /** Hears of changes; for `subscriptions/listen`. */
   readonly changes: ChangeFeed
   /** For transports: what a request's caller sees, after `configureSession`. */

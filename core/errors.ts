@@ -24,6 +24,7 @@ export const ERROR_KINDS = {
   resourceNotFound: kind(200, -32602, 'Resource not found'),
   internal: kind(500, -32603, 'Internal error'),
   callTimeout: kind(200, -32603, 'The call took too long'),
+  nodeLost: kind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
   stateTooLarge: kind(200, -32603, 'The recorded answers do not fit into requestState'),
   unauthorized: kind(401, -32600, 'Authentication required'),
   forbidden: kind(403, -32600, 'Forbidden'),

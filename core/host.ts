@@ -1,22 +1,24 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect-access.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
+import { createSharedSessions } from './cluster/shared-sessions.ts'
 import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
 import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
-import { StartError } from './errors.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
+import { handOver } from './http/hand-over.ts'
 import { createInFlight } from './http/in-flight.ts'
+import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
-import { type CompiledRoute, compileRoutes, sampleUrl } from './http/routes.ts'
+import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
+import { type CompiledRoute, compileRoutes } from './http/routes.ts'
 import { RETRY } from './http/sse.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
@@ -36,23 +38,13 @@ import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
 import { createMemoryEventStore } from './sessions/event-store.ts'
-import { createSessionRegistry } from './sessions/registry.ts'
+import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
 import { createSessionIds } from './sessions/session-id.ts'
+import { createSessionStreams } from './sessions/session-streams.ts'
+import { checkSharing } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
-
-/** One line of the start-up page. */
-export interface RouteSummary {
-  readonly path: string
-  /** One of its addresses as clients reach it; a parameter that it needs has the name of a toolset. */
-  readonly url: string
-  readonly toolsets: readonly string[]
-  readonly revisions: readonly Revision[]
-  readonly stateless: boolean
-  /** Who may call, in words. */
-  readonly callers: string
-}
 
 export interface CloseReport {
   /** Requests that ended by themselves within the grace period. */
@@ -72,6 +64,11 @@ export interface Host {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Leaves the port to other processes that listen there: accepts nothing new and answers what comes on open connections,
+   * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
+   */
+  handOver(): Promise<void>
   /** Stops accepting, gives what runs `grace` milliseconds (default 10,000) to end, cancels the rest. */
   close(options?: { grace?: number }): Promise<CloseReport>
 }
@@ -83,6 +80,8 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** How many processes serve this config behind one address. Default 1. */
+  readonly processes?: number
 }
 
 /** What the parts of a host share while it is built. */
@@ -97,12 +96,6 @@ interface Parts {
   readonly secrets: Secrets
 }
 
-function describeCallers({ authorize }: CompiledRoute): string {
-  if (authorize === undefined) return 'anyone'
-  if (authorize === true) return 'any signed-in user'
-  return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
-}
-
 function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
   const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
   return {
@@ -113,26 +106,6 @@ function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSet
     access: () => slots.access,
     resource: () => slots.protectedResource,
   }
-}
-
-function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set http.port, or stop what listens there`
-          : `cannot listen on ${host}:${port}: ${cause.message}`
-      reject(new StartError(why, { cause }))
-    })
-    server.listen(port, host, resolve)
-  })
-}
-
-function addressOf(server: Server): string {
-  const { address, port, family } = server.address() as AddressInfo
-  const name =
-    family === 'IPv6' ? `[${address === '::' ? '::1' : address}]` : address === '0.0.0.0' ? '127.0.0.1' : address
-  return `http://${name}:${port}`
 }
 
 async function setUp(parts: Parts, instances: readonly PluginInstance[], services: HostServices) {
@@ -148,9 +121,9 @@ const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] =>
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
 export async function buildHost(input: HostInput): Promise<Host> {
-  const { config, log, directory } = input
+  const { config, log, directory, processes = 1 } = input
   const http = resolveHttp(config.http)
-  const secrets = createSecrets(config.secrets)
+  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let address = ''
   const notes = createNotes()
   const revisions = new Map<CompiledRoute, readonly Revision[]>()
@@ -168,6 +141,8 @@ export async function buildHost(input: HostInput): Promise<Host> {
     eventStore: createMemoryEventStore(),
     access: openAccess,
     protectedResource: plainResource,
+    sessionStore: undefined,
+    peers: undefined,
   }
   const changes = createChangeFeed(() => slots.changeBus)
   const toolsets = await loadToolsets(config.toolsets, directory)
@@ -197,28 +172,59 @@ export async function buildHost(input: HostInput): Promise<Host> {
   let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
 
   const openSession = createSessions(sessions)
-  const registry = createSessionRegistry({
-    ids: createSessionIds(secrets.keys('session-id'), randomBytes(4).readUInt32BE()),
-    bounds: resolveSessions(config.sessions),
+  const nodeNumber = randomBytes(4).readUInt32BE()
+  const node = nodeNumber.toString(36)
+  const bounds = resolveSessions(config.sessions)
+  const streams = createSessionStreams({
+    node,
+    registry: () => registry,
+    events: () => slots.eventStore,
+    bus: () => slots.changeBus,
+    log,
+  })
+  const registry: SessionRegistry = createSessionRegistry({
+    ids: createSessionIds(secrets.keys('session-id'), nodeNumber),
+    bounds,
+    share({ local, adoptRun }) {
+      const { sessionStore: store, peers } = slots
+      if (!store || !peers) return undefined
+      return createSharedSessions({
+        node,
+        store,
+        peers,
+        bounds,
+        log,
+        local,
+        adoptRun,
+        receiveOther: streams.receiveFromPeer,
+      })
+    },
     feed: changes,
     events: () => slots.eventStore,
     log,
     openSession,
   })
 
+  const filled = new Map<keyof Slots, string>()
   await setUp(parts, instances, {
     log,
     server: { name: config.server.name, version: config.server.version },
     http,
+    processes,
+    directory,
+    redis: config.redis,
     address: ownAddress,
     runtime: catalog.runtime,
     slots,
-    filled: new Map(),
+    filled,
     addMethod: methods.add,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
     openSession,
     sessions: registry,
+    streams,
+    node,
+    ownKeys: secrets.generated,
     changes,
     answer: call => answer(call),
     inFlight: inFlight.enter,
@@ -226,11 +232,14 @@ export async function buildHost(input: HostInput): Promise<Host> {
     keys: secrets.keys,
   })
   for (const route of routes) revisions.set(route, revisionsOf(notes, route))
+  checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
   checkViews(routes, sessions)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
   const start = async () => {
+    // From now on other nodes may say what concerns the sessions here.
+    void registry.shared
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
@@ -252,14 +261,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       return address
     },
     get routes() {
-      return routes.map(route => ({
-        path: route.path,
-        url: sampleUrl(route),
-        toolsets: route.toolsets,
-        revisions: route.revisions,
-        stateless: route.stateless,
-        callers: describeCallers(route),
-      }))
+      return routes.map(summarizeRoute)
     },
     runtime: catalog.runtime,
     start,
@@ -272,6 +274,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       await listenOn(server, http)
       address = addressOf(server)
     },
+    handOver: () => handOver(server, http.keepAliveTimeout),
     async close({ grace = 10_000 } = {}) {
       // Until nothing runs any more the port stays open: probes see that the host is not ready, sessions can answer what
       // their calls ask, and new requests are told to come back.
@@ -290,5 +293,5 @@ export async function buildHost(input: HostInput): Promise<Host> {
 }
 
 const NO_SECRETS =
-  'no `secrets` in the config: keys were made for this process alone, so the session ids that it signs and the ' +
-  'requestState that it seals hold on no other node and not after a restart'
+  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
+  'signs and the requestState that it seals hold on no other node and not after a restart'

@@ -42,8 +42,11 @@ export {
   type RequestFacts,
 } from './call.ts'
 export type { CatalogItem, ItemKind } from './catalog.ts'
+export type { PeerMessage, Peers } from './cluster/peers.ts'
+export type * from './cluster/session-store.ts'
 export { nearest } from './config/nearest.ts'
-export { DURATION_PATTERN, parseDuration } from './config/units.ts'
+export { REDIS_PROPERTIES } from './config/redis-schema.ts'
+export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -70,6 +73,7 @@ export {
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
+  type RedisSettings,
   type ResolvedHttp,
   type RoutePluginsSettings,
   type RouteSettings,
@@ -113,11 +117,20 @@ export {
   type Subscriber,
   type Subscription,
 } from './sessions/change-feed.ts'
-export type { EventStore, StoredEvent, StoredEvents } from './sessions/event-store.ts'
-export type { Caller, SessionRegistry } from './sessions/registry.ts'
+export {
+  type EventStore,
+  type SharedStreams,
+  type StoredEvent,
+  type StoredEvents,
+  StreamFenced,
+  type StreamState,
+  type StreamWriter,
+} from './sessions/event-store.ts'
+export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { Change, ChangeBus, Slots } from './slots.ts'
+export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export type { Change, ChangeBus, ChangeHistory, Slots } from './slots.ts'
 export type { View } from './view.ts'
 export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'

@@ -12,12 +12,15 @@ export interface Logger {
   child(bindings: Record<string, unknown>): Logger
 }
 
-/** `verbose` adds debug lines and the stacks of errors. */
-export function createLogger({ verbose = false }: { verbose?: boolean } = {}): Logger {
+/** `verbose` adds debug lines and the stacks of errors; `pid`, where several processes write to one log, is in each line. */
+export function createLogger({ verbose = false, pid }: { verbose?: boolean; pid?: number } = {}): Logger {
   const level = verbose ? 'debug' : 'info'
   const err = (error: unknown) =>
     error instanceof Error
       ? { type: error.name, message: error.message, ...(verbose && { stack: error.stack }) }
       : { message: String(error) }
-  return pino({ level, base: null, serializers: { err } }, pino.destination({ dest: 2, sync: true }))
+  return pino(
+    { level, base: pid === undefined ? null : { pid }, serializers: { err } },
+    pino.destination({ dest: 2, sync: true }),
+  )
 }

@@ -5,7 +5,7 @@ import type { Call, Next, OpenSession, RequestFacts } from './call.ts'
 import { createCall } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost } from './define.ts'
-import type { ResolvedHttp } from './define-config.ts'
+import type { RedisSettings, ResolvedHttp } from './define-config.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
 import { HOOK_POINTS, type HookPoint } from './http/pipeline.ts'
@@ -16,7 +16,7 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
-import { createResumableStream } from './sessions/resumable-stream.ts'
+import type { SessionStreams } from './sessions/session-streams.ts'
 import type { Slots } from './slots.ts'
 
 /** One thing that an instance of a plugin registered; it holds for that instance's routes. */
@@ -66,6 +66,9 @@ export interface HostServices {
   readonly log: Logger
   readonly server: { readonly name: string; readonly version: string }
   readonly http: ResolvedHttp
+  readonly processes: number
+  readonly directory: string
+  readonly redis: RedisSettings | undefined
   /** The host's own URL, without a slash at its end. */
   address(): string
   readonly runtime: RuntimeHost
@@ -77,6 +80,9 @@ export interface HostServices {
   openSession(facts: RequestFacts): Promise<OpenSession>
   answer(call: Call): Promise<object>
   readonly sessions: SessionRegistry
+  readonly streams: SessionStreams
+  readonly node: string
+  readonly ownKeys: boolean
   readonly changes: ChangeFeed
   inFlight(cancel: (reason: Error) => void): () => void
   readiness(): Promise<{ ready: boolean; checks: Record<string, boolean> }>
@@ -104,7 +110,22 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 
 /** The host as one instance of a plugin sees it. */
 export function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
-  const { log, server, http, runtime, slots, filled, openSession, answer, inFlight, readiness, keys } = services
+  const {
+    log,
+    server,
+    http,
+    processes,
+    directory,
+    redis,
+    runtime,
+    slots,
+    filled,
+    openSession,
+    answer,
+    inFlight,
+    readiness,
+    keys,
+  } = services
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
@@ -114,6 +135,9 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     log: own,
     server,
     http,
+    processes,
+    directory,
+    redis,
     url: path => `${services.address()}${path}`,
     routes: instance.routes,
     runtime,
@@ -150,17 +174,9 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     readiness,
     sessions: services.sessions,
     changes: services.changes,
-    openStream(session) {
-      const stream = createResumableStream({
-        store: slots.eventStore,
-        session: session.id,
-        finished: name => session.streams.delete(name),
-        failed: err => log.error({ err }, 'an event could not be stored'),
-      })
-      session.streams.set(stream.name, stream)
-      return stream
-    },
-    storedEvents: async (session, stream, seq) => slots.eventStore.after(session.id, stream, seq),
+    streams: services.streams,
+    node: services.node,
+    ownKeys: services.ownKeys,
     openSession,
     createCall,
     answer,

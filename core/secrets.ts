@@ -12,13 +12,29 @@ export interface Secrets {
   keys(use: string): readonly Buffer[]
 }
 
-/** Throws a StartError for a secret shorter than 32 characters. */
-export function createSecrets(given: ReadonlyArray<string | undefined | null> = []): Secrets {
-  const secrets = given.filter(secret => secret !== undefined && secret !== null && secret !== '') as string[]
+const isGiven = (secret: string | undefined | null): secret is string =>
+  secret !== undefined && secret !== null && secret !== ''
+
+/**
+ * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Throws a
+ * StartError for a secret shorter than 32 characters.
+ */
+export function createSecrets(given: ReadonlyArray<string | undefined | null> = [], fromEnvironment?: string): Secrets {
+  const inConfig = given.filter(isGiven)
+  const [where, secrets] =
+    inConfig.length > 0
+      ? ['secrets', inConfig]
+      : [
+          'MCP_HOST_SECRETS',
+          (fromEnvironment ?? '')
+            .split(',')
+            .map(text => text.trim())
+            .filter(isGiven),
+        ]
   const short = secrets.findIndex(secret => secret.length < MIN_SECRET_LENGTH)
   if (short !== -1) {
     throw new StartError(
-      `secrets[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
+      `${where}[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
       { exitCode: 2 },
     )
   }

@@ -106,7 +106,7 @@ export function createSessions(settings: SessionSettings) {
     return request
   }
 
-  async function run(facts: RequestFacts, body: () => Promise<void>) {
+  async function run(facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
     if (!runSession) return body()
     let running: Promise<void> | undefined
     const once = () => {
@@ -115,12 +115,15 @@ export function createSessions(settings: SessionSettings) {
       running.catch(() => undefined)
       return running
     }
-    await runSession(sessionRequest(facts), { id: facts.sessionId }, once, { signal: facts.signal() })
+    await runSession(sessionRequest(facts), { id: facts.sessionId, restored }, once, { signal: facts.signal() })
     if (!running) throw new TypeError('runSession returned without having called `run`')
     await running
   }
 
-  const runIn = (facts: RequestFacts) => (body: () => Promise<void>) => run(facts, body)
+  const runIn =
+    (facts: RequestFacts): OpenSession['run'] =>
+    (body, restored = false) =>
+      run(facts, body, restored)
 
   // One function a route: a hundred thousand idle sessions must not each have their own.
   const cutters = new WeakMap<CompiledRoute, Cut>()
@@ -181,8 +184,8 @@ class Opened implements OpenSession {
   get spansRun() {
     return this.#runs !== undefined
   }
-  run(body: () => Promise<void>) {
-    return this.#runs ? this.#runs(body) : body()
+  run(body: () => Promise<void>, restored?: boolean) {
+    return this.#runs ? this.#runs(body, restored) : body()
   }
 }
 

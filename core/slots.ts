@@ -1,17 +1,32 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
 import type { AccessDecider, ProtectedResource } from './access/access.ts'
+import type { Peers } from './cluster/peers.ts'
+import type { SessionStore } from './cluster/session-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
 
 /** Something that clients may be told about: a list changed, or one resource did. */
 export type Change =
   | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
   | { readonly kind: 'resource'; readonly uri: string }
+  /** The bus could not say which: everything may have changed. */
+  | { readonly kind: 'missed' }
 
 /** Carries changes to everybody who listens, on this node or on all of them. */
 export interface ChangeBus {
   publish(change: Change): void
-  /** Returns what ends the subscription. */
-  subscribe(listener: (change: Change) => void): () => void
+  /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
+  subscribe(listener: (change: Change, place?: string) => void): () => void
+  /** Present where the bus is shared, and what it carried can be read again. */
+  readonly history?: ChangeHistory
+}
+
+export interface ChangeHistory {
+  /** The place of the last change that this node's listeners were told. */
+  readonly position: string
+  /** True where `one` comes after `other`. */
+  isAfter(one: string, other: string): boolean
+  /** The changes after a place, up to now; undefined where some of them are gone. */
+  since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
 export interface Slots {
@@ -19,6 +34,10 @@ export interface Slots {
   protectedResource: ProtectedResource
   eventStore: EventStore
   changeBus: ChangeBus
+  /** Undefined: sessions live in the memory of their node. */
+  sessionStore: SessionStore | undefined
+  /** Undefined: this node is the only one. */
+  peers: Peers | undefined
 }
 
 /** The default bus: listeners in this process, called in the order they came. */

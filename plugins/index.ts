@@ -2,10 +2,14 @@
 
 import { type AuthIntrospectionOptions, authIntrospection } from './auth-introspection/index.ts'
 import { type AuthJwtOptions, authJwt } from './auth-jwt/index.ts'
+import { type ChangeBusRedisOptions, changeBusRedis } from './change-bus-redis/index.ts'
+import { type ClusterRedisOptions, clusterRedis } from './cluster-redis/index.ts'
 import { type CorsOptions, cors } from './cors/index.ts'
 import { type DevAuthServerOptions, devAuthServer } from './dev-auth-server/index.ts'
+import { type EventStoreRedisOptions, eventStoreRedis } from './event-store-redis/index.ts'
 import { type HealthOptions, health } from './health/index.ts'
 import { type ResourceMetadataOptions, resourceMetadata } from './resource-metadata/index.ts'
+import { type SessionStoreRedisOptions, sessionStoreRedis } from './session-store-redis/index.ts'
 import { type ToolPolicyOptions, toolPolicy } from './tool-policy/index.ts'
 import { type TransportSseOptions, transportSse } from './transport-sse/index.ts'
 import { type TransportStreamableOptions, transportStreamable } from './transport-streamable/index.ts'
@@ -19,6 +23,10 @@ export const builtInPlugins = {
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
   health,
+  'cluster-redis': clusterRedis,
+  'session-store-redis': sessionStoreRedis,
+  'change-bus-redis': changeBusRedis,
+  'event-store-redis': eventStoreRedis,
   'dev-auth-server': devAuthServer,
 }
 
@@ -32,5 +40,9 @@ export interface BuiltInOptions {
   'auth-jwt': AuthJwtOptions
   'auth-introspection': AuthIntrospectionOptions
   health: HealthOptions
+  'cluster-redis': ClusterRedisOptions
+  'session-store-redis': SessionStoreRedisOptions
+  'change-bus-redis': ChangeBusRedisOptions
+  'event-store-redis': EventStoreRedisOptions
   'dev-auth-server': DevAuthServerOptions
 }

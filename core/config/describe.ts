@@ -3,15 +3,17 @@
 import type { JsonSchema } from '../protocol.ts'
 import { HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
 import type { Path } from './position.ts'
+import { REDIS_URL_PATTERN } from './redis-schema.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
 
 const LONGEST = 60
-const SECRET_KEY = /secret|pass|token|credential|private|api.?key|signing.?key/i
+const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i
 
 const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, DURATION_WORDS],
   [SIZE_PATTERN, SIZE_WORDS],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
+  [REDIS_URL_PATTERN, "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS"],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])
@@ -83,7 +85,7 @@ export function describeValue(value: unknown, path: Path): string {
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
   if (typeof value === 'function') return 'a function'
   if (path.some(key => SECRET_KEY.test(String(key)))) return `a ${typeof value} (not shown)`
-  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/\/\/[^/@\s]*@/, '//…@')))
+  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/^(\w+:\/\/)?\S+@/, '$1…@')))
   return String(value)
 }
 

@@ -2,6 +2,7 @@
 // check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
 import type { JsonSchema } from '../protocol.ts'
+import { REDIS_PROPERTIES } from './redis-schema.ts'
 import { DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
@@ -135,6 +136,12 @@ const sessions = closed(
   { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
 )
 
+const redis = closed(REDIS_PROPERTIES, {
+  minProperties: 1,
+  description: 'How Redis is reached, for every plugin that keeps things there.',
+  examples: [{ url: 'redis://127.0.0.1:6379' }],
+})
+
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
 
@@ -212,6 +219,7 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
         ),
         tools,
         sessions,
+        redis,
         toolsets,
         routes: {
           type: 'object',

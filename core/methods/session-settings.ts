@@ -13,6 +13,9 @@ function sessionOf(call: Call) {
   return call.live
 }
 
+/** The answer, once every node that serves the session can know. */
+const kept = (keeping: Promise<void> | undefined): object => keeping?.then(() => ({})) ?? {}
+
 /** 2025-11-25 server/utilities/logging, "Setting Log Level". */
 export function setLevel(call: Call): object {
   const session = sessionOf(call)
@@ -21,7 +24,7 @@ export function setLevel(call: Call): object {
     throw new HostError('invalidParams', { detail: `level must be one of ${LOG_LEVELS.join(', ')}` })
   }
   session.logLevel = level as LogLevel
-  return {}
+  return kept(session.keep({ logLevel: session.logLevel }))
 }
 
 function watchedUri(call: Call): string {
@@ -40,10 +43,12 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   if (!session.watch(uri)) {
     throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
   }
-  return {}
+  return kept(session.keep({ watch: uri }))
 }
 
 export function unsubscribe(call: Call): object {
-  sessionOf(call).unwatch(watchedUri(call))
-  return {}
+  const session = sessionOf(call)
+  const uri = watchedUri(call)
+  session.unwatch(uri)
+  return kept(session.keep({ unwatch: uri }))
 }

@@ -12,6 +12,8 @@ export interface Announcement {
   readonly method: string
   /** As a message for a session. */
   readonly plain: string
+  /** Its place on a bus that nodes share. */
+  readonly place: string | undefined
   /** As a message of the subscription that the request `id` opened. */
   tagged(id: RequestId): string
 }
@@ -29,6 +31,8 @@ export interface Subscription {
   /** False, and not watched, where it watches `MAX_WATCHED` resources already. */
   watch(uri: string): boolean
   unwatch(uri: string): void
+  /** Delivers a change that was on the bus before, if it is one of the subscriber's. */
+  replay(change: Change, place: string | undefined): void
   end(): void
 }
 
@@ -40,35 +44,61 @@ export interface ChangeFeed {
 export const listChanged = (kind: ItemKind): string => `notifications/${kind}/list_changed`
 const RESOURCE_UPDATED = 'notifications/resources/updated'
 
-function announce(method: string, params: Record<string, unknown>): Announcement {
+function announce(method: string, params: Record<string, unknown>, place: string | undefined): Announcement {
   const head = `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
   const rest = JSON.stringify(params).slice(1)
   const tag = `"_meta":{${JSON.stringify(META.subscriptionId)}:`
   return {
     method,
     plain: `${head}${rest}}`,
+    place,
     tagged: id => `${head}${tag}${JSON.stringify(id)}}${rest === '}' ? '' : ','}${rest}}`,
   }
 }
 
+type Told = Exclude<Change, { kind: 'missed' }>
+
+/** What may have changed, as far as one subscriber goes. */
+const everything = (uris: ReadonlySet<string>): Told[] => [
+  ...(['tools', 'resources', 'prompts'] as const).map(kind => ({ kind, toolset: undefined })),
+  ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
+]
+
 /** The feed of one host. `bus` is asked for late, because a plugin may fill the slot. */
 export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
-  const subscribers = new Set<Subscriber>()
+  /** With the resources that each watches. */
+  const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Map<string, Set<Subscriber>>()
   let unsubscribe: (() => void) | undefined
 
-  function onChange(change: Change) {
+  function onChange(change: Change, place?: string) {
+    if (change.kind === 'missed') {
+      for (const [subscriber, uris] of [...subscribers])
+        for (const one of everything(uris)) tell(subscriber, one, place)
+      return
+    }
     if (change.kind === 'resource') {
       const concerned = watchers.get(change.uri)
       if (!concerned) return
-      const announcement = announce(RESOURCE_UPDATED, { uri: change.uri })
+      const announcement = announce(RESOURCE_UPDATED, { uri: change.uri }, place)
       for (const subscriber of [...concerned]) subscriber.deliver(announcement)
       return
     }
     const { kind, toolset } = change
-    const announcement = announce(listChanged(kind), {})
-    for (const subscriber of [...subscribers]) {
+    const announcement = announce(listChanged(kind), {}, place)
+    for (const subscriber of [...subscribers.keys()]) {
       if (subscriber.lists.has(kind) && subscriber.covers(toolset)) subscriber.deliver(announcement)
+    }
+  }
+
+  /** A change that is of no interest to others, or that they were told before. */
+  function tell(subscriber: Subscriber, change: Told, place: string | undefined) {
+    if (change.kind === 'resource') {
+      if (watchers.get(change.uri)?.has(subscriber)) {
+        subscriber.deliver(announce(RESOURCE_UPDATED, { uri: change.uri }, place))
+      }
+    } else if (subscriber.lists.has(change.kind) && subscriber.covers(change.toolset)) {
+      subscriber.deliver(announce(listChanged(change.kind), {}, place))
     }
   }
 
@@ -81,7 +111,7 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
   return {
     subscribe(subscriber) {
       const uris = new Set<string>()
-      subscribers.add(subscriber)
+      subscribers.set(subscriber, uris)
       unsubscribe ??= bus().subscribe(onChange)
       return {
         watch(uri) {
@@ -94,6 +124,9 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
         unwatch(uri) {
           uris.delete(uri)
           unwatch(subscriber, uri)
+        },
+        replay(change, place) {
+          for (const one of change.kind === 'missed' ? everything(uris) : [change]) tell(subscriber, one, place)
         },
         end() {
           subscribers.delete(subscriber)

@@ -1,13 +1,20 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OpenSession, RequestFacts } from '../call.ts'
+import { sessionGone as gone, tooManySessions } from '../cluster/refusals.ts'
+import type { SessionOpening, SessionRecord } from '../cluster/session-store.ts'
+import type { SharedSessions } from '../cluster/shared-sessions.ts'
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { RequestId } from '../protocol.ts'
+import { type Caller, holderOf, openingOf, ownerOf, sameParams, sameUser } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import { createOwners } from './owners.ts'
 import { Session, type SessionOwner } from './session.ts'
-import { type Owner, type SessionIds, shortId } from './session-id.ts'
+import { digestOf, type SessionIds, shortId } from './session-id.ts'
+import { createLife } from './session-life.ts'
+import { createSessionRuns } from './session-runs.ts'
+import { settleStreams } from './settle-streams.ts'
 
 export interface SessionBounds {
   /** Milliseconds. */
@@ -24,18 +31,33 @@ export interface RegistrySettings {
   readonly events: () => EventStore
   readonly log: Logger
   readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
+  /** Undefined where sessions live in this node alone. Asked for once a session is; plugins may fill the slots until then. */
+  readonly share: (local: LocalSessions) => SharedSessions | undefined
 }
 
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
+/** What the sharing of sessions needs of those here. */
+export interface LocalSessions {
+  readonly local: ReadonlyMap<string, Session>
+  readonly adoptRun: (session: Session) => Promise<void>
+}
+
+export type { Caller } from './callers.ts'
 
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `notFound` where there is none, so that the
-   * client opens a new one, and `forbidden` where it is another user's.
+   * client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also `invalidRequest`
+   * where one of `requests` runs already, and `unavailable` where the store cannot be asked.
    */
-  find(id: string, caller: Caller, transport: string): Session
+  find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
+  /** Ends a session, for every node. Rejects with `unavailable` where others cannot be told; it lives on then. */
+  end(session: Session, reason: Error): Promise<void>
+  /** True once `release` was called. */
+  readonly released: boolean
+  /** Undefined where sessions live in this node alone. */
+  readonly shared: SharedSessions | undefined
   /** Ends every stream with a hint to come back. */
   release(retry: number): void
   /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
@@ -48,60 +70,50 @@ const SWEEP_INTERVAL = 30_000
 /** Evictions are told of this often at most, milliseconds. */
 const EVICTION_LOG_INTERVAL = 10_000
 
-const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
-
-const holderOf = ({ user, ip }: Caller) => (user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${ip}`)
-
-/** Made only where it is thrown: an error costs more than a call. */
-const gone = () => new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
-
-const sameUser = (one: Caller['user'], other: Caller['user']) =>
-  one?.issuer === other?.issuer && one?.subject === other?.subject
-
-const sameParams = (a: Caller['params'], b: Caller['params']) =>
-  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
-
-/** The signal of a session's life, made only for those who look at it. */
-function createLife() {
-  let controller: AbortController | undefined
-  let session: Session | undefined
-  const abort = () => controller?.abort(new Error('the session is over'))
-  return {
-    signal() {
-      if (!controller) session?.onDispose(abort)
-      controller ??= new AbortController()
-      return controller.signal
-    },
-    endWith(begun: Session) {
-      session = begun
-      if (controller) session.onDispose(abort)
-    },
-  }
-}
-
 export function createSessionRegistry(settings: RegistrySettings): SessionRegistry {
   const { ids, bounds, feed, events, log, openSession } = settings
   const sessions = new Map<string, Session>()
+  /** The same, where nodes share them. */
+  const byDigest = new Map<string, Session>()
   const owners = createOwners<Session>()
-  const runs = new Set<Promise<void>>()
+  const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
   let evicted = 0
   let loggedAt = 0
+  let released = false
+  let sharing: { readonly with: SharedSessions | undefined } | undefined
+
+  function shared(): SharedSessions | undefined {
+    sharing ??= { with: settings.share({ local: byDigest, adoptRun: session => runs.start(session, true) }) }
+    return sharing.with
+  }
 
   const owner: SessionOwner = {
     feed,
-    used: (session, inUse) => (inUse ? owners.use(session) : idle(session)),
-    disposed(session) {
+    used(session, inUse) {
+      if (inUse) owners.use(session)
+      else idle(session)
+      if (session.shared) shared()?.mark(session, inUse)
+    },
+    disposed(session, elsewhere) {
       sessions.delete(session.id)
+      if (session.shared) byDigest.delete(session.digest)
       owners.remove(session)
+      if (elsewhere) return
       Promise.resolve(events().drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },
+    finished: (session, id) => shared()?.finished(session, id),
+    keep: (session, change) => shared()?.keep(session, change),
+    passAnswer: (session, id, body) => shared()?.passAnswer(session, id, body),
+    passCancel: (session, id, reason) => shared()?.passCancel(session, id, reason),
+    askPrefix: () => shared()?.askPrefix() ?? 'ask-',
   }
 
   function idle(session: Session) {
     owners.idle(session)
-    while (owners.idleCount > bounds.maxIdle) evict()
+    // Where nodes share sessions, all idle ones are counted together.
+    while (owners.idleCount > bounds.maxIdle && !shared()) evict()
   }
 
   function evict() {
@@ -116,6 +128,8 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   }
 
   function sweep() {
+    const together = sharing?.with
+    if (together) return void together.sweep().catch(err => log.debug({ err }, 'the store could not be asked'))
     const limit = Date.now() - bounds.idleTimeout
     for (const session of owners.oldestFirst()) {
       if (session.lastUsed > limit) return
@@ -128,11 +142,8 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
 
   function admit(caller: Caller): string {
     const holder = holderOf(caller)
-    if (bounds.maxPerOwner !== undefined && owners.countOf(holder) >= bounds.maxPerOwner) {
-      throw new HostError('tooManyRequests', {
-        detail: `at most ${bounds.maxPerOwner} sessions; end one with DELETE`,
-        headers: { 'Retry-After': '60' },
-      })
+    if (bounds.maxPerOwner !== undefined && owners.countOf(holder) >= bounds.maxPerOwner && !shared()) {
+      throw tooManySessions(bounds.maxPerOwner)
     }
     return holder
   }
@@ -150,51 +161,100 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   async function begin(facts: RequestFacts, transport: string): Promise<Session> {
     const holder = admit(facts)
     const id = ids.create(ownerOf(facts))
+    const together = shared()
+    const opening = together && openingOf(facts, transport, holder)
+    if (opening) await together.create(digestOf(id), opening)
+    const session = await buildNew(id, facts, { transport, holder, opening, home: together?.node ?? '' })
+    try {
+      await runs.start(session)
+    } catch (error) {
+      await endQuietly(session, new Error('runSession failed'))
+      throw error
+    }
+    idle(session)
+    if (together) together.mark(session, session.inUse)
+    return session
+  }
+
+  /** `build`, of which nothing stays where it fails. */
+  async function buildNew(id: string, facts: RequestFacts, making: Making): Promise<Session> {
+    try {
+      return await build(id, facts, making)
+    } catch (error) {
+      const ended = making.opening && shared()?.store.end(digestOf(id), making.holder)
+      ended?.catch(err => log.debug({ err }, 'a session that failed to open stays in the store until it has idled'))
+      throw error
+    }
+  }
+
+  interface Making {
+    readonly transport: string
+    readonly holder: string
+    readonly opening: SessionOpening | undefined
+    readonly home: string
+  }
+
+  async function build(
+    id: string,
+    facts: RequestFacts,
+    { transport, holder, opening, home }: Making,
+  ): Promise<Session> {
     const life = createLife()
     const opened = await openSession({ ...facts, sessionId: id, signal: life.signal })
     // Others may have been opened while `configureSession` took its time.
     admit(facts)
-    const session = new Session({ id, holder, transport, opened, owner })
+    const kept = opening && { opening, home, version: home === shared()?.node ? 1 : 0 }
+    const session = new Session({ id, holder, transport, opened, owner, shared: kept })
     life.endWith(session)
     sessions.set(id, session)
+    if (kept) byDigest.set(session.digest, session)
     owners.add(session)
-    try {
-      await startRun(session)
-    } catch (error) {
-      session.dispose(new Error('runSession failed'))
-      throw error
-    }
-    idle(session)
     return session
   }
 
-  /** Lets the config's `runSession` span the session's life: resolves once it called `run`. */
-  async function startRun(session: Session): Promise<void> {
-    if (!session.opened.spansRun) return
-    const over = new Promise<void>(resolve => session.onDispose(resolve))
-    await new Promise<void>((resolve, reject) => {
-      let begun = false
-      const body = () => {
-        begun = true
-        resolve()
-        return over
-      }
-      const run = session.opened.run(body).catch(err => {
-        reject(err)
-        if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
-        session.dispose(new Error('runSession failed'))
-      })
-      runs.add(run)
-      void run.then(() => runs.delete(run))
+  /** A session that this node has never seen, as its record says. */
+  async function rebuild(id: string, caller: Caller, { opening, home, state, version }: SessionRecord) {
+    const { user, headers, ip, params, transport, holder } = opening
+    const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
+    const session = await build(id, facts, { transport, holder, opening, home })
+    session.apply(state)
+    if (session.shared) session.shared.version = version
+    owners.idle(session)
+    return session
+  }
+
+  async function end(session: Session, reason: Error): Promise<void> {
+    if (session.shared) await shared()?.end(session, reason)
+    session.dispose(reason)
+  }
+
+  /** For ends that nobody waits for: where the others cannot be told, they find out when the session has idled. */
+  async function endQuietly(session: Session, reason: Error) {
+    session.dispose(reason)
+    try {
+      await end(session, reason)
+    } catch (err) {
+      log.warn({ err, session: shortId(session.id) }, 'other nodes could not be told that a session ended')
+    }
+  }
+
+  function visit(id: string, caller: Caller, transport: string, requests: readonly RequestId[]): Promise<Session> {
+    return (shared() as SharedSessions).visit({
+      digest: sessions.get(id)?.digest ?? digestOf(id),
+      requests,
+      check(opening) {
+        const { route, params, user } = opening
+        if (!sameUser(user, caller.user)) throw new HostError('forbidden', { detail: 'the session is not yours' })
+        if (opening.transport !== transport || route !== caller.route.path || !sameParams(params, caller.params))
+          throw gone()
+      },
+      rebuild: record => rebuild(id, caller, record),
     })
-    // Whoever asked for the session is to hear of a runSession that fails at once.
-    await nextTurn()
-    if (session.disposed) throw new HostError('internal')
   }
 
   return {
     open,
-    find(id, caller, transport) {
+    find(id, caller, transport, requests = []) {
       const session = sessions.get(id)
       if (session && session.opened.route !== caller.route) throw gone()
       // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
@@ -203,22 +263,31 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }
-      if (!session || session.transport !== transport || !sameParams(session.opened.params, caller.params)) throw gone()
+      if (!owned) throw gone()
+      if (session && (session.transport !== transport || !sameParams(session.opened.params, caller.params)))
+        throw gone()
+      if (shared()) return visit(id, caller, transport, requests)
+      if (!session) throw gone()
       return session
     },
+    end,
     release(retry) {
+      released = true
       for (const session of sessions.values()) session.release(retry)
+    },
+    get released() {
+      return released
+    },
+    get shared() {
+      return shared()
     },
     async close(reason, patience) {
       clearInterval(sweeper)
-      for (const session of [...sessions.values()]) session.dispose(reason)
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise(resolve => {
-        timer = setTimeout(resolve, patience)
-      })
-      await Promise.race([Promise.all(runs), late])
-      clearTimeout(timer)
-      if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
+      const together = sharing?.with
+      if (together) await settleStreams(sessions, patience)
+      for (const session of [...sessions.values()]) session.dispose(reason, session.shared !== undefined)
+      await runs.close(patience)
+      await together?.close()
     },
     get count() {
       return sessions.size

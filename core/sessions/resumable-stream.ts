@@ -2,7 +2,9 @@
 // comes back with the id and gets exactly what it missed (2025-11-25 basic/transports, "Resumability and Redelivery").
 import { randomBytes } from 'node:crypto'
 import type { EventStream } from '../http/sse.ts'
+import { RETRY } from '../http/sse.ts'
 import type { EventStore } from './event-store.ts'
+import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
 
 /** Names a place in a stream: `<stream>.<seq>`. The stream's name is random, so no id of one session fits another. */
 export interface EventId {
@@ -15,14 +17,20 @@ export function parseEventId(text: string): EventId | undefined {
   return stream === undefined ? undefined : { stream, seq: Number(seq) }
 }
 
+export const createStreamName = (): string => randomBytes(8).toString('base64url')
+
 export interface ResumableStream {
   readonly name: string
-  /** Stores a message, then sends it to whoever reads. */
-  write(message: string): void
-  /** After what was written: no more will come, and the responses of its readers end. */
-  finish(): void
+  /** Stores a message, then sends it to whoever reads. `place`: where on the change bus it comes from. */
+  write(message: string, place?: string): void
+  /** After what was written, and after this last message: no more will come, and the responses of its readers end. */
+  finish(last?: string): void
   /** Closes the connections, not the stream; `retry` tells the clients when to come back, in milliseconds. */
   disconnect(retry?: number): void
+  /** Writes no more and leaves the stream as it is, for another node to go on with; `silent` leaves its readers too. */
+  abandon(silent?: boolean): void
+  /** False where a message could not be stored: nobody can come back to it. */
+  readonly isWhole: boolean
   /** True where nothing is stored after `seq`: whoever saw that missed nothing, whatever the store still has. */
   endsAt(seq: number): boolean
   /**
@@ -30,10 +38,14 @@ export interface ResumableStream {
    * reader, where something after `seq` is gone.
    */
   attach(reader: EventStream, seq: number): Promise<boolean>
+  /** True from `finish` on, until everything is stored and sent. */
+  readonly ending: boolean
   /** True while a connection is open on it, be it a silent one. */
   readonly attended: boolean
   /** The first event, which carries an id and no message, so that even what comes first can be resumed. */
   prime(reader: EventStream, retry: number): void
+  /** Makes it known again to a store that may have lost it. */
+  reopen(): void
 }
 
 export interface ResumableStreamSettings {
@@ -43,13 +55,26 @@ export interface ResumableStreamSettings {
   readonly finished: (name: string) => void
   /** Called when the store fails. */
   readonly failed: (error: unknown) => void
+  /** How it is written to a store that every node uses. */
+  readonly writer?: WriterSettings | undefined
+  /** Default: a random one. */
+  readonly name?: string
+  /** The number of the last message, where another node began it. */
+  readonly begunUntil?: number | undefined
+}
+
+interface Unstored {
+  readonly message: string
+  readonly place: string | undefined
+  readonly last: boolean
 }
 
 class StoredStream implements ResumableStream {
-  readonly name = randomBytes(8).toString('base64url')
+  readonly name: string
   readonly #settings: ResumableStreamSettings
   /** Messages that wait until the store has the one before: their numbers are in the order of writing. */
-  readonly #unstored: string[] = []
+  readonly #unstored: Unstored[] = []
+  readonly #writing: StreamWriting
   #appending = false
   /** Who gets what is written. */
   #reader: EventStream | undefined
@@ -58,40 +83,86 @@ class StoredStream implements ResumableStream {
   /** Readers that were replaced. */
   #silent: EventStream[] = []
   /** The last message that is stored, and the last that the reader was sent. */
-  #stored = 0
+  #stored: number
   #sent = 0
   #ending = false
   #over = false
+  /** Nobody can come back to it: something was sent that is not stored. */
+  #broken = false
+  /** Settled once nothing of a broken stream is stored any more. */
+  #dropped: Promise<void> | undefined
+  #primed: { readonly reader: EventStream; readonly retry: number } | undefined
+  /** A disconnection that waits until the client has an id to come back with. */
+  #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
+    const { store, session, writer, begunUntil } = settings
     this.#settings = settings
+    this.name = settings.name ?? createStreamName()
+    this.#stored = begunUntil ?? 0
+    this.#writing = createStreamWriting({ store, session, stream: this.name, known: this.#stored }, writer)
+    // A shared store knows the stream before the client does.
+    if (writer && begunUntil === undefined) void this.#open()
+  }
+
+  async #open() {
+    this.#appending = true
+    try {
+      await this.#writing.open(this.#stored)
+      this.#sendPrimed()
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#appending = false
+    void this.#appendAll()
   }
 
   #idOf(seq: number) {
     return `${this.name}.${seq}`
   }
 
-  write(message: string) {
+  write(message: string, place?: string) {
+    this.#push({ message, place, last: false })
+  }
+
+  #push(message: Unstored) {
+    if (this.#over) return
     this.#unstored.push(message)
     if (!this.#appending) void this.#appendAll()
   }
 
   /** Runs to its end at once where the store does. */
   async #appendAll() {
-    const { store, session, failed } = this.#settings
     this.#appending = true
-    for (let message = this.#unstored.shift(); message !== undefined; message = this.#unstored.shift()) {
+    for (let next = this.#unstored.shift(); next !== undefined; next = this.#unstored.shift()) {
+      const { message, place, last } = next
       try {
-        const seq = store.append(session, this.name, message, this.#stored)
+        if (this.#broken) throw new Error('an earlier message could not be stored')
+        const seq = this.#writing.append(message, this.#stored, place, last)
         this.#deliver(typeof seq === 'number' ? seq : await seq, message)
       } catch (error) {
-        failed(error)
+        this.#fail(error)
         // Nobody can come back for it, but who is here can have it.
-        if (!this.#replaying) this.#reader?.send(message)
+        if (!this.#replaying && !this.#over) this.#reader?.send(message)
       }
     }
     this.#appending = false
     this.#endIfDone()
+  }
+
+  /** What the store has may lack a message from now on: better nothing of it than a silent gap. */
+  #fail(error: unknown) {
+    if (this.#writing.isFenced(error)) return this.#giveUp()
+    if (this.#broken) return
+    this.#settings.failed(error)
+    this.#broken = true
+    this.#dropped = this.#writing.drop()
+  }
+
+  #giveUp() {
+    const { writer } = this.#settings
+    this.abandon(writer?.fenced !== undefined)
+    writer?.fenced?.()
   }
 
   #deliver(seq: number, message: string) {
@@ -102,7 +173,12 @@ class StoredStream implements ResumableStream {
     if (!this.#reader.send(message, this.#idOf(seq))) this.#reader = undefined
   }
 
-  finish() {
+  finish(last?: string) {
+    if (last === undefined && this.#settings.writer?.leaving()) return this.abandon()
+    if (last !== undefined) {
+      this.#unstored.push({ message: last, place: undefined, last: true })
+      if (!this.#appending) void this.#appendAll()
+    }
     this.#ending = true
     this.#endIfDone()
   }
@@ -112,10 +188,26 @@ class StoredStream implements ResumableStream {
     this.disconnect()
     if (this.#over) return
     this.#over = true
-    this.#settings.finished(this.name)
+    const finished = () => this.#settings.finished(this.name)
+    // Until its rest is gone a broken stream is known to be one.
+    if (this.#dropped) return void this.#dropped.then(finished)
+    this.#writing.finish()
+    finished()
+  }
+
+  abandon(silent = false) {
+    const first = !this.#over
+    this.#over = this.#ending = true
+    this.#unstored.length = 0
+    if (!silent) this.disconnect(RETRY)
+    if (first) this.#settings.finished(this.name)
   }
 
   disconnect(retry?: number) {
+    if (this.#primed && !this.#broken && !this.#over) {
+      this.#leaving = { retry }
+      return
+    }
     const readers = this.#reader ? [...this.#silent, this.#reader] : this.#silent
     this.#reader = undefined
     this.#silent = []
@@ -123,12 +215,20 @@ class StoredStream implements ResumableStream {
     for (const reader of readers) if (!reader.closed) reader.end(retry)
   }
 
+  get ending() {
+    return this.#ending && !this.#over
+  }
+
   get attended() {
     return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
   }
 
+  get isWhole() {
+    return !this.#broken
+  }
+
   endsAt(seq: number) {
-    return seq === this.#stored
+    return seq === this.#stored && !this.#broken
   }
 
   async attach(reader: EventStream, seq: number) {
@@ -168,7 +268,23 @@ class StoredStream implements ResumableStream {
   }
 
   prime(reader: EventStream, retry: number) {
-    reader.event({ id: this.#idOf(0), retry, data: '' })
+    this.#primed = { reader, retry }
+    if (!this.#appending) this.#sendPrimed()
+  }
+
+  #sendPrimed() {
+    if (this.#broken) return
+    this.#primed?.reader.event({ id: this.#idOf(0), retry: this.#primed.retry, data: '' })
+    this.#primed = undefined
+    if (this.#leaving) this.disconnect(this.#leaving.retry)
+    this.#leaving = undefined
+  }
+
+  reopen() {
+    if (this.#over || this.#broken) return
+    this.#writing.open(this.#stored).catch(error => {
+      if (this.#writing.isFenced(error)) this.#giveUp()
+    })
   }
 }
 

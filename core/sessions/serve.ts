@@ -58,7 +58,11 @@ async function serveRequest(
     if (method === 'initialize') negotiate(session, params)
     const call = host.createCall(callRequest(session, request, sender, { ...reply, send }))
     const answer = encodeAnswer(host, call, await host.answer(call))
+    const { revision: negotiated, client } = session
+    if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
     answered = true
+    // Before the client can know of it: it may send the same id to another node next.
+    session.finish(id)
     reply.respond(answer)
   } catch (thrown) {
     answered = true
@@ -105,15 +109,22 @@ function negotiate(session: Session, params: Request['params']): void {
   }
 }
 
-function receiveNotification(session: Session, method: string, params: Readonly<Record<string, unknown>>): void {
-  if (method !== 'notifications/cancelled') return
+function receiveNotification(
+  session: Session,
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+): Promise<void> | undefined {
+  if (method !== 'notifications/cancelled') return undefined
   const { requestId, reason } = params
-  session.cancel(requestId as RequestId, typeof reason === 'string' ? reason : 'the client cancelled the request')
+  return session.cancel(
+    requestId as RequestId,
+    typeof reason === 'string' ? reason : 'the client cancelled the request',
+  )
 }
 
 /**
  * Takes one message of a session. A request is answered on `reply`, which only it needs; everything else is done when
- * this returns.
+ * this returns, or its promise resolves: where another node is to hear of it, once that is sure to.
  */
 export function serveSessionMessage(
   host: PluginHost,
@@ -123,7 +134,6 @@ export function serveSessionMessage(
   reply: () => SessionReply,
 ): Promise<void> | undefined {
   if (message.kind === 'request') return serveRequest(host, session, message, sender, reply())
-  if (message.kind === 'response') session.answer(message.id, message.body)
-  else receiveNotification(session, message.method, message.params)
-  return undefined
+  if (message.kind === 'response') return session.answer(message.id, message.body)
+  return receiveNotification(session, message.method, message.params)
 }

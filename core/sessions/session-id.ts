@@ -1,7 +1,7 @@
 // Session ids that say of themselves whose they are, signed: a forged or foreign id is refused before any store is
 // asked. Layout: version, key id, 128 random bits, time, HMAC of route + issuer + subject, node number, then an HMAC
 // over all of it (41 + 16 bytes, 76 characters of base64url).
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { User } from '../define.ts'
 
 const VERSION = 1
@@ -70,6 +70,9 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
     },
   }
 }
+
+/** What names a session where its id must not be written down: in stores, and in messages between nodes. */
+export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
 
 /** What a log may show of a session's id: enough to tell two apart, too little to use. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`

@@ -1,26 +1,21 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
 import type { ClientFacts, OpenSession } from '../call.ts'
-import { ToolError } from '../define.ts'
+import type { SessionOpening, SessionState, StateChange } from '../cluster/session-store.ts'
 import type { LogLevel, RequestId, Revision } from '../protocol.ts'
-import { encodeNotification } from '../wire.ts'
-import type { ChangeFeed, Subscription } from './change-feed.ts'
+import type { Change } from '../slots.ts'
+import { type ChangeFeed, MAX_WATCHED, type Subscription } from './change-feed.ts'
 import type { Held } from './owners.ts'
+import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-
-/** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
-export const ANSWER_TIMEOUT = 600_000
+import { digestOf } from './session-id.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
 export interface SessionChannel {
-  send(message: string): void
+  /** `place`: where on the bus it comes from. */
+  send(message: string, place?: string): void
   /** The session is over, or the host closes: `retry` where the client may come back, in milliseconds. */
   close(retry?: number): void
-}
-
-interface Question {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (reason: Error) => void
 }
 
 const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
@@ -29,7 +24,18 @@ const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 export interface SessionOwner {
   /** The session's first use begins, or its last one ended. */
   used(session: Session, inUse: boolean): void
-  disposed(session: Session): void
+  /** `elsewhere`: other nodes may go on with it. */
+  disposed(session: Session, elsewhere: boolean): void
+  /** A call is answered. */
+  finished(session: Session, id: RequestId): void
+  /** Keeps a change for every node; undefined where there is only this one. */
+  keep(session: Session, change: StateChange): Promise<void> | undefined
+  /** Brings an answer to the node that asked; undefined where nobody did. */
+  passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
+  /** Brings a cancellation to the node that runs the request; undefined where there is only this one. */
+  passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
+  /** What the names of this node's questions begin with; different each time, where nodes share sessions. */
+  askPrefix(): string
   readonly feed: ChangeFeed
 }
 
@@ -39,6 +45,21 @@ export interface SessionFacts {
   readonly transport: string
   readonly opened: OpenSession
   readonly owner: SessionOwner
+  /** For a store that every node uses. */
+  readonly shared?: SharedFacts | undefined
+}
+
+/** What a node keeps of a session that other nodes may serve as well. */
+export interface SharedFacts {
+  readonly opening: SessionOpening
+  /** The node that runs its `runSession`, and has the stream of a transport with only one. */
+  home: string
+  /** The version of the state that this node has. */
+  version: number
+  /** The stream for what belongs to no call, where this node has it. */
+  claim?: { readonly stream: string; readonly epoch: number } | undefined
+  /** The newest claim of another node that this one has heard of. */
+  relieved?: number
 }
 
 export class Session implements Held {
@@ -55,23 +76,54 @@ export class Session implements Held {
   /** When it was used last, milliseconds since the epoch. */
   lastUsed: number
   disposed = false
+  readonly shared: SharedFacts | undefined
   readonly #owner: SessionOwner
+  #digest: string | undefined
+  #watched: Set<string> | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
-  #questions: Map<RequestId, Question> | undefined
+  #questions: Questions | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
   #streams: Map<string, ResumableStream> | undefined
-  #asked = 0
+  #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, holder, transport, opened, owner }: SessionFacts) {
+  constructor({ id, holder, transport, opened, owner, shared }: SessionFacts) {
     this.id = id
     this.holder = holder
     this.opened = opened
     this.transport = transport
     this.#owner = owner
+    this.shared = shared
     this.lastUsed = Date.now()
+  }
+
+  /** What it is called where ids are not written down. */
+  get digest(): string {
+    this.#digest ??= digestOf(this.id)
+    return this.#digest
+  }
+
+  /** What its client has set. */
+  get state(): SessionState {
+    const { revision, client, logLevel } = this
+    return { revision, client, logLevel, watched: [...(this.#watched ?? [])] }
+  }
+
+  /** Takes over what its client has set at another node. */
+  apply({ revision, client, logLevel, watched }: SessionState): void {
+    this.revision = revision
+    this.client = client
+    this.logLevel = logLevel
+    const wanted = new Set(watched)
+    for (const uri of this.#watched ?? []) if (!wanted.has(uri)) this.unwatch(uri)
+    for (const uri of wanted) this.watch(uri)
+  }
+
+  /** Keeps a change of its state for every node; undefined where there is only this one. */
+  keep(change: StateChange): Promise<void> | undefined {
+    return this.#owner.keep(this, change)
   }
 
   /** Counts a use until the returned function is called: a session in use is never idle. */
@@ -99,24 +151,41 @@ export class Session implements Held {
   /** Where messages that belong to no call go from now on. */
   connect(channel: SessionChannel): void {
     this.#channel = channel
-    this.#subscription ??= this.#subscribe()
+    if (this.#subscription) return
+    this.#subscription = this.#subscribe()
+    for (const uri of this.#watched ?? []) this.#subscription.watch(uri)
+  }
+
+  /** Another node sends such messages from now on. */
+  disconnect(): void {
+    this.#subscription?.end()
+    this.#subscription = this.#channel = undefined
+  }
+
+  /** Sends what was on the bus before, as far as it concerns this session. */
+  replay(change: Change, place: string | undefined): void {
+    this.#subscription?.replay(change, place)
   }
 
   #subscribe(): Subscription {
     return this.#owner.feed.subscribe({
       lists: LISTS,
       covers: toolset => toolset === undefined || this.opened.toolsets().includes(toolset),
-      deliver: ({ plain }) => this.#channel?.send(plain),
+      deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
   }
 
   /** False where it watches as many resources as it may. */
   watch(uri: string): boolean {
-    this.#subscription ??= this.#subscribe()
-    return this.#subscription.watch(uri)
+    this.#watched ??= new Set()
+    if (this.#watched.size >= MAX_WATCHED && !this.#watched.has(uri)) return false
+    this.#watched.add(uri)
+    this.#subscription?.watch(uri)
+    return true
   }
 
   unwatch(uri: string): void {
+    this.#watched?.delete(uri)
     this.#subscription?.unwatch(uri)
   }
 
@@ -134,56 +203,61 @@ export class Session implements Held {
   }
 
   finish(id: RequestId): void {
-    this.#calls?.delete(id)
+    if (this.#calls?.delete(id)) this.#owner.finished(this, id)
+  }
+
+  /** Requests that were let in will not begin after all. */
+  abandon(ids: readonly RequestId[]): void {
+    for (const id of ids) if (!this.#calls?.has(id)) this.#owner.finished(this, id)
+  }
+
+  get running(): readonly RequestId[] {
+    return [...(this.#calls?.keys() ?? [])]
+  }
+
+  runs(id: RequestId): boolean {
+    return this.#calls?.has(id) ?? false
   }
 
   /** The client cancels a call. One that is unknown or over is nobody's loss. */
-  cancel(id: RequestId, reason: string): void {
+  cancel(id: RequestId, reason: string): Promise<void> | undefined {
+    const cancel = this.#calls?.get(id)
+    if (!cancel) return this.#owner.passCancel(this, id, reason)
+    cancel(new Error(reason))
+    return undefined
+  }
+
+  /** As `cancel`, of a call that runs here. */
+  cancelHere(id: RequestId, reason: string): void {
     this.#calls?.get(id)?.(new Error(reason))
   }
 
-  /**
-   * Asks the client, on `send`. Rejects with a ToolError when it answers an error or nothing in ten minutes, with the
-   * signal's reason when that aborts, and when the session ends.
-   */
+  /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    const id = `ask-${++this.#asked}`
-    this.#questions ??= new Map()
-    const questions = this.#questions
-    return new Promise((resolve, reject) => {
-      const withdraw = (reason: Error) => {
-        questions.get(id)?.reject(reason)
-        send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
-      }
-      const onAbort = () => withdraw(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
-      const timer = setTimeout(() => withdraw(new ToolError('the client did not answer in time')), ANSWER_TIMEOUT)
-      const end = () => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
-        questions.delete(id)
-      }
-      questions.set(id, {
-        resolve: result => {
-          end()
-          resolve(result)
-        },
-        reject: reason => {
-          end()
-          reject(reason)
-        },
-      })
-      if (signal.aborted) return onAbort()
-      signal.addEventListener('abort', onAbort, { once: true })
-      send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-    })
+    this.#questions ??= new Questions(this.#owner.askPrefix())
+    return this.#questions.ask({ send, method, params, signal })
   }
 
   /** The client's answer to a question; one that nobody waits for is ignored. */
-  answer(id: RequestId, body: Readonly<Record<string, unknown>>): void {
-    const question = this.#questions?.get(id)
-    const error = body['error'] as { message?: unknown } | undefined
-    if (error) question?.reject(new ToolError(`the client answered: ${String(error.message)}`))
-    else question?.resolve(body['result'])
+  answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
+    if (!this.#questions?.has(id)) return this.#owner.passAnswer(this, id, body)
+    this.answerHere(id, body)
+    return undefined
+  }
+
+  /** As `answer`, to a question that was asked here. */
+  answerHere(id: RequestId, body: Readonly<Record<string, unknown>>): void {
+    this.#questions?.answer(id, body)
+  }
+
+  /** Runs once, when `runSession` is to come to its end here: with the session, or because another node runs it now. */
+  onRunOver(task: () => void): void {
+    this.#runOver = task
+  }
+
+  endRun(): void {
+    this.#runOver?.()
+    this.#runOver = undefined
   }
 
   /** Runs once, when the session ends. */
@@ -200,18 +274,24 @@ export class Session implements Held {
     this.#channel?.close(retry)
   }
 
-  /** Ends everything that the session owns: calls, questions, streams, subscriptions, its place among its owner's. */
-  dispose(reason: Error): void {
+  /**
+   * Ends everything that the session owns here: calls, questions, streams, subscriptions, its place among its owner's.
+   * `elsewhere`: only here, for other nodes may go on with it; its streams stay to be resumed there.
+   */
+  dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
     this.disposed = true
+    const streams = [...(this.#streams?.values() ?? [])]
+    if (elsewhere) for (const stream of streams) stream.abandon()
     for (const cancel of [...(this.#calls?.values() ?? [])]) cancel(reason)
-    for (const question of [...(this.#questions?.values() ?? [])]) question.reject(reason)
+    this.#questions?.rejectAll(reason)
     this.#subscription?.end()
     this.#channel?.close()
-    for (const stream of [...(this.#streams?.values() ?? [])]) stream.finish()
+    for (const stream of streams) stream.finish()
+    this.endRun()
     for (const task of this.#disposing?.splice(0) ?? []) task()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
-    this.#streams = undefined
-    this.#owner.disposed(this)
+    this.#streams = this.#watched = undefined
+    this.#owner.disposed(this, elsewhere)
   }
 }

@@ -1,5 +1,7 @@
 // POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
 import {
+  encodeError,
+  type ForwardedMessage,
   type HostContext,
   HostError,
   type Message,
@@ -12,6 +14,7 @@ import {
   serveSessionMessage,
 } from '../../core/index.ts'
 
+type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
 type Valid = Exclude<Message, { kind: 'invalid' }>
 
 /** The reply to one request: on the stream that the session has. */
@@ -52,7 +55,7 @@ function validated(text: string, { revision }: Session): readonly Valid[] {
 export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number) {
   const running = new WeakMap<Session, number>()
 
-  function find(ctx: HostContext): Session {
+  function find(ctx: HostContext): Session | Promise<Session> {
     const { sessionId } = ctx.query
     if (typeof sessionId !== 'string' || sessionId === '') {
       throw new HostError('invalidRequest', { detail: 'the sessionId parameter is missing' })
@@ -72,10 +75,9 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
   }
 
   /** Begins a request. Throws `unavailable` where the host drains. */
-  function begin(session: Session, request: Valid, ctx: HostContext) {
+  function begin(session: Session, request: Valid, sender: Sender) {
     const reply = createReply(session)
     const leave = host.inFlight(reason => reply.cancel(reason))
-    const sender = { headers: ctx.req.headers, user: ctx.state.user }
     return async () => {
       try {
         await serveSessionMessage(host, session, request, sender, () => reply)
@@ -86,17 +88,42 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
     }
   }
 
-  return async (ctx: HostContext) => {
-    const session = find(ctx)
-    const messages = validated(await readBody(ctx.req, host.http.maxBodySize), session)
+  /** Throws `tooManyRequests` and `unavailable` before anything began. */
+  async function take(session: Session, messages: readonly Valid[], sender: Sender) {
     const requests = messages.filter(({ kind }) => kind === 'request')
     enter(session, requests.length)
-    const begun = requests.map(request => begin(session, request, ctx))
-    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    const begun = requests.map(request => begin(session, request, sender))
     for (const message of messages) {
-      if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
+      if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
     }
     for (const serve of begun) void serve()
+  }
+
+  /** What was taken elsewhere with 202: a refusal can only be told on the stream. */
+  async function takeForwarded(session: Session, { text, ...sender }: ForwardedMessage) {
+    let messages: readonly Valid[] = []
+    try {
+      messages = validated(text, session)
+      await take(session, messages, sender)
+    } catch (thrown) {
+      if (!HostError.is(thrown)) host.log.error({ err: thrown }, 'a forwarded message failed')
+      const error = HostError.is(thrown) ? thrown : new HostError('internal')
+      for (const message of messages) {
+        if (message.kind === 'request') session.send(encodeError(error, { id: message.id, revision: session.revision }))
+      }
+    }
+  }
+  host.streams.receive(host.name, route, (session, message) => void takeForwarded(session, message))
+
+  return async (ctx: HostContext) => {
+    const session = await find(ctx)
+    const text = await readBody(ctx.req, host.http.maxBodySize)
+    const messages = validated(text, session)
+    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    // The stream may be at another node: what the message leads to happens there.
+    const forwarded = host.streams.forward(session, { text, ...sender })
+    if (forwarded) await forwarded
+    else await take(session, messages, sender)
     ctx.body = null
     ctx.status = 202
   }

@@ -27,7 +27,8 @@ export function createStreamGet(host: PluginHost, route: Route) {
     ctx.respond = false
     whenClosed(ctx.res, () => {
       leave()
-      session.dispose(new Error('the client closed the stream'))
+      const ended = host.sessions.end(session, new Error('the client closed the stream'))
+      ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
     })
     const stream = openEventStream(ctx.res, {
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),

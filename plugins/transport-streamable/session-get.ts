@@ -57,55 +57,21 @@ export function createSessionGets(host: PluginHost, route: Route) {
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
-  function openStandalone(session: Session, ctx: HostContext) {
+  async function openStandalone(session: Session, ctx: HostContext) {
     admit(session)
+    const opened = host.streams.openStandalone(session)
+    const stream = opened instanceof Promise ? await opened : opened
     ctx.respond = false
-    const stream = host.openStream(session)
     const reader = openReader(session, session, ctx)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
-    session.connect({
-      send: message => stream.write(message),
-      close(retry) {
-        for (const each of standalone.get(session) ?? []) each.disconnect(retry)
-      },
-    })
-    forgetOldest(session, stream)
-  }
-
-  const standalone = new WeakMap<Session, ResumableStream[]>()
-
-  /** Few streams can be come back to: the oldest that nobody is connected to goes first, for its end would be seen. */
-  function forgetOldest(session: Session, stream: ResumableStream) {
-    const streams = [...(standalone.get(session) ?? []), stream]
-    const excess =
-      streams.length > MAX_OPEN_GETS ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
-    excess?.finish()
-    standalone.set(
-      session,
-      streams.filter(one => one !== excess),
-    )
   }
 
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
-    const place = parseEventId(lastEventId)
-    const gone = new HostError('invalidRequest', { detail: 'nothing can be resumed from this Last-Event-ID' })
-    if (!place) throw gone
-    const stream = session.streams.get(place.stream)
-    if (stream) admit(stream)
-    const events = stream?.endsAt(place.seq) ? [] : await host.storedEvents(session, place.stream, place.seq)
-    if (!events) throw gone
+    const { awaited, attach } = await host.streams.resume(session, parseEventId(lastEventId))
+    admit(awaited)
     ctx.respond = false
-    const reader = openReader(session, stream ?? session, ctx)
-    if (stream) {
-      if (!(await stream.attach(reader, place.seq))) reader.end()
-      return
-    }
-    for (const { seq, message } of events) {
-      if (!reader.send(message, `${place.stream}.${seq}`)) return
-      await reader.drained()
-    }
-    reader.end()
+    await attach(openReader(session, awaited, ctx))
   }
 
   async function get(ctx: HostContext) {
@@ -113,15 +79,15 @@ export function createSessionGets(host: PluginHost, route: Route) {
     demandStream(ctx.req.headers.accept)
     const lastEventId = ctx.req.headers['last-event-id']
     checkVersion(ctx)
-    const session = findSession(host, route, ctx)
+    const session = await findSession(host, route, ctx)
     if (typeof lastEventId === 'string') return resume(session, lastEventId, ctx)
-    openStandalone(session, ctx)
+    return openStandalone(session, ctx)
   }
 
-  function end(ctx: HostContext) {
+  async function end(ctx: HostContext) {
     refuseModern(ctx)
     checkVersion(ctx)
-    findSession(host, route, ctx).dispose(new Error('the client ended the session'))
+    await host.sessions.end(await findSession(host, route, ctx), new Error('the client ended the session'))
     ctx.status = 204
   }
 

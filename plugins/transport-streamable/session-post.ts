@@ -9,6 +9,7 @@ import {
   openEventStream,
   type PluginHost,
   RETRY,
+  type RequestId,
   type Route,
   type Session,
   type SessionReply,
@@ -23,12 +24,17 @@ type Request = Extract<Message, { kind: 'request' }>
 /** Only clients of this revision know that an empty first event is there to come back to. */
 export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
 
-/** The session that a request names. Throws `invalidRequest` without an id, `notFound` and `forbidden` as the registry. */
-export function findSession(host: PluginHost, route: Route, ctx: HostContext): Session {
+/** The session that a request names, which begins these calls. Throws `invalidRequest` without an id, `notFound` and `forbidden` as the registry. */
+export function findSession(
+  host: PluginHost,
+  route: Route,
+  ctx: HostContext,
+  requests: readonly RequestId[] = [],
+): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
   if (typeof id !== 'string') throw new HostError('invalidRequest', { detail: 'the Mcp-Session-Id header is missing' })
   const { params, user } = ctx.state
-  return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name)
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name, requests)
 }
 
 /** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
@@ -42,8 +48,9 @@ export function checkVersion({ req }: HostContext): void {
 }
 
 export function createSessionPosts(host: PluginHost, route: Route) {
-  function openSink(session: Session, ctx: HostContext): Sink {
-    const stream = host.openStream(session)
+  function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
+    const ids = requests.map(({ id }) => id)
+    const stream = host.streams.open(session, ids)
     const reader = openEventStream(ctx.res, {
       headers: { 'Mcp-Session-Id': session.id },
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
@@ -52,10 +59,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     void stream.attach(reader, 0)
     return {
       send: message => stream.write(message),
-      end: message => {
-        if (message !== undefined) stream.write(message)
-        stream.finish()
-      },
+      end: message => stream.finish(message),
       ...(isPrimed(session) && { disconnect: (retry = RETRY) => stream.disconnect(retry) }),
     }
   }
@@ -94,7 +98,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const requests = messages.filter(message => message.kind === 'request')
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
     for (const message of messages) {
-      if (message.kind !== 'request') serveSessionMessage(host, session, message, sender, neverAnswered)
+      if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
     }
     if (requests.length === 0) return accept(ctx)
     const replies: Array<readonly [Request, SessionReply]> = []
@@ -105,7 +109,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const exchange = createExchange(ctx.res, {
       expected: requests.length,
       batch,
-      open: () => openSink(session, ctx),
+      open: () => openSink(session, requests, ctx),
       cancelledByClose: false,
     })
     for (const request of requests) replies.push([request, createReply(exchange, session)])
@@ -125,22 +129,34 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
     await answerAll(session, [message], ctx, false)
     // A handshake that was refused leaves nothing behind.
-    if (session.revision === undefined) session.dispose(new Error('the handshake failed'))
+    if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
   }
 
-  return function serve(messages: readonly Valid[], ctx: HostContext, batch: boolean): Promise<void> {
-    const [first] = messages
-    const opens = first?.kind === 'request' && first.method === 'initialize'
-    if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
-    checkVersion(ctx)
-    const session = findSession(host, route, ctx)
+  /** What a session that was found may not be asked. */
+  function refuseFor(session: Session, opens: boolean, batch: boolean) {
     if (opens && session.revision !== undefined) {
       throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
     }
     if (batch && session.revision !== '2025-03-26') {
       throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
     }
-    return answerAll(session, messages, ctx, batch)
+  }
+
+  return async function serve(messages: readonly Valid[], ctx: HostContext, batch: boolean): Promise<void> {
+    const [first] = messages
+    const opens = first?.kind === 'request' && first.method === 'initialize'
+    if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
+    checkVersion(ctx)
+    const requests = messages.flatMap(message => (message.kind === 'request' ? [message.id] : []))
+    const found = findSession(host, route, ctx, requests)
+    const session = found instanceof Promise ? await found : found
+    try {
+      refuseFor(session, opens, batch)
+      await answerAll(session, messages, ctx, batch)
+    } catch (error) {
+      session.abandon(requests)
+      throw error
+    }
   }
 }
 

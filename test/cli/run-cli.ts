@@ -23,6 +23,8 @@ export interface Running {
   readonly ended: Promise<Ended>
   /** Waits until stdout, or stderr, has `words` and returns the match. Rejects when the process ends without it. */
   printed(words: RegExp, stream?: 'stdout' | 'stderr'): Promise<RegExpExecArray>
+  /** The same for stderr. */
+  logged(words: RegExp): Promise<RegExpExecArray>
   /** Waits until it serves, and returns where. */
   listening(): Promise<string>
 }
@@ -70,8 +72,9 @@ export function startProgram([file = '', ...argv]: readonly string[], cwd: strin
     }
   }
 
+  const logged = (words: RegExp) => printed(words, 'stderr')
   const listening = async () => (await printed(/^listening on (http:\S+)$/m))[1] ?? ''
-  return { child, ended, printed, listening }
+  return { child, ended, printed, logged, listening }
 }
 
 /** Runs `mcp-host ...args` in `cwd` to its end. */
@@ -90,6 +93,8 @@ export interface ConfigParts {
   readonly before?: string
   readonly http?: string
   readonly routes?: string
+  /** Default: one that is long enough. */
+  readonly secrets?: string
   /** Properties of `plugins`, beside the transport. */
   readonly plugins?: string
   /** The one tool of the second toolset. */
@@ -104,7 +109,7 @@ ${parts.before ?? ''}
 export default {
   server: { name: 'cli-test', version: '1.0.0' },
   http: ${parts.http ?? '{ port: 0 }'},
-  secrets: ['a secret for tests, long enough to be one'],
+  secrets: ${parts.secrets ?? "['a secret for tests, long enough to be one']"},
   toolsets: { first: [defineTool({ name: 'echo', handler: () => 'echoed' })], second: [${parts.tool ?? OTHER}] },
   routes: ${parts.routes ?? "{ '/': { toolsets: ['first', 'second'] } }"},
   plugins: { 'transport-streamable': {}, ${parts.plugins ?? ''} },

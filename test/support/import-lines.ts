@@ -67,12 +67,17 @@ function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
   return file === 'plugins/index.ts' && loadsTable
 }
 
+/** No plugin, but what the plugins that need one database share: one connection for all of them. */
+const SHARED = 'plugins/redis'
+
 /** A plugin: the kernel's surface, its own files, packages. The table beside them: the plugins' entries. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
+  // The one plugin that is made of others.
+  if (from === 'plugins/cluster-redis/index.ts' && /^plugins\/[^/]+-redis\/index\.ts$/.test(file)) return true
   if (from === 'plugins/index.ts') return /^plugins\/[^/]+\/index\.ts$/.test(file)
-  return file === 'core/index.ts' || isIn(dirname(from).split('/').slice(0, 2).join('/'), file)
+  return file === 'core/index.ts' || isIn(SHARED, file) || isIn(dirname(from).split('/').slice(0, 2).join('/'), file)
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {

@@ -1,18 +1,12 @@
 // A login with a real browser: it follows the authorization server to the loopback redirect and shows the page.
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { createLoopbackRedirect, type LoopbackRedirectOptions } from '../../../client/node/index.ts'
+import { needsProgram } from '../../support/needs-program.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
-
-const chromium = (process.env['PATH'] ?? '')
-  .split(delimiter)
-  .map(folder => join(folder, 'chromium'))
-  .find(existsSync)
 
 let server: Server
 before(done => {
@@ -45,7 +39,7 @@ async function browse(url: URL): Promise<string> {
     '--dump-dom',
     url.href,
   ]
-  const { stdout } = await promisify(execFile)(chromium ?? '', args)
+  const { stdout } = await promisify(execFile)('chromium', args)
   return stdout
 }
 
@@ -68,7 +62,7 @@ async function logIn(state: string, options: LoopbackRedirectOptions = {}) {
 describe('a login in chromium', function () {
   this.timeout(60_000)
   before(function () {
-    if (!chromium) this.skip()
+    needsProgram(this, 'chromium', 'apt-get install chromium')
   })
 
   it('R-61: ends at the loopback redirect, by name too, and shows that it is done', async () => {

@@ -37,6 +37,15 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   secrets: ['a long random string', undefined],
   tools: { fetchTimeout: '30s', callTimeout: 'off' },
   sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100 },
+  redis: {
+    url: 'rediss://redis.acme.example:6380/2',
+    username: 'mcp',
+    password: 'a password',
+    tls: { ca: './ca.pem', cert: './host.pem', key: './host.key', servername: 'redis' },
+    keyPrefix: 'acme:',
+    commandTimeout: '2s',
+    cluster: ['rediss://one.acme.example', 'rediss://two.acme.example:7000'],
+  },
   toolsets: {
     clock: './tools/clock.ts',
     mixed: ['./tools/*.ts', defineTool({ name: 'purge', access: 'admin', handler: () => 'done' })],

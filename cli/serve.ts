@@ -1,0 +1,31 @@
+// What serving takes in any process, alone or one of several: a host that listens, and signals.
+import { type Host, type Logger, loadHost } from '../core/create-host.ts'
+
+/** Resolves with the first of these signals. */
+export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
+  return new Promise(resolve => {
+    for (const signal of signals) process.once(signal, resolve)
+  })
+}
+
+/** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
+export async function serve(config: string | undefined, log: Logger, processes = 1): Promise<Host> {
+  const host = await loadHost({ cwd: process.cwd(), processes, ...(config !== undefined && { file: config }) }, log)
+  try {
+    await host.listen()
+  } catch (error) {
+    // What it cannot close of a half-started host is not the news.
+    await host.close().catch(() => undefined)
+    throw error
+  }
+  return host
+}
+
+/** A promise that a tool left behind must not end every other caller's work. */
+export function surviveRejections(log: Logger): void {
+  process.on('unhandledRejection', err => {
+    // A handler that asked and did not wait is no failure: it runs again when the answer is there.
+    if (err instanceof Error && err.name === 'AwaitingInput') return
+    log.error({ err }, 'a promise was rejected and nobody handled it')
+  })
+}

@@ -1,0 +1,34 @@
+// What the primary and its workers tell each other. The code of tools runs in the workers and may send messages of its
+// own: ours have a name that nobody else uses.
+import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
+
+/** What a worker serves, once it listens. */
+export interface Serving {
+  readonly url: string
+  readonly routes: readonly RouteSummary[]
+}
+
+/** From a worker. */
+export type Told =
+  | ({ readonly mcpHost: 'ready' } & Serving)
+  /** It could not start; the text is for the operator. */
+  | { readonly mcpHost: 'failed'; readonly problem: string }
+  | ({ readonly mcpHost: 'drained' } & CloseReport)
+
+/**
+ * From the primary. `stop`: everything ends; drain as a process of its own does. `retire`: the others go on; let no
+ * caller notice. `leave`: the answer to `drained`; no connection is on its way to the worker any more.
+ */
+export type Order = { readonly mcpHost: 'stop' | 'retire' | 'leave' }
+
+const hasName = (message: unknown): message is { mcpHost: unknown } =>
+  typeof message === 'object' && message !== null && 'mcpHost' in message
+
+export const isTold = (message: unknown): message is Told =>
+  hasName(message) && ['ready', 'failed', 'drained'].includes(String(message.mcpHost))
+
+export const isOrder = (message: unknown): message is Order =>
+  hasName(message) && ['stop', 'retire', 'leave'].includes(String(message.mcpHost))
+
+/** In the environment of a worker: whether the start hangs on it, as it does on the first. */
+export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'

@@ -1,0 +1,129 @@
+// The place of one worker: whoever sits there and dies is followed by another, later each time; a reload seats a new one
+// first and sends the old one away when the new one serves.
+import type { Logger } from '../../core/create-host.ts'
+import { createBackOff, LONGEST_WAIT } from './back-off.ts'
+import type { Serving } from './message.ts'
+import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
+
+/** How long a worker that was replaced may take to drain before it is ended, milliseconds. */
+const RETIRE_TIME = 60_000
+
+export interface SeatSettings {
+  readonly start: () => WorkerProcess
+  readonly log: Logger
+  /** How many workers serve now, on all seats. */
+  readonly serving: () => number
+}
+
+export interface Seat {
+  /** The process that serves here; undefined where none does at the moment. */
+  readonly pid: number | undefined
+  /** Every process of this seat that has not ended yet: the one that serves, one that starts, one that drains. */
+  readonly processes: ReadonlySet<WorkerProcess>
+  /** Seats a worker once it serves; one that cannot is followed by another. Resolves with what it serves. */
+  fill(worker: WorkerProcess): Promise<Serving | undefined>
+  /**
+   * Starts a new worker and, once it serves, drains the one before. Resolves when that one has ended: with what the new
+   * one serves, or with how it failed; then nothing has changed.
+   */
+  replace(): Promise<{ serving: Serving } | { end: WorkerEnd }>
+  /** Ends a replacement that does not serve yet. */
+  giveUp(): void
+  /** Nobody is seated any more. */
+  close(): void
+}
+
+export function createSeat({ start, log, serving }: SeatSettings): Seat {
+  const backOff = createBackOff()
+  const processes = new Set<WorkerProcess>()
+  let seated: { worker: WorkerProcess; since: number } | undefined
+  let candidate: WorkerProcess | undefined
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  function track(worker: WorkerProcess) {
+    processes.add(worker)
+    void worker.ended.then(() => processes.delete(worker))
+  }
+
+  /** Whoever sits here from now on is followed by another when it dies. */
+  function seat(worker: WorkerProcess) {
+    const place = { worker, since: Date.now() }
+    seated = place
+    void worker.ended.then(end => {
+      if (seated !== place) return
+      seated = undefined
+      startAgain(worker, end, Date.now() - place.since)
+    })
+  }
+
+  /** `served` in milliseconds; undefined where the worker could not start. */
+  function startAgain({ pid }: WorkerProcess, end: WorkerEnd, served?: number) {
+    if (closed) return
+    const { code, signal, problem } = end
+    const wait = backOff.next(served ?? 0)
+    const left = serving()
+    const what = served === undefined ? 'a worker could not start' : 'a worker ended'
+    const next = wait < LONGEST_WAIT ? 'another is started' : `they keep ending: one is tried every ${wait / 1000} s`
+    log.error(
+      { worker: pid, code, signal, ...(problem !== undefined && { problem }), wait, serving: left },
+      `${what}; ${left === 0 ? 'none is left to serve; ' : ''}${next}`,
+    )
+    timer = setTimeout(() => void fillAgain(), wait)
+  }
+
+  async function fillAgain() {
+    const worker = start()
+    const now = await fill(worker)
+    if (now) log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+  }
+
+  async function fill(worker: WorkerProcess): Promise<Serving | undefined> {
+    track(worker)
+    const now = await worker.ready
+    // Meanwhile a reload has seated another, or everything ends.
+    if (seated || closed) {
+      worker.order('retire')
+      return undefined
+    }
+    if (now) seat(worker)
+    else startAgain(worker, await worker.ended)
+    return now
+  }
+
+  async function retire(worker: WorkerProcess) {
+    worker.order('retire')
+    const late = setTimeout(() => {
+      log.warn({ worker: worker.pid }, 'ended a replaced worker: it took too long to drain')
+      worker.kill()
+    }, RETIRE_TIME)
+    await worker.ended
+    clearTimeout(late)
+  }
+
+  return {
+    get pid() {
+      return seated?.worker.pid
+    },
+    processes,
+    fill,
+    async replace() {
+      const worker = start()
+      track(worker)
+      candidate = worker
+      const now = await worker.ready
+      candidate = undefined
+      if (!now) return { end: await worker.ended }
+      clearTimeout(timer)
+      const before = seated?.worker
+      seat(worker)
+      if (before) await retire(before)
+      return { serving: now }
+    },
+    giveUp: () => candidate?.kill(),
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,103 @@
+// A worker as the primary sees it: a process that says when it is ready, takes two orders, and ends.
+import cluster, { type Worker } from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CloseReport } from '../../core/create-host.ts'
+import { errorText } from '../../core/index.ts'
+import { FIRST_WORKER, isTold, type Order, type Serving } from './message.ts'
+import { closeUntaken } from './untaken-connections.ts'
+
+/** How a worker ended. */
+export interface WorkerEnd {
+  /** The exit code; null where a signal ended it. */
+  readonly code: number | null
+  readonly signal: string | null
+  /** Why it could not start, in words for the operator, where it could say so. */
+  readonly problem?: string
+  /** What became of its requests, where it drained. */
+  readonly report?: CloseReport
+}
+
+export interface WorkerProcess {
+  /** Undefined where no process could be made. */
+  readonly pid: number | undefined
+  /** What it serves; undefined until it listens. */
+  readonly serving: Serving | undefined
+  /** Resolves with that once it listens, or with undefined when it ended before. */
+  readonly ready: Promise<Serving | undefined>
+  readonly ended: Promise<WorkerEnd>
+  order(order: 'stop' | 'retire'): void
+  /** Ends it at once. */
+  kill(): void
+}
+
+/** How long to wait for what a worker said before it ended, milliseconds. */
+const LAST_WORDS = 500
+
+function tryFork(first: boolean): Worker | Error {
+  try {
+    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no' })
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+const notMade = (error: Error): WorkerProcess => ({
+  pid: undefined,
+  serving: undefined,
+  ready: Promise.resolve(undefined),
+  ended: Promise.resolve({ code: null, signal: null, problem: errorText(error) }),
+  order() {},
+  kill() {},
+})
+
+/** Starts a worker: this program again, with the same arguments. */
+export function startWorker(first = false): WorkerProcess {
+  const worker = tryFork(first)
+  if (worker instanceof Error) return notMade(worker)
+  closeUntaken(worker)
+  const told: { problem?: string; report?: CloseReport } = {}
+  let serving: Serving | undefined
+  let settle: () => void = () => {}
+  const ready = new Promise<Serving | undefined>(resolve => {
+    settle = () => resolve(serving)
+  })
+  const order = (mcpHost: Order['mcpHost']) => {
+    const message: Order = { mcpHost }
+    if (worker.isConnected()) worker.send(message, () => {})
+  }
+  worker.on('message', message => {
+    if (!isTold(message)) return
+    if (message.mcpHost === 'ready') {
+      serving = { url: message.url, routes: message.routes }
+      settle()
+    } else if (message.mcpHost === 'failed') {
+      told.problem = message.problem
+    } else {
+      told.report = { finished: message.finished, cancelled: message.cancelled }
+      order('leave')
+    }
+  })
+  const ended = new Promise<WorkerEnd>(resolve => {
+    const closed = new Promise<void>(done => worker.once('disconnect', done))
+    worker.once('exit', async (code, signal) => {
+      // What it said last is read before its channel closes. A connection that it never took may hold that back for ever.
+      if (signal === null) await Promise.race([closed, sleep(LAST_WORDS)])
+      resolve({ code, signal, ...told })
+    })
+    worker.on('error', error => {
+      // Other errors are of messages to a process that is ending; a process that was never made does not end.
+      if (worker.process.pid === undefined) resolve({ code: null, signal: null, problem: errorText(error) })
+    })
+  })
+  void ended.then(settle)
+  return {
+    pid: worker.process.pid,
+    get serving() {
+      return serving
+    },
+    ready,
+    ended,
+    order,
+    kill: () => void worker.process.kill('SIGKILL'),
+  }
+}

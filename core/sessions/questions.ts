@@ -1,0 +1,82 @@
+// What this node asked a session's client, until it is answered, withdrawn, or too late.
+import { ToolError } from '../define.ts'
+import type { RequestId } from '../protocol.ts'
+import { encodeNotification } from '../wire.ts'
+
+/** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
+export const ANSWER_TIMEOUT = 600_000
+
+interface Question {
+  readonly resolve: (result: unknown) => void
+  readonly reject: (reason: Error) => void
+}
+
+/** A question as it is asked. */
+export interface Asking {
+  /** How it reaches the client. */
+  readonly send: (message: string) => void
+  readonly method: string
+  readonly params: object
+  readonly signal: AbortSignal
+}
+
+export class Questions {
+  readonly #open = new Map<RequestId, Question>()
+  readonly #prefix: string
+  #asked = 0
+
+  /** `prefix`: what their ids begin with. */
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  has(id: RequestId): boolean {
+    return this.#open.has(id)
+  }
+
+  /**
+   * Rejects with a ToolError when the client answers an error or nothing in ten minutes, with the signal's reason when
+   * that aborts, and when all are rejected.
+   */
+  ask({ send, method, params, signal }: Asking): Promise<unknown> {
+    const id = `${this.#prefix}${++this.#asked}`
+    return new Promise((resolve, reject) => {
+      const withdraw = (reason: Error) => {
+        this.#open.get(id)?.reject(reason)
+        send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
+      }
+      const onAbort = () => withdraw(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
+      const timer = setTimeout(() => withdraw(new ToolError('the client did not answer in time')), ANSWER_TIMEOUT)
+      const end = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', onAbort)
+        this.#open.delete(id)
+      }
+      this.#open.set(id, {
+        resolve: result => {
+          end()
+          resolve(result)
+        },
+        reject: reason => {
+          end()
+          reject(reason)
+        },
+      })
+      if (signal.aborted) return onAbort()
+      signal.addEventListener('abort', onAbort, { once: true })
+      send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    })
+  }
+
+  /** One that nobody waits for is ignored. */
+  answer(id: RequestId, body: Readonly<Record<string, unknown>>): void {
+    const question = this.#open.get(id)
+    const error = body['error'] as { message?: unknown } | undefined
+    if (error) question?.reject(new ToolError(`the client answered: ${String(error.message)}`))
+    else question?.resolve(body['result'])
+  }
+
+  rejectAll(reason: Error): void {
+    for (const question of [...this.#open.values()]) question.reject(reason)
+  }
+}

@@ -1,0 +1,104 @@
+// What the functions about a session's streams share, on one node and across them: how a stream is made, how a session
+// is connected to one, and how a client comes back to one that is here.
+import { HostError } from '../errors.ts'
+import type { EventStream } from '../http/sse.ts'
+import type { Logger } from '../log.ts'
+import type { ChangeBus } from '../slots.ts'
+import type { EventStore } from './event-store.ts'
+import type { SessionRegistry } from './registry.ts'
+import {
+  createResumableStream,
+  type EventId,
+  type ResumableStream,
+  type ResumableStreamSettings,
+} from './resumable-stream.ts'
+import type { Session } from './session.ts'
+
+/** Standalone streams of a session that can be come back to. */
+const MAX_STANDALONE = 3
+
+/** What a client that comes back is given. */
+export interface Resumption {
+  /** What it waits for; connections are counted by it. */
+  readonly awaited: Session | ResumableStream
+  /** Sends what the client missed, and what comes; ends the reader where it cannot. */
+  attach(reader: EventStream): Promise<void>
+}
+
+export interface StreamsSettings {
+  readonly node: string
+  readonly registry: () => SessionRegistry
+  /** Asked for late, because plugins may fill the slots. */
+  readonly events: () => EventStore
+  readonly bus: () => ChangeBus
+  readonly log: Logger
+}
+
+/** What the parts of this share: how a stream is made, and how a session is connected to one. */
+export interface StreamParts extends StreamsSettings {
+  make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
+  /** Sends what belongs to no call to `send`; when the host closes, whoever reads is told to come back. */
+  connect(session: Session, send: (message: string, place?: string) => void): void
+  addStandalone(session: Session, stream: ResumableStream): void
+}
+
+export const cannotResume = () =>
+  new HostError('invalidRequest', { detail: 'nothing can be resumed from this Last-Event-ID' })
+
+export function createParts(settings: StreamsSettings): StreamParts {
+  const { events, log } = settings
+  const standalone = new WeakMap<Session, readonly ResumableStream[]>()
+  return {
+    ...settings,
+    make(session, more = {}) {
+      const stream = createResumableStream({
+        store: events(),
+        session: session.id,
+        finished: name => {
+          if (session.streams.get(name) === stream) session.streams.delete(name)
+        },
+        failed: err => log.error({ err }, 'an event could not be stored'),
+        ...more,
+      })
+      session.streams.set(stream.name, stream)
+      return stream
+    },
+    connect(session, send) {
+      session.connect({
+        send,
+        close(retry) {
+          for (const each of standalone.get(session) ?? []) each.disconnect(retry)
+        },
+      })
+    },
+    /** The oldest that nobody is connected to goes first, for its end would be seen. */
+    addStandalone(session, stream) {
+      const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
+      const excess =
+        streams.length > MAX_STANDALONE ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
+      excess?.finish()
+      standalone.set(
+        session,
+        streams.filter(one => one !== excess),
+      )
+    },
+  }
+}
+
+/** A stream of this node: what it has after a place. */
+export async function resumeHere(
+  stream: ResumableStream,
+  { seq, stream: name }: EventId,
+  { events }: StreamParts,
+  session: Session,
+  gone: () => HostError,
+): Promise<Resumption> {
+  const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
+  if (!known || !stream.isWhole) throw gone()
+  return {
+    awaited: stream,
+    async attach(reader) {
+      if (!(await stream.attach(reader, seq))) reader.end()
+    },
+  }
+}

@@ -1,0 +1,158 @@
+// The change bus that every node shares: a Redis Stream of changes, each with its number. A number that is not one more
+// than the last says that changes are missing, and then everybody is told that everything may have changed.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Change, ChangeBus, ChangeHistory, Logger } from '../../core/index.ts'
+import { type RedisConnection, redisScript } from '../redis/connection.ts'
+import { changesKey, countKey, tokenKey } from './keys.ts'
+
+/** Changes that are kept for nodes that were away. */
+const KEPT = '10000'
+/** Changes that wait for a Redis that is away; past it they become one that says that everything may have changed. */
+const MAX_WAITING = 10_000
+/** How long it is known that a change was told, milliseconds: an attempt whose answer was lost is made again. */
+const TOKEN_LIFETIME = '60000'
+const PAUSE = 250
+
+/** KEYS: changes, their count, token. ARGV: the change, how many are kept, lifetime of the token. */
+const PUBLISH = redisScript(`
+if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[3]) then return 0 end
+local number = redis.call('INCR', KEYS[2])
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'c', ARGV[1])
+return 1
+`)
+
+/** KEYS: changes, their count. ARGV: the id after which. Gives the count, then id, number and change by turns. */
+const SINCE = redisScript(`
+local reply = {redis.call('GET', KEYS[2]) or '0'}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
+  reply[#reply + 1] = entry[1]
+  reply[#reply + 1] = entry[2][2]
+  reply[#reply + 1] = entry[2][4]
+end
+return reply
+`)
+
+/** KEYS: changes, their count. Gives the id of the last change, and the count. */
+const LAST = redisScript(`
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+return {last and last[1] or '0-0', redis.call('GET', KEYS[2]) or '0'}
+`)
+
+/** Where a change is: the id of its entry, and its number. */
+interface Place {
+  readonly id: string
+  readonly number: number
+}
+
+const writePlace = ({ id, number }: Place) => `${id}/${number}`
+
+function readPlace(text: string): Place {
+  const [id = '0-0', number = '0'] = text.split('/')
+  return { id, number: Number(number) }
+}
+
+/** Ids are times and counters: compared as numbers, not as text. */
+function isAfter(one: string, other: string): boolean {
+  const [a, b] = [one, other].map(place => readPlace(place).id.split('-').map(Number))
+  const [time = 0, counter = 0] = a ?? []
+  const [otherTime = 0, otherCounter = 0] = b ?? []
+  return time === otherTime ? counter > otherCounter : time > otherTime
+}
+
+export interface RedisChangeBus extends ChangeBus {
+  readonly history: ChangeHistory
+  /** The id after which this node reads. */
+  readonly lastId: string
+  /** Finds out where the bus is: at the start, and whether it is another one after Redis was away. */
+  locate(): Promise<void>
+  /** A change that was read. */
+  tell(id: string, number: number, text: string): void
+  close(): void
+}
+
+export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
+  const listeners = new Set<(change: Change, place?: string) => void>()
+  let waiting: Change[] = []
+  const keys = [changesKey(redis), countKey(redis)]
+  let position: Place | undefined
+  let publishing = false
+  let closed = false
+
+  function dispatch(change: Change, place?: string) {
+    for (const listener of [...listeners]) listener(change, place)
+  }
+
+  async function publishOne(change: Change) {
+    const token = tokenKey(redis, randomBytes(12).toString('base64url'))
+    while (!closed) {
+      try {
+        await redis.evaluate(PUBLISH, [...keys, token], [JSON.stringify(change), KEPT, TOKEN_LIFETIME])
+        return
+      } catch (err) {
+        log.debug({ err }, 'a change waits for Redis')
+        await pause(PAUSE, undefined, { ref: false })
+      }
+    }
+  }
+
+  async function publishAll() {
+    publishing = true
+    for (let next = waiting.shift(); next !== undefined && !closed; next = waiting.shift()) await publishOne(next)
+    publishing = false
+  }
+
+  return {
+    publish(change) {
+      if (waiting.length >= MAX_WAITING) waiting = [{ kind: 'missed' }]
+      else waiting.push(change)
+      if (!publishing) void publishAll()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    get lastId() {
+      return position?.id ?? '0-0'
+    },
+    history: {
+      get position() {
+        return position ? writePlace(position) : ''
+      },
+      isAfter,
+      async since(text) {
+        const place = readPlace(text)
+        const [count, ...entries] = (await redis.evaluate(SINCE, keys, [place.id])) as string[]
+        const changes: Array<{ change: Change; place: string }> = []
+        let { number } = place
+        for (let index = 0; index < entries.length; index += 3) {
+          const [id = '', next = '', text = ''] = entries.slice(index, index + 3)
+          if (Number(next) !== ++number) return undefined
+          changes.push({ change: JSON.parse(text), place: writePlace({ id, number }) })
+        }
+        return Number(count) === number ? changes : undefined
+      },
+    },
+    async locate() {
+      const [id = '0-0', count = '0'] = (await redis.evaluate(LAST, keys, [])) as string[]
+      if (!position) position = { id, number: Number(count) }
+      else if (Number(count) < position.number) {
+        // Redis has lost what it had, this bus too: another one begins.
+        position = { id: '0-0', number: 0 }
+        dispatch({ kind: 'missed' })
+      }
+    },
+    tell(id, number, text) {
+      const expected = (position?.number ?? 0) + 1
+      position = { id, number }
+      if (number !== expected) dispatch({ kind: 'missed' })
+      const change: Change = JSON.parse(text)
+      // One that stands for many has no place of its own: everybody is told of all of it.
+      if (change.kind === 'missed') dispatch(change)
+      else dispatch(change, writePlace(position))
+    },
+    close() {
+      closed = true
+    },
+  }
+}

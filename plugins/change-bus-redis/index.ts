@@ -1,0 +1,36 @@
+// Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
+import { definePlugin, REDIS_PROPERTIES } from '../../core/index.ts'
+import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+import { createBus } from './bus.ts'
+import { createPeers } from './peers.ts'
+import { createReading } from './reading.ts'
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface ChangeBusRedisOptions extends RedisConnectionOptions {}
+
+export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
+  options: {
+    type: 'object',
+    description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
+    additionalProperties: false,
+    properties: { ...REDIS_PROPERTIES },
+  },
+  provides: ['peers'],
+  setup(host, options) {
+    const redis = redisConnection(host, options)
+    const bus = createBus(redis, host.log)
+    const peers = createPeers(redis, host)
+    const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })
+    host.fill('changeBus', bus)
+    host.fill('peers', peers)
+    host.starting(async () => {
+      await peers.begin()
+      await reading.begin()
+    })
+    host.closing(async () => {
+      bus.close()
+      reading.close()
+      await peers.leave()
+    })
+  },
+})

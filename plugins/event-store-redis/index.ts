@@ -1,0 +1,67 @@
+// Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
+// docs/plugins/event-store-redis.md.
+import {
+  DURATION_PATTERN,
+  definePlugin,
+  parseDuration,
+  parseSize,
+  REDIS_PROPERTIES,
+  SIZE_PATTERN,
+  StartError,
+} from '../../core/index.ts'
+import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+import { createRedisEventStore } from './store.ts'
+
+/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
+export interface EventStoreRedisOptions extends RedisConnectionOptions {
+  /** How long after its last event a stream can be resumed. Default `1h`. */
+  ttl?: string | number
+  /** Events of one stream; the oldest go first. Default 10,000. */
+  maxEvents?: number
+  /** Bytes of one stream; its last event is kept whatever its size. Default `4mb`. */
+  maxBytes?: string | number
+}
+
+const DEFAULTS = { ttl: '1h', maxEvents: 10_000, maxBytes: '4mb' } as const
+/** Shorter, and a stream is gone before a client can come back. */
+const MIN_TTL = 1_000
+
+export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
+  options: {
+    type: 'object',
+    description: 'Keeps the events of streams in Redis: clients come back to any node.',
+    additionalProperties: false,
+    properties: {
+      ttl: {
+        type: ['string', 'number'],
+        pattern: DURATION_PATTERN,
+        minimum: MIN_TTL,
+        default: DEFAULTS.ttl,
+        description: 'How long after its last event a stream can be resumed.',
+      },
+      maxEvents: {
+        type: 'integer',
+        minimum: 1,
+        default: DEFAULTS.maxEvents,
+        description: 'Events of one stream; the oldest go first.',
+      },
+      maxBytes: {
+        type: ['string', 'number'],
+        pattern: SIZE_PATTERN,
+        minimum: 1,
+        default: DEFAULTS.maxBytes,
+        description: 'Bytes of one stream; its last event is kept whatever its size.',
+      },
+      ...REDIS_PROPERTIES,
+    },
+  },
+  setup(host, options) {
+    const { ttl, maxEvents, maxBytes } = { ...DEFAULTS, ...options }
+    const lifetime = parseDuration(ttl)
+    if (lifetime < MIN_TTL) {
+      throw new StartError(`plugins.${host.name}: ttl is less than 1s; no client comes back so soon`, { exitCode: 2 })
+    }
+    const bounds = { ttl: lifetime, maxEvents, maxBytes: parseSize(maxBytes) }
+    host.fill('eventStore', createRedisEventStore(redisConnection(host, options), bounds))
+  },
+})

@@ -1,0 +1,142 @@
+// What happens to a stream at Redis, each step whole or not at all. For store.ts.
+// A stream is a Redis stream of its events, whose ids are `<seq>-0`, and a hash beside it:
+//   epoch, facts  who writes it        before  the facts of the writer that the present one claimed it from
+//   last          its last number      bytes   those of the events that are kept
+//   bus           as its writer says   finished  '1' at its end
+// The hash is what makes a stream known: events without one are of the past. A set names the streams of a session.
+import { redisScript } from '../redis/connection.ts'
+
+/**
+ * What changes a stream begins so. KEYS: events, hash, set. ARGV: deadline by the clock of Redis, the stream's name, ttl,
+ * epoch, facts, bus ('': as it is), finished. Nothing is changed for one who has given up waiting.
+ */
+const PRELUDE = `
+local events, hash, names = KEYS[1], KEYS[2], KEYS[3]
+local deadline, name, ttl = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local epoch, facts, bus, finished = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7] == '1'
+local time = redis.call('TIME')
+if time[1] * 1000 + math.floor(time[2] / 1000) > deadline then return {'late'} end
+local found = redis.call('HMGET', hash, 'epoch', 'last', 'bytes', 'facts', 'bus', 'finished', 'before')
+local known = found[1] ~= false
+local owner, last, bytes = tonumber(found[1] or 0), tonumber(found[2] or 0), tonumber(found[3] or 0)
+if known and owner > epoch then return {'fenced'} end
+
+local function renew()
+  redis.call('PEXPIRE', hash, ttl)
+  redis.call('PEXPIRE', events, ttl)
+  redis.call('PEXPIRE', names, ttl)
+end
+
+local function note(fields)
+  if bus ~= '' then fields[#fields + 1] = 'bus'; fields[#fields + 1] = bus end
+  if finished then fields[#fields + 1] = 'finished'; fields[#fields + 1] = '1' end
+  if #fields > 0 then redis.call('HSET', hash, unpack(fields)) end
+end
+
+-- The stream as its writer knows it: where Redis has less, what came before is gone, and a gap says so.
+local function establish(writers)
+  if known and last >= writers then
+    if owner < epoch then redis.call('HSET', hash, 'epoch', epoch, 'facts', facts) end
+    return
+  end
+  redis.call('HSET', hash, 'epoch', epoch, 'facts', facts, 'last', writers, 'bytes', 0)
+  redis.call('SADD', names, name)
+  redis.call('DEL', events)
+  last, bytes = writers, 0
+end
+`
+
+/** More ARGV: the message, the number before it, the bounds in events and bytes. Gives the message's number. */
+export const APPEND = redisScript(`${PRELUDE}
+local message, previous = ARGV[8], tonumber(ARGV[9])
+local maxEvents, maxBytes = tonumber(ARGV[10]), tonumber(ARGV[11])
+local seq = string.format('%.0f', previous + 1)
+if known and last > previous then
+  local stored = redis.call('XRANGE', events, seq .. '-0', seq .. '-0')[1]
+  if stored and stored[2][2] ~= message then return {'taken'} end
+  note({})
+  renew()
+  return {'stored', seq}
+end
+establish(previous)
+redis.call('XADD', events, seq .. '-0', 'm', message)
+bytes = bytes + #message
+local count, first = redis.call('XLEN', events), '-'
+while count > 1 and (count > maxEvents or bytes > maxBytes) do
+  local oldest = redis.call('XRANGE', events, first, '+', 'COUNT', 1)[1]
+  bytes = bytes - #oldest[2][2]
+  count = count - 1
+  first = '(' .. oldest[1]
+end
+if first ~= '-' then redis.call('XTRIM', events, 'MAXLEN', count) end
+note({'last', seq, 'bytes', bytes})
+renew()
+return {'stored', seq}
+`)
+
+/** More ARGV: the number of the last message. */
+export const OPEN = redisScript(`${PRELUDE}
+local fresh = not known
+if not fresh then bus = '' end
+establish(tonumber(ARGV[8]))
+note({})
+renew()
+return {'open'}
+`)
+
+/** Gives the state, with the facts of the writer before. */
+export const CLAIM = redisScript(`${PRELUDE}
+if not known then return {'unknown'} end
+local before = found[4]
+if owner == epoch then
+  if facts ~= before then return {'fenced'} end
+  before = found[7] or before
+else
+  redis.call('HSET', hash, 'epoch', epoch, 'facts', facts, 'before', before)
+end
+renew()
+return {'state', tostring(epoch), found[2], before, found[5] or '', found[6] or ''}
+`)
+
+export const FINISH = redisScript(`${PRELUDE}
+if not known then return {'unknown'} end
+finished = true
+note({})
+renew()
+return {'finished'}
+`)
+
+/** KEYS: the hash. */
+export const STATE = redisScript(`
+local found = redis.call('HMGET', KEYS[1], 'epoch', 'last', 'facts', 'bus', 'finished')
+if not found[1] then return {'unknown'} end
+return {'state', found[1], found[2], found[3], found[4] or '', found[5] or ''}
+`)
+
+/** KEYS: events, hash. ARGV: the number of the last message that was seen. Gives numbers and messages by turns. */
+export const AFTER = redisScript(`
+local last = redis.call('HGET', KEYS[2], 'last')
+if not last or tonumber(ARGV[1]) > tonumber(last) then return {'gone'} end
+local reply = {'events', last}
+for _, event in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1] .. '-0', '+')) do
+  reply[#reply + 1] = event[1]
+  reply[#reply + 1] = event[2][2]
+end
+return reply
+`)
+
+/** KEYS: the set, then events and hash of the one stream to forget, whose name is ARGV[1]. */
+export const DROP_STREAM = redisScript(`
+redis.call('DEL', KEYS[2], KEYS[3])
+redis.call('SREM', KEYS[1], ARGV[1])
+return {}
+`)
+
+/** KEYS: the set. ARGV: what the keys of events and of hashes begin with; all are in the slot of the set. */
+export const DROP_SESSION = redisScript(`
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  redis.call('DEL', ARGV[1] .. name, ARGV[2] .. name)
+end
+redis.call('DEL', KEYS[1])
+return {}
+`)

@@ -1,0 +1,128 @@
+// The event store that every node shares. An append is stored once however often it is tried, and never after its
+// writer was told that it failed; what Redis has lost is answered as a gap. scripts.ts has what happens at Redis.
+import { performance } from 'node:perf_hooks'
+import {
+  type EventStore,
+  type StoredEvent,
+  type StoredEvents,
+  StreamFenced,
+  type StreamState,
+  type StreamWriter,
+} from '../../core/index.ts'
+import type { RedisConnection, RedisScript } from '../redis/connection.ts'
+import { isMomentary, RedisTimeout, unavailable } from '../redis/failures.ts'
+import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'
+
+export interface StreamBounds {
+  /** Milliseconds after its last event that a stream is kept. */
+  readonly ttl: number
+  /** Events of one stream; the oldest go first. */
+  readonly maxEvents: number
+  /** Bytes of the messages of one stream; the last is kept whatever its size. */
+  readonly maxBytes: number
+}
+
+/** Where nobody says who writes: one writer for ever. */
+const SOLE: StreamWriter = { epoch: 0, facts: '' }
+/** Milliseconds before another attempt: doubled each time. */
+const FIRST_PAUSE = 20
+const LONGEST_PAUSE = 320
+
+type Reply = readonly string[]
+
+const pause = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+
+function readState([kind, epoch, last, facts = '', bus = '', finished]: Reply): StreamState | undefined {
+  if (kind !== 'state') return undefined
+  return { epoch: Number(epoch), last: Number(last), facts, bus, finished: finished === '1' }
+}
+
+/** Undefined where they do not lead from `seq` to the end without a gap. */
+function readEvents([kind, end, ...entries]: Reply, seq: number): StoredEvents {
+  if (kind !== 'events') return undefined
+  const events: StoredEvent[] = []
+  for (let index = 0; index < entries.length; index += 2) {
+    events.push({ seq: Number.parseInt(entries[index] ?? '', 10), message: entries[index + 1] ?? '' })
+  }
+  const isWhole = events.every((event, index) => event.seq === seq + 1 + index) && seq + events.length === Number(end)
+  return isWhole ? events : undefined
+}
+
+export function createRedisEventStore(redis: RedisConnection, bounds: StreamBounds): EventStore {
+  const names = (session: string) => redis.sessionKey(session, 'streams')
+  const events = (session: string, stream: string) => redis.sessionKey(session, 'events', stream)
+  const hash = (session: string, stream: string) => redis.sessionKey(session, 'stream', stream)
+
+  const ask = async (script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) =>
+    (await redis.evaluate(script, keys, args, timeout)) as Reply
+
+  /** One attempt, which has no effect once `left` milliseconds are over: a deadline by the clock of Redis goes along. */
+  async function attempt(script: RedisScript, keys: readonly string[], args: readonly string[], left: number) {
+    const now = redis.now()
+    const deadline = Math.floor((now ?? 0) + left) - 1
+    const reply = now === undefined ? ['late'] : await ask(script, keys, [String(deadline), ...args], left)
+    if (reply[0] !== 'late') return reply
+    // It came too late, or the clock was not heard yet or was set.
+    await redis.run(() => redis.askTime(), left)
+    return undefined
+  }
+
+  /** Until Redis has answered, or refused, or the time for it is over; a lost answer is no answer. */
+  async function change(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<Reply> {
+    const end = performance.now() + redis.commandTimeout
+    for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+      const left = end - performance.now()
+      if (left <= 0) throw unavailable(new RedisTimeout(redis.commandTimeout))
+      try {
+        const reply = await attempt(script, keys, args, left)
+        if (reply?.[0] === 'fenced') throw new StreamFenced()
+        if (reply) return reply
+      } catch (error) {
+        if (!isMomentary(error) || end - performance.now() <= wait) throw error
+        await pause(wait)
+      }
+    }
+  }
+
+  const keysOf = (session: string, stream: string) => [events(session, stream), hash(session, stream), names(session)]
+
+  function changeBy(script: RedisScript, session: string, stream: string, writer: StreamWriter, ...more: string[]) {
+    const { epoch, facts, bus = '', finished } = writer
+    const args = [stream, String(bounds.ttl), String(epoch), facts, bus, finished ? '1' : '']
+    return change(script, keysOf(session, stream), [...args, ...more])
+  }
+
+  return {
+    async append(session, stream, message, known, writer = SOLE) {
+      const limits = [String(bounds.maxEvents), String(bounds.maxBytes)]
+      const [kind, seq] = await changeBy(APPEND, session, stream, writer, message, String(known), ...limits)
+      if (kind !== 'stored') throw new Error(`another message of this stream has the number ${known + 1}`)
+      return Number(seq)
+    },
+    async after(session, stream, seq) {
+      const reply = await ask(AFTER, [events(session, stream), hash(session, stream)], [String(seq)])
+      return readEvents(reply, seq)
+    },
+    async drop(session, stream) {
+      if (stream === undefined) {
+        await ask(DROP_SESSION, [names(session)], [events(session, ''), hash(session, '')])
+      } else {
+        await ask(DROP_STREAM, [names(session), events(session, stream), hash(session, stream)], [stream])
+      }
+    },
+    shared: {
+      async open(session, stream, writer, known = 0) {
+        await changeBy(OPEN, session, stream, writer, String(known))
+      },
+      async state(session, stream) {
+        return readState(await ask(STATE, [hash(session, stream)], []))
+      },
+      async claim(session, stream, writer) {
+        return readState(await changeBy(CLAIM, session, stream, { epoch: writer.epoch, facts: writer.facts }))
+      },
+      async finish(session, stream, writer) {
+        await changeBy(FINISH, session, stream, writer)
+      },
+    },
+  }
+}

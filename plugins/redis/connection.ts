@@ -1,0 +1,241 @@
+// The connection to Redis that the plugins of one host share. It connects when the host starts, again for ever with
+// back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
+import { createHash, hash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { errorText, type Logger, type PluginHost, StartError } from '../../core/index.ts'
+import { countBatches, createCommands, type RedisCommands } from './commands.ts'
+import { isDisconnection, refusalOf, unavailable } from './failures.ts'
+import { Health } from './health.ts'
+import { createLink, type Link, silenceOf } from './link.ts'
+import { type RedisConnectionOptions, type ResolvedRedis, resolveRedis } from './settings.ts'
+import { createOccurrence, within } from './waiting.ts'
+
+export type { RedisCommands } from './commands.ts'
+export type { RedisConnectionOptions } from './settings.ts'
+
+/** A Lua script and the name that Redis keeps it by. */
+export interface RedisScript {
+  readonly source: string
+  readonly sha: string
+}
+
+export const redisScript = (source: string): RedisScript => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+})
+
+/** A client of its own, for reads that block. Its commands wait while there is no connection; closes with the host. */
+export interface RedisReader {
+  readonly client: RedisCommands
+  close(): void
+}
+
+export interface RedisConnection {
+  /**
+   * Commands, each refused at once while there is no connection. They throw what node-redis does, and wait for as long
+   * as it takes: `run` is for answers to clients.
+   */
+  readonly client: RedisCommands
+  /** Milliseconds that Redis may take to answer. */
+  readonly commandTimeout: number
+  /** The prefix and the parts, joined with `:`. */
+  key(...parts: string[]): string
+  /**
+   * A key of one session; all of them are in one slot of a cluster. It has a digest of the id: ids are what sessions
+   * are opened with, so they are not written down. As the id has its owner's HMAC, so has the key.
+   */
+  sessionKey(session: string, ...parts: string[]): string
+  /** For reads that block for at most `commandTimeout`. */
+  duplicate(): Promise<RedisReader>
+  /** Whether Redis answers. */
+  readonly healthy: boolean
+  /** Hears when `healthy` becomes true or false; returns what ends that. */
+  onChange(listener: (healthy: boolean) => void): () => void
+  /** Batches of commands written so far, those of readers left out; for tests. */
+  readonly roundTrips: number
+  /**
+   * The clock of Redis in milliseconds, or earlier, never later; undefined before it was first heard. A script that is
+   * given a deadline by this clock does not run once whoever sent it has given up.
+   */
+  now(): number | undefined
+  /** Asks for the time now; resolves when `now()` is fresh. */
+  askTime(): Promise<void>
+  /**
+   * What `act` does with Redis, within `timeout` milliseconds (default `commandTimeout`). Where Redis cannot be asked
+   * or refuses for now: HostError `unavailable` with `Retry-After`; at once where there was no connection for as long.
+   */
+  run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
+  /** `run` of one script: by its digest, or whole where Redis does not know it. */
+  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
+}
+
+/** By the runtime of the host, which is one object for all of its plugins: the connections they share. */
+const connections = new WeakMap<object, Map<string, RedisConnection>>()
+
+/**
+ * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
+ * with the same. Call it in `setup`. Throws a StartError for options that do not go together.
+ */
+export function redisConnection(host: PluginHost, options: RedisConnectionOptions = {}): RedisConnection {
+  const redis = resolveRedis(host, options)
+  const shared = connections.get(host.runtime) ?? new Map<string, RedisConnection>()
+  connections.set(host.runtime, shared)
+  const id = JSON.stringify(redis)
+  const known = shared.get(id)
+  if (known) return known
+  const connection = new SharedConnection(redis, host.log)
+  shared.set(id, connection)
+  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy)
+  host.starting(() => connection.start())
+  host.closing(() => connection.close())
+  return connection
+}
+
+const RESET_AT_MOST_EVERY = 1_000
+const AUTHENTICATION = ['WRONGPASS', 'NOAUTH', 'NOPERM']
+
+class SharedConnection implements RedisConnection {
+  readonly client: RedisCommands
+  readonly #redis: ResolvedRedis
+  readonly #link: Link
+  readonly #readers = new Set<Link>()
+  readonly #batches = countBatches()
+  readonly #health: Health
+  /** What came of the first attempt to connect: why it failed, or nothing. */
+  readonly #first = createOccurrence<unknown>()
+  #resetAt = Number.NEGATIVE_INFINITY
+  /** What to add to the monotonic clock for that of Redis, or less. */
+  #offset: number | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+
+  constructor(redis: ResolvedRedis, log: Logger) {
+    this.#redis = redis
+    this.#link = createLink({ redis, blocking: 0, changed: cause => this.#linkChanged(cause) })
+    const isConnected = () => this.#link.isReady
+    this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
+    this.client = createCommands(() => this.#link.commands, this.#batches.sending)
+  }
+
+  get commandTimeout() {
+    return this.#redis.commandTimeout
+  }
+
+  get healthy() {
+    return this.#health.healthy
+  }
+
+  get roundTrips() {
+    return this.#batches.count
+  }
+
+  key(...parts: string[]) {
+    return `${this.#redis.keyPrefix}${parts.join(':')}`
+  }
+
+  sessionKey(session: string, ...parts: string[]) {
+    return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
+  }
+
+  onChange(listener: (healthy: boolean) => void) {
+    return this.#health.onChange(listener)
+  }
+
+  now() {
+    return this.#offset === undefined ? undefined : performance.now() + this.#offset
+  }
+
+  async askTime() {
+    const [seconds, micros] = await this.#answered(this.#link.commands.time(), this.commandTimeout)
+    this.#offset = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) - performance.now()
+  }
+
+  /** The first attempt: a password that is wrong stops the start, a Redis that is away does not. */
+  async start() {
+    this.#health.begin()
+    await this.#link.open()
+    // Also keeps the sockets awake: one that is silent for longer is given up.
+    this.#heartbeat = setInterval(() => this.#beat(), silenceOf(this.#redis) / 2.5)
+    const cause = await within(this.#first.happened, this.commandTimeout).catch(late => late)
+    if (AUTHENTICATION.includes(refusalOf(cause) ?? '')) {
+      this.close()
+      const how =
+        'give the redis.username and redis.password of a user that may do what docs/plugins/event-store-redis.md lists'
+      throw new StartError(`${this.#redis.name} refuses us: ${errorText(cause)}; ${how}`, { cause })
+    }
+  }
+
+  close() {
+    clearInterval(this.#heartbeat)
+    this.#health.close()
+    for (const link of [this.#link, ...this.#readers]) link.close()
+  }
+
+  async duplicate(): Promise<RedisReader> {
+    const link = createLink({ redis: this.#redis, blocking: this.commandTimeout, changed: () => undefined })
+    this.#readers.add(link)
+    await link.open()
+    const close = () => {
+      this.#readers.delete(link)
+      link.close()
+    }
+    return { client: createCommands(() => link.commands), close }
+  }
+
+  #beat() {
+    if (this.#link.isReady) this.askTime().catch(() => undefined)
+  }
+
+  #linkChanged(cause?: unknown) {
+    const isConnected = this.#link.isReady
+    if (isConnected) this.#beat()
+    if (isConnected || cause !== undefined) this.#first.happen(cause)
+    this.#health.connectionChanged(cause)
+  }
+
+  #reset() {
+    if (performance.now() - this.#resetAt < RESET_AT_MOST_EVERY) return
+    this.#resetAt = performance.now()
+    this.#link.reset()
+  }
+
+  /** The answer, and what it, or its absence, says about Redis. */
+  async #answered<Value>(answer: Promise<Value>, timeout: number): Promise<Value> {
+    const asked = performance.now()
+    try {
+      const value = await within(answer, timeout)
+      this.#health.heard()
+      return value
+    } catch (error) {
+      const waited = performance.now() - asked
+      if (!isDisconnection(error)) this.#health.heard()
+      // A socket that said nothing for as long as an answer may take leads nowhere.
+      else if (waited > this.commandTimeout - 5 && this.#health.overdue(asked, error)) this.#reset()
+      throw error
+    }
+  }
+
+  async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
+    const deadline = performance.now() + timeout
+    try {
+      if (!this.#link.isReady) await this.#health.whenConnected(deadline)
+      return await this.#answered(act(this.client), deadline - performance.now())
+    } catch (error) {
+      const refusal = refusalOf(error)
+      // What was the primary is a replica now: its name may lead to the new one.
+      if (refusal === 'READONLY') this.#reset()
+      throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
+    }
+  }
+
+  evaluate({ sha, source }: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
+    const given = { keys: [...keys], arguments: [...args] }
+    return this.run(async client => {
+      try {
+        return await client.evalSha(sha, given)
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+        return await client.eval(source, given)
+      }
+    }, timeout)
+  }
+}

@@ -1,0 +1,132 @@
+// From the config's `redis`, or a plugin's own options, to where Redis is and as whom: checked before anything connects.
+// For connection.ts. What goes into a log line or an error has no password.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { errorText, type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
+
+/** As a plugin's options have them, and as `redis` of the config does. */
+export type RedisConnectionOptions = RedisSettings
+
+const DEFAULT_PREFIX = 'mcp-host:'
+const DEFAULT_TIMEOUT = '5s'
+const MIN_TIMEOUT = 100
+const DEFAULT_PORT = 6379
+
+/** One server. */
+export interface RedisAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface RedisTls {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly servername?: string
+}
+
+export interface ResolvedRedis {
+  /** One, or some of a cluster's. */
+  readonly addresses: readonly RedisAddress[]
+  readonly isCluster: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+  readonly tls: RedisTls | undefined
+  readonly keyPrefix: string
+  /** Milliseconds. */
+  readonly commandTimeout: number
+  /** Where Redis is, for people: no password in it. */
+  readonly name: string
+}
+
+type Host = Pick<PluginHost, 'name' | 'directory' | 'redis'>
+
+const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster'] as const
+
+/** What a plugin says itself; where it names a Redis of its own, nothing of the config's `redis` holds for it. */
+function merge(host: Host, options: RedisConnectionOptions): RedisConnectionOptions {
+  const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
+  return 'url' in own || 'cluster' in own ? own : { ...host.redis, ...own }
+}
+
+interface Place extends RedisAddress {
+  readonly secure: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+}
+
+function readUrl(text: string, stop: (why: string) => StartError): Place {
+  if (!URL.canParse(text)) throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+  const url = new URL(text)
+  const secure = url.protocol === 'rediss:'
+  if (!secure && url.protocol !== 'redis:')
+    throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
+  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+    secure,
+    username: username || undefined,
+    password: password || undefined,
+    database: Number(url.pathname.slice(1)),
+  }
+}
+
+/** PEM as it is, or from the file of this name. */
+function readPem(text: string, directory: string, stop: (why: string) => StartError): string {
+  if (text.includes('-----BEGIN')) return text
+  try {
+    return readFileSync(resolve(directory, text), 'utf8')
+  } catch (cause) {
+    throw stop(`redis.tls names a file that cannot be read: ${errorText(cause)}`)
+  }
+}
+
+function readTls(
+  { tls = {} }: RedisConnectionOptions,
+  { directory }: Host,
+  stop: (why: string) => StartError,
+): RedisTls {
+  const { servername, ...files } = tls
+  const read = Object.entries(files).flatMap(([key, text]) =>
+    text === undefined ? [] : [[key, readPem(text, directory, stop)]],
+  )
+  return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
+}
+
+/** Throws a StartError that says what is missing or does not go together. */
+export function resolveRedis(host: Host, options: RedisConnectionOptions): ResolvedRedis {
+  const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
+  const given = merge(host, options)
+  const { url, cluster, keyPrefix = DEFAULT_PREFIX } = given
+  if (url !== undefined && cluster !== undefined) throw stop('redis has a url and a cluster; give one of them')
+  const urls = cluster ?? (url === undefined ? [] : [url])
+  if (urls.length === 0) {
+    throw stop("no Redis is named; write redis: { url: 'redis://127.0.0.1:6379' } at the top of the config")
+  }
+  const places = urls.map(text => readUrl(text, stop))
+  const [first] = places as [Place, ...Place[]]
+  const alike = places.every(({ secure, username, password }) => {
+    return secure === first.secure && username === first.username && password === first.password
+  })
+  if (!alike) throw stop('the nodes of redis.cluster need one scheme, user and password')
+  if (cluster && places.some(({ database }) => database !== 0)) throw stop('a Redis Cluster has no numbered databases')
+  if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
+  const commandTimeout = parseDuration(given.commandTimeout ?? DEFAULT_TIMEOUT)
+  if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
+  const scheme = first.secure ? 'rediss' : 'redis'
+  const name = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`).join(', ')
+  return {
+    addresses: places.map(({ host: at, port }) => ({ host: at, port })),
+    isCluster: cluster !== undefined,
+    username: given.username ?? first.username,
+    password: given.password ?? first.password,
+    database: first.database,
+    tls: first.secure ? readTls(given, host, stop) : undefined,
+    keyPrefix,
+    commandTimeout,
+    name: first.database === 0 ? name : `${name}/${first.database}`,
+  }
+}

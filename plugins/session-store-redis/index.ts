@@ -1,0 +1,31 @@
+// Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
+import { definePlugin, type PluginHost, REDIS_PROPERTIES, StartError } from '../../core/index.ts'
+import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+import { createRedisSessionStore } from './store.ts'
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface SessionStoreRedisOptions extends RedisConnectionOptions {}
+
+/** Other nodes must be able to read the ids that this one signs. */
+function demandSecrets({ name, ownKeys }: PluginHost) {
+  if (!ownKeys) return
+  throw new StartError(
+    `plugins.${name}: sessions are for every node, but the keys that sign their ids were made by this one; make a ` +
+      "secret with `openssl rand -base64 32` and put it into the environment of every node as MCP_HOST_SECRETS, or into the config's `secrets`",
+    { exitCode: 2 },
+  )
+}
+
+export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
+  options: {
+    type: 'object',
+    description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
+    additionalProperties: false,
+    properties: { ...REDIS_PROPERTIES },
+  },
+  needs: ['peers'],
+  setup(host, options) {
+    demandSecrets(host)
+    host.fill('sessionStore', createRedisSessionStore(redisConnection(host, options), host))
+  },
+})

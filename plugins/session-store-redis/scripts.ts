@@ -1,0 +1,138 @@
+// What happens to the record of one session at Redis, each step whole or not at all. For store.ts.
+// The record is a hash:
+//   opening, home, v            what it was opened with, the node that runs it, the version of its state
+//   revision, client, level     its state; w:<uri> for each resource that it watches, and wn how many
+//   n:<node>                    a node that has a copy; b:<node> until when it is in use there
+//   stream, streamNode, streamEpoch   who sends what belongs to no call
+// Beside it a hash of the requests that run (id -> node), and for an hour after its end a mark that it was ended.
+import { redisScript } from '../redis/connection.ts'
+
+/** KEYS: record. ARGV: ttl, then fields and values. */
+export const CREATE = redisScript(`
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return {'created'}
+`)
+
+/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes where none of them runs (`,a,b,`), requests. */
+export const ENTER = redisScript(`
+local version = redis.call('HGET', KEYS[1], 'v')
+if not version then return {'missing', tostring(redis.call('EXISTS', KEYS[3]))} end
+for index = 5, #ARGV do
+  local node = redis.call('HGET', KEYS[2], ARGV[index])
+  if node and not string.find(ARGV[4], ',' .. node .. ',', 1, true) then return {'taken', ARGV[index], node} end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+for index = 5, #ARGV do redis.call('HSET', KEYS[2], ARGV[index], ARGV[2]) end
+if #ARGV > 4 then redis.call('PEXPIRE', KEYS[2], ARGV[1]) end
+if version == ARGV[3] then return {'entered'} end
+redis.call('HSET', KEYS[1], 'n:' .. ARGV[2], '1')
+return {'entered', unpack(redis.call('HGETALL', KEYS[1]))}
+`)
+
+const CHANGED = `
+redis.call('HINCRBY', KEYS[1], 'v', 1)
+redis.call('HSET', KEYS[1], 'n:' .. ARGV[1], '1')
+return {'changed', unpack(redis.call('HGETALL', KEYS[1]))}
+`
+
+/** KEYS: record. ARGV: node, then fields and values. */
+export const SET = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+${CHANGED}`)
+
+/** KEYS: record. ARGV: node, uri, how many may be watched. */
+export const WATCH = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+local field = 'w:' .. ARGV[2]
+if redis.call('HEXISTS', KEYS[1], field) == 0 then
+  if tonumber(redis.call('HGET', KEYS[1], 'wn') or '0') >= tonumber(ARGV[3]) then return {'full'} end
+  redis.call('HSET', KEYS[1], field, '1')
+  redis.call('HINCRBY', KEYS[1], 'wn', 1)
+end
+${CHANGED}`)
+
+/** KEYS: record. ARGV: node, uri. */
+export const UNWATCH = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then redis.call('HINCRBY', KEYS[1], 'wn', -1) end
+${CHANGED}`)
+
+/** KEYS: record. ARGV: node, the home that it had. */
+export const ADOPT = redisScript(`
+if redis.call('HGET', KEYS[1], 'home') ~= ARGV[2] then return {'no'} end
+redis.call('HSET', KEYS[1], 'home', ARGV[1])
+redis.call('HINCRBY', KEYS[1], 'v', 1)
+return {'yes'}
+`)
+
+/** KEYS: record. ARGV: node, stream. Epochs are times, so they grow even where the last one was lost. */
+export const CLAIM = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+local had = redis.call('HMGET', KEYS[1], 'stream', 'streamNode', 'streamEpoch')
+if had[1] == ARGV[2] and had[2] == ARGV[1] then return {'claimed', had[3], had[2], had[1]} end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local epoch = string.format('%.0f', math.max(tonumber(had[3] or '0') + 1, now))
+redis.call('HSET', KEYS[1], 'stream', ARGV[2], 'streamNode', ARGV[1], 'streamEpoch', epoch)
+return {'claimed', epoch, had[2] or '', had[1] or ''}
+`)
+
+/** KEYS: record, requests, mark. ARGV: node, '1' for only where it is idle, how long the mark stays. Gives nodes. */
+export const END = redisScript(`
+local record = redis.call('HGETALL', KEYS[1])
+if ARGV[2] == '1' then
+  if #record == 0 then return {'missing'} end
+  if redis.call('EXISTS', KEYS[2]) == 1 then return {'busy'} end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000
+  for index = 1, #record, 2 do
+    if string.sub(record[index], 1, 2) == 'b:' and tonumber(record[index + 1]) > now then return {'busy'} end
+  end
+end
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('SET', KEYS[3], '1', 'PX', ARGV[3])
+if #record == 0 then return {'missing'} end
+local reply = {'ended'}
+for index = 1, #record, 2 do
+  if string.sub(record[index], 1, 2) == 'n:' and record[index] ~= 'n:' .. ARGV[1] then
+    reply[#reply + 1] = string.sub(record[index], 3)
+  end
+end
+return reply
+`)
+
+/** KEYS: record, requests. ARGV: node, ttl, '1' where it is in use there. */
+export const USE = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+local field = 'b:' .. ARGV[1]
+if ARGV[3] == '1' then
+  local time = redis.call('TIME')
+  redis.call('HSET', KEYS[1], field, string.format('%.0f', time[1] * 1000 + tonumber(ARGV[2])))
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+else
+  redis.call('HDEL', KEYS[1], field)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return {'used'}
+`)
+
+/**
+ * KEYS: record, requests, mark. ARGV: ttl, node, stream ('': none) and its epoch, the number of fields and values, these,
+ * then requests.
+ */
+export const RESTORE = redisScript(`
+if redis.call('EXISTS', KEYS[3]) == 1 then return {'ended'} end
+local count = tonumber(ARGV[5])
+if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('HSET', KEYS[1], unpack(ARGV, 6, 5 + count)) end
+redis.call('HSET', KEYS[1], 'n:' .. ARGV[2], '1')
+local epoch = tonumber(redis.call('HGET', KEYS[1], 'streamEpoch') or '0')
+if ARGV[3] ~= '' and tonumber(ARGV[4]) > epoch then
+  redis.call('HSET', KEYS[1], 'stream', ARGV[3], 'streamNode', ARGV[2], 'streamEpoch', ARGV[4])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+for index = 6 + count, #ARGV do redis.call('HSETNX', KEYS[2], ARGV[index], ARGV[2]) end
+if #ARGV > 5 + count then redis.call('PEXPIRE', KEYS[2], ARGV[1]) end
+return {'kept'}
+`)

@@ -1,0 +1,203 @@
+// The session store that every node shares: one script for each thing that happens to a session. scripts.ts has what
+// happens at Redis, index-scripts.ts the bounds for all nodes together.
+import { createHash } from 'node:crypto'
+import {
+  type Entered,
+  type HeldHere,
+  MAX_WATCHED,
+  type PluginHost,
+  type RequestId,
+  type SessionBounds,
+  type SessionRecord,
+  type SessionStore,
+  type SessionUse,
+  type StateChange,
+  type StreamClaim,
+  type Visit,
+} from '../../core/index.ts'
+import type { RedisConnection, RedisScript } from '../redis/connection.ts'
+import { ADMIT, FORGET, MARK } from './index-scripts.ts'
+import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'
+import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
+
+/** How long it is known of a session that it was ended, milliseconds. */
+const ENDED_LIFETIME = 3_600_000
+/** How long after Redis came back sessions may be missing that other nodes still bring, milliseconds. */
+const UNSURE = 10_000
+
+/** Sessions whose answered requests are remembered while Redis is away. */
+const MAX_UNLEFT = 10_000
+
+type Reply = readonly string[]
+
+/** Users and addresses are not names of keys. What is given back is one already. */
+const nameHolder = (holder: string) =>
+  holder.startsWith('#') ? holder : `#${createHash('sha256').update(holder).digest('base64url').slice(0, 16)}`
+
+const requestKey = (id: RequestId) => JSON.stringify(id)
+
+class RedisSessionStore implements SessionStore {
+  readonly #redis: RedisConnection
+  readonly #node: string
+  readonly #log: PluginHost['log']
+  /** Sessions whose records say that they are in use here. */
+  readonly #inUse = new Set<string>()
+  /** Requests that Redis could not be told are answered. */
+  readonly #unleft = new Map<string, RequestId[]>()
+  #unsureUntil = 0
+
+  constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
+    this.#redis = redis
+    this.#node = node
+    this.#log = log
+  }
+
+  #key(digest: string, part: string) {
+    return this.#redis.key(`{${digest}}`, part)
+  }
+
+  #keys(digest: string) {
+    return [this.#key(digest, 'session'), this.#key(digest, 'requests'), this.#key(digest, 'ended')]
+  }
+
+  async #ask(script: RedisScript, keys: readonly string[], args: readonly string[]) {
+    return (await this.#redis.evaluate(script, keys, args)) as Reply
+  }
+
+  #index(script: RedisScript, ...args: readonly string[]): Promise<unknown> {
+    return this.#redis.evaluate(script, [this.#redis.key('{sessions}', '')], args)
+  }
+
+  async create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
+    const holder = nameHolder(record.opening.holder)
+    if ((await this.#index(ADMIT, digest, holder, String(idleTimeout), String(maxPerOwner))) !== 1) return false
+    const fields = [...writeRecord(record), `n:${this.#node}`, '1']
+    await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
+    return true
+  }
+
+  async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {
+    const args = [String(idleTimeout), this.#node, String(version), `,${from.join(',')},`]
+    const [kind, ...rest] = await this.#ask(ENTER, this.#keys(digest), [...args, ...requests.map(requestKey)])
+    if (kind === 'missing') return { kind, ended: rest[0] === '1' }
+    if (kind === 'taken') return { kind, request: JSON.parse(rest[0] ?? 'null'), node: rest[1] ?? '' }
+    return { kind: 'entered', record: rest.length > 0 ? readRecord(fieldsOf(rest)) : undefined }
+  }
+
+  leave(digest: string, requests: readonly RequestId[]) {
+    if (requests.length === 0) return
+    const left = this.#redis.client.hDel(this.#key(digest, 'requests'), requests.map(requestKey))
+    left.catch(err => {
+      this.#log.debug({ err }, 'Redis was not told that a request is answered')
+      if (this.#unleft.size < MAX_UNLEFT) {
+        this.#unleft.set(digest, [...(this.#unleft.get(digest) ?? []), ...requests])
+      }
+    })
+  }
+
+  #leaveAgain() {
+    const unleft = [...this.#unleft]
+    this.#unleft.clear()
+    for (const [digest, requests] of unleft) this.leave(digest, requests)
+  }
+
+  async change(digest: string, change: StateChange) {
+    const keys = [this.#key(digest, 'session')]
+    const [kind, ...rest] = await this.#change(keys, change)
+    if (kind === 'full') return kind
+    if (kind !== 'changed') return undefined
+    const fields = fieldsOf(rest)
+    return { record: readRecord(fields), nodes: namesAfter('n:', fields).filter(node => node !== this.#node) }
+  }
+
+  #change(keys: readonly string[], change: StateChange): Promise<Reply> {
+    if ('watch' in change) return this.#ask(WATCH, keys, [this.#node, change.watch, String(MAX_WATCHED)])
+    if ('unwatch' in change) return this.#ask(UNWATCH, keys, [this.#node, change.unwatch])
+    const fields =
+      'logLevel' in change
+        ? ['level', change.logLevel]
+        : ['revision', change.revision, 'client', JSON.stringify(change.client)]
+    return this.#ask(SET, keys, [this.#node, ...fields])
+  }
+
+  async nodeOf(digest: string, request: RequestId) {
+    const node = await this.#redis.run(client => client.hGet(this.#key(digest, 'requests'), requestKey(request)))
+    return node ?? undefined
+  }
+
+  async adopt(digest: string, from: string) {
+    const [kind] = await this.#ask(ADOPT, [this.#key(digest, 'session')], [this.#node, from])
+    return kind === 'yes'
+  }
+
+  async claimStream(digest: string, stream: string): Promise<StreamClaim | undefined> {
+    const reply = await this.#ask(CLAIM, [this.#key(digest, 'session')], [this.#node, stream])
+    const [kind, epoch, node = '', before = ''] = reply
+    if (kind !== 'claimed') return undefined
+    return { epoch: Number(epoch), before: node === '' ? undefined : { node, stream: before } }
+  }
+
+  async end(digest: string, holder: string | undefined, onlyIdle = false) {
+    const args = [this.#node, onlyIdle ? '1' : '', String(ENDED_LIFETIME)]
+    const [kind, ...nodes] = await this.#ask(END, this.#keys(digest), args)
+    if (kind === 'busy') return undefined
+    this.#inUse.delete(digest)
+    if (holder !== undefined) await this.#index(FORGET, digest, nameHolder(holder))
+    return kind === 'ended' ? nodes : undefined
+  }
+
+  async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds) {
+    for (const { digest, inUse } of uses) this.#noteUse(digest, inUse, idleTimeout)
+    const marks = uses.flatMap(({ digest, holder, inUse, ago }) => [
+      ...[digest, nameHolder(holder), inUse ? '1' : '', ago.toFixed(3)],
+    ])
+    const victims = (await this.#index(MARK, String(idleTimeout), String(maxIdle), ...marks)) as Reply
+    return [...fieldsOf(victims)].map(([digest, holder]) => ({ digest, holder }))
+  }
+
+  /** Only what is in use for longer than a call usually takes is written down, and that it is no more. */
+  #noteUse(digest: string, inUse: boolean, idleTimeout: number) {
+    if (!inUse && !this.#inUse.delete(digest)) return
+    if (inUse) this.#inUse.add(digest)
+    const keys = [this.#key(digest, 'session'), this.#key(digest, 'requests')]
+    const noted = this.#ask(USE, keys, [this.#node, String(idleTimeout), inUse ? '1' : ''])
+    noted.catch(err => this.#log.debug({ err }, 'Redis was not told that a session is in use'))
+  }
+
+  async timeLeft(digest: string) {
+    const left = Number(await this.#redis.run(client => client.pTTL(this.#key(digest, 'session'))))
+    return left < 0 ? undefined : left
+  }
+
+  async restore(digest: string, record: SessionRecord, { requests, claim }: HeldHere, { idleTimeout }: SessionBounds) {
+    const fields = writeRecord(record)
+    const [kind] = await this.#ask(RESTORE, this.#keys(digest), [
+      ...[String(idleTimeout), this.#node, claim?.stream ?? '', String(claim?.epoch ?? 0)],
+      ...[String(fields.length), ...fields, ...requests.map(requestKey)],
+    ])
+    if (kind !== 'kept') return false
+    await this.#index(ADMIT, digest, nameHolder(record.opening.holder), String(idleTimeout), '0')
+    return true
+  }
+
+  onReturn(listener: () => void) {
+    let wasHere = this.#redis.healthy
+    this.#redis.onChange(healthy => {
+      if (!healthy) return
+      if (wasHere) {
+        this.#unsureUntil = performance.now() + UNSURE
+        this.#leaveAgain()
+        listener()
+      }
+      wasHere = true
+    })
+  }
+
+  get unsure() {
+    return performance.now() < this.#unsureUntil
+  }
+}
+
+/** `host` says which node this is. */
+export const createRedisSessionStore = (redis: RedisConnection, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
+  new RedisSessionStore(redis, host)

@@ -1,0 +1,61 @@
+// SIGHUP: new workers read the config anew and take over one by one; no caller notices, but for the new answers.
+import { expect } from 'chai'
+import { removeFolders } from '../core/config/folder.ts'
+import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
+import { isAlive, linesOf, reload, startCrew, version } from './crew.ts'
+import { stopAll } from './run-cli.ts'
+
+after(stopLoads)
+after(stopAll)
+after(removeFolders)
+
+describe('SIGHUP to mcp-host start --workers 2', function () {
+  this.timeout(60_000)
+
+  it('replaces every worker without one request refused, on kept connections and new ones', async () => {
+    const crew = await startCrew(2, version('old'))
+    const { running, url, workers } = crew
+    const load = startLoad(url, 'version')
+    await load.answers(100)
+    await reload(crew, version('new'))
+    await running.logged(/"msg":"reloaded"/)
+    await load.answers(100)
+    const { answered, failures, texts } = await load.stop()
+    console.log(
+      `      ${answered} answered (${[...texts].map(entry => entry.join(' ')).join(', ')}), ${failures.length} failed`,
+    )
+    expect(failures).to.deep.equal([])
+    expect([...texts.keys()]).to.deep.equal(['old', 'new'])
+    const after = await Promise.all([...Array(20)].map(() => callText(url, 'version')))
+    expect(new Set(after)).to.deep.equal(new Set(['new']))
+    expect(workers.filter(isAlive)).to.deep.equal([])
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(linesOf(stderr).map(({ level, msg }) => [level, msg])).to.deep.equal([
+      [30, 'reloading: new workers read the config'],
+      [30, 'replaced a worker'],
+      [30, 'replaced a worker'],
+      [30, 'reloaded'],
+    ])
+    expect(code).to.equal(0)
+  })
+
+  it('with a config that cannot be served logs why, once, and the old workers go on', async () => {
+    const crew = await startCrew(2, version('old'))
+    const { running, url, workers } = crew
+    const load = startLoad(url, 'version')
+    await reload(crew, version('new').replace('port:', 'prot:'))
+    const [line] = await running.logged(/^.*"msg":"the reload failed.*$/m)
+    await load.answers(50)
+    const { answered, failures, texts } = await load.stop()
+    console.log(`      ${answered} answered, ${failures.length} failed`)
+    expect([failures, [...texts.keys()]]).to.deep.equal([[], ['old']])
+    const { problem, replaced, code } = JSON.parse(line)
+    expect(problem).to.match(/http\.prot\n {2}unknown option; did you mean "port"\?/)
+    expect([replaced, code]).to.deep.equal([0, 2])
+    expect(workers.filter(isAlive)).to.deep.equal(workers)
+    running.child.kill('SIGTERM')
+    const { stderr } = await running.ended
+    expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.have.length(1)
+  })
+})

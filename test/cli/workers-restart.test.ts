@@ -1,0 +1,112 @@
+// Workers that die: the others serve, the dead are replaced, and nothing turns in a tight loop.
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/back-off.ts'
+import { removeFolders } from '../core/config/folder.ts'
+import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
+import { crewConfig, linesOf, startCrew } from './crew.ts'
+import { stopAll } from './run-cli.ts'
+
+after(stopLoads)
+after(stopAll)
+after(removeFolders)
+
+describe('the wait before a worker is started again', () => {
+  it('doubles from 100 ms to 30 s and stays there', () => {
+    const backOff = createBackOff()
+    const waits = [...Array(12)].map(() => backOff.next(0))
+    expect(waits.slice(0, 4)).to.deep.equal([100, 200, 400, 800])
+    expect(waits.slice(-3)).to.deep.equal([LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT])
+  })
+
+  it('begins anew after a worker that served for a while', () => {
+    const backOff = createBackOff()
+    for (let end = 0; end < 5; end++) backOff.next(STABLE_TIME - 1)
+    expect([backOff.next(STABLE_TIME), backOff.next(0)]).to.deep.equal([100, 200])
+  })
+})
+
+describe('a worker that is killed under load', function () {
+  this.timeout(60_000)
+
+  it('takes at most what it was answering with it: the other serves, and another takes its place', async () => {
+    const { running, url, workers } = await startCrew(2)
+    const [victim = 0, other = 0] = workers
+    const load = startLoad(url, 'pid')
+    await load.answers(100)
+    process.kill(victim, 'SIGKILL')
+    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
+    await load.answers(100)
+    const { answered, failures, texts } = await load.stop()
+    console.log(`      ${answered} answered, ${failures.length} failed (${[...new Set(failures)].join(', ')})`)
+    // Four callers, and one connection that may have been on its way to the process.
+    expect(failures.length).to.be.at.most(5)
+    expect([...texts.keys()].sort()).to.deep.equal([victim, other, successor].map(String).sort())
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const [end, ...more] = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
+    expect([end.worker, end.code, end.signal, end.serving]).to.deep.equal([victim, null, 'SIGKILL', 1])
+    expect(end.msg).to.equal('a worker ended; another is started')
+    expect([more, code]).to.deep.equal([[], 0])
+  })
+
+  it('is replaced too when it was told to leave by SIGTERM, after its running calls', async () => {
+    const { running, url, workers } = await startCrew(2)
+    process.kill(workers[0] ?? 0, 'SIGTERM')
+    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
+    const answers = await Promise.all([...Array(20)].map(() => callText(url, 'pid')))
+    expect([...new Set(answers)].sort()).to.deep.equal([String(workers[1]), String(successor)].sort())
+    running.child.kill('SIGTERM')
+    const { stderr } = await running.ended
+    const ends = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
+    expect(ends.map(({ worker, code }) => [worker, code])).to.deep.equal([[workers[0], 0]])
+  })
+})
+
+describe('a connection on its way to a worker that dies', () => {
+  it('is closed at once: its client does not wait for ever', async () => {
+    const { running, url, workers } = await startCrew(2)
+    const [victim = 0, other = 0] = workers
+    process.kill(victim, 'SIGSTOP')
+    // Connections go to the two in turn, and to the one that answers while the other does not take them.
+    const outcomes = [...Array(6)].map(() => callText(url, 'pid').catch((error: NodeJS.ErrnoException) => error.code))
+    const answered = await Promise.race([Promise.any(outcomes), running.ended])
+    expect(answered).to.equal(String(other))
+    process.kill(victim, 'SIGKILL')
+    const counts = new Map<string | undefined, number>()
+    for (const outcome of await Promise.all(outcomes)) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+    console.log(`      of 6 requests: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`)
+    expect([counts.get(String(other)), counts.get('ECONNRESET')]).to.deep.equal([5, 1])
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
+  })
+})
+
+describe('workers that cannot start any more', function () {
+  this.timeout(60_000)
+
+  it('are tried later each time, which the log says, until they serve again', async () => {
+    const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
+    const { running, folder, workers } = await startCrew(2, crewConfig({ before }))
+    await writeFile(join(folder, 'broken'), '')
+    for (const pid of workers) process.kill(pid, 'SIGKILL')
+    await running.logged(/none is left to serve; another is started/)
+    await running.logged(/"wait":800,/)
+    await rm(join(folder, 'broken'))
+    const [, url = ''] = await running.logged(/"url":"([^"]+)","serving":\d,"msg":"a worker serves"/)
+    expect(await callText(url, 'pid')).to.match(/^\d+$/)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const tries = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker could not start'))
+    const waits = tries.map(({ wait }) => wait).sort((a, b) => a - b)
+    console.log(`      ${tries.length} starts failed; waits ${waits.join(', ')} ms`)
+    for (const { problem, serving, code } of tries) {
+      expect(problem).to.match(/^mcp\.config\.mjs:\d+: cannot be loaded: no database$/)
+      expect([serving, code]).to.deep.equal([0, 2])
+    }
+    // Two seats, each of which waits twice as long as the last time.
+    for (const wait of [...new Set(waits)]) expect(waits.filter(other => other === wait).length).to.be.at.most(2)
+    expect([waits.includes(200), waits.includes(400), code]).to.deep.equal([true, true, 0])
+  })
+})

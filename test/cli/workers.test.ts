@@ -1,0 +1,187 @@
+// `mcp-host start --workers N`: several processes on one port, which start, stop and fail as one does.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { expect } from 'chai'
+import { parseCount } from '../../cli/workers/count.ts'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { modernRequest, parseEvents, post } from '../support/rpc.ts'
+import { callText } from '../support/steady-load.ts'
+import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
+import { type ConfigParts, configText, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+/** Notifies that it runs; ends when a line is written to the process, or nobody can write one any more. */
+const WAIT = `defineTool({
+  name: 'wait',
+  async handler(_, { progress }) {
+    progress(1)
+    await new Promise(resolve => process.stdin.once('data', resolve).once('end', resolve))
+    return 'finished'
+  },
+})`
+const WAITING = crewConfig({ tool: WAIT })
+
+/** Calls the waiting tool; resolves once its handler runs, with what comes after. */
+async function callWait(url: string): Promise<{ rest(): Promise<string> }> {
+  const { headers, body } = modernRequest('tools/call', { name: 'wait' }, { meta: { progressToken: 'p' } })
+  const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+  const response = await fetch(url, {
+    method: 'POST',
+    body,
+    headers: { ...base, ...(headers as Record<string, string>) },
+  })
+  const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader()
+  await reader.read()
+  return {
+    async rest() {
+      let text = ''
+      for (;;) {
+        const { done, value = '' } = await reader.read()
+        if (done) return parseEvents(text)[0].result.content[0].text
+        text += value
+      }
+    },
+  }
+}
+
+/** Leaves a promise behind that rejects, which the log tells of; answers with the id of its process. */
+const LEAVE = `defineTool({
+  name: 'leave',
+  handler() {
+    void Promise.reject(new Error('left behind'))
+    return String(process.pid)
+  },
+})`
+
+const start = async (parts: ConfigParts) =>
+  runCli(['start', '--workers', '2'], await makeFolder({ 'mcp.config.mjs': crewConfig(parts) }))
+
+const openSession = (url: string) => {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  return post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
+}
+
+describe('mcp-host start --workers 2', function () {
+  this.timeout(60_000)
+
+  it('serves from both processes of its page, on one port, in turn; each names itself in its lines of the log', async () => {
+    const { running, url, workers } = await startCrew(2, crewConfig({ tool: LEAVE }))
+    const answers = await Promise.all([...Array(20)].map(() => callText(url, 'leave')))
+    const share = workers.map(pid => answers.filter(answer => answer === String(pid)).length)
+    console.log(`      20 connections: ${share.join(' and ')}`)
+    expect(share[0]).to.be.within(1, 19)
+    expect((share[0] ?? 0) + (share[1] ?? 0)).to.equal(20)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const lines = linesOf(stderr).filter(({ msg }) => msg === 'a promise was rejected and nobody handled it')
+    expect(lines.map(({ pid }) => String(pid)).sort()).to.deep.equal(answers.sort())
+    expect(code).to.equal(0)
+  })
+
+  it('lets a running call end at SIGTERM, counts it, and exits 0 when every worker is gone', async () => {
+    const { running, url, workers } = await startCrew(2, WAITING)
+    const call = await callWait(url)
+    running.child.kill('SIGTERM')
+    await running.printed(/^SIGTERM: draining; a second signal ends at once$/m)
+    running.child.stdin.write('go\n')
+    expect(await call.rest()).to.equal('finished')
+    const { code, stdout, stderr } = await running.ended
+    expect(stdout).to.match(/\nstopped; running requests: 1 finished, 0 cancelled\n$/)
+    expect([stderr, code]).to.deep.equal(['', 0])
+    expect(workers.filter(isAlive)).to.deep.equal([])
+  })
+
+  it('leaves it to the primary what SIGINT of the terminal means, which reaches every process', async () => {
+    const { running, url, workers } = await startCrew(2, WAITING)
+    const call = await callWait(url)
+    for (const pid of [...workers, running.child.pid ?? 0]) process.kill(pid, 'SIGINT')
+    await running.printed(/^SIGINT: draining/m)
+    running.child.stdin.write('go\n')
+    expect(await call.rest()).to.equal('finished')
+    expect((await running.ended).code).to.equal(0)
+  })
+
+  it('ends at once at a second signal, with exit code 1', async () => {
+    const { running, url } = await startCrew(2, WAITING)
+    const call = await callWait(url)
+    running.child.kill('SIGTERM')
+    await running.printed(/draining; a second signal ends at once$/m)
+    running.child.kill('SIGINT')
+    expect(await call.rest().catch((error: unknown) => error)).to.be.an('error')
+    const { code, stdout } = await running.ended
+    expect(stdout).not.to.include('stopped')
+    expect(code).to.equal(1)
+  })
+
+  it('drains and ends the workers when the primary is killed', async () => {
+    const { running, url } = await startCrew(2, WAITING)
+    const call = await callWait(url)
+    running.child.kill('SIGKILL')
+    // The primary's end of stdin is gone too, which ends the call.
+    expect(await call.rest()).to.equal('finished')
+    // That is when all who could write to stdout and stderr have ended: the workers too.
+    expect((await running.ended).code).to.equal('SIGKILL')
+  })
+})
+
+describe('a start with workers that cannot succeed', function () {
+  this.timeout(60_000)
+
+  it('on a busy port says so once, and exits 1', async () => {
+    const busy = createServer().listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const { port } = busy.address() as AddressInfo
+    const { code, stderr, stdout } = await start({ http: `{ port: ${port} }` })
+    busy.close()
+    const text = `mcp-host: port ${port} of 127.0.0.1 is in use; set http.port, or stop what listens there\n`
+    expect([stderr, stdout, code]).to.deep.equal([text, '', 1])
+  })
+
+  it('for sessions in memory says so once, with both ways out, and exits 2', async () => {
+    const { code, stderr, stdout } = await start({ routes: "{ '/': { toolsets: 'first' } }" })
+    expect(stderr).to.match(
+      /^mcp-host: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
+    )
+    expect(stderr).to.include("the sessions of routes['/'], ")
+    expect(stderr).to.include('set `stateless: true` on that route, or switch on the plugin cluster-redis')
+    expect([stdout, code]).to.deep.equal(['', 2])
+  })
+
+  it('as the first worker ends by a signal names the signal', async () => {
+    const { code, stderr } = await start({ before: "process.kill(process.pid, 'SIGKILL')" })
+    expect(stderr).to.equal('mcp-host: the first worker was ended by SIGKILL before it served\n')
+    expect(code).to.equal(1)
+  })
+
+  it('because it hangs is ended by the first signal', async () => {
+    const hanging = "console.log('loading')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))\n"
+    const folder = await makeFolder({ 'mcp.config.mjs': `${hanging}export default {}` })
+    const running = startCli(['start', '--workers', '2'], folder)
+    await running.printed(/^loading$/m)
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(1)
+  })
+
+  it('with a number that is none says which numbers there are', () => {
+    for (const count of ['0', '-1', '1.5', 'many', '3000', '']) {
+      expect(() => parseCount(count)).to.throw(`--workers ${count}: give a number from 1 to 1024, or "auto"`)
+    }
+    expect([parseCount('1'), parseCount('1024'), parseCount('auto')]).to.deep.equal([1, 1024, availableParallelism()])
+  })
+})
+
+describe('mcp-host start --workers 1', () => {
+  it('may keep sessions in memory, with secrets of the environment', async () => {
+    const secrets = ['one secret that is long enough for tests', 'another that is long enough for them']
+    const env = { MCP_HOST_SECRETS: secrets.join(', ') }
+    const { running, url, workers } = await startCrew(1, configText({ secrets: '[]' }), env)
+    expect(workers).to.have.length(1)
+    expect((await openSession(url)).status).to.equal(200)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    expect([stderr, code]).to.deep.equal(['', 0])
+  })
+})

@@ -1,0 +1,100 @@
+// What chaos counts, and which of it must be nothing. All clients of a run count into one tally.
+
+export interface Tally {
+  clients: number
+  finished: number
+  /** Calls that were answered with their result, and the numbered events of all streams. */
+  calls: number
+  events: number
+  duplicates: number
+  missing: number
+  disordered: number
+  /** Messages that belong to another call. */
+  foreign: number
+  /** A session that nobody ended was answered 404. */
+  sessionsLost: number
+  /** The host said that events are gone: by 404 to a client that came back, or by telling it that anything may have changed. */
+  gaps: number
+  /** Calls that were answered with `node-lost`. */
+  nodeLost: number
+  /** Requests of which the client cannot know whether they were served: the connection, or nginx's, broke before an answer. */
+  unsure: number
+  /** Answers 503, each with Retry-After. */
+  refused: number
+  /** Streams that ended before their answer, those that the client dropped, and returns to a stream. */
+  breaks: number
+  drops: number
+  resumed: number
+  /** The longest time that a client waited for the next event of a stream, milliseconds. */
+  silence: number
+}
+
+export const createTally = (): Tally => ({
+  clients: 0,
+  finished: 0,
+  calls: 0,
+  events: 0,
+  duplicates: 0,
+  missing: 0,
+  disordered: 0,
+  foreign: 0,
+  sessionsLost: 0,
+  gaps: 0,
+  nodeLost: 0,
+  unsure: 0,
+  refused: 0,
+  breaks: 0,
+  drops: 0,
+  resumed: 0,
+  silence: 0,
+})
+
+/** Holds the ordinals of one sequence against 1, 2, 3, ... as they come. */
+export class Sequence {
+  /** The last that came in order. */
+  last: number
+  readonly #tally: Tally
+  readonly #skipped = new Set<number>()
+
+  constructor(tally: Tally, last = 0) {
+    this.#tally = tally
+    this.last = last
+  }
+
+  came(ordinal: number): void {
+    this.#tally.events++
+    if (ordinal > this.last) {
+      for (let skipped = this.last + 1; skipped < ordinal; skipped++) this.#skipped.add(skipped)
+      this.#tally.missing += ordinal - this.last - 1
+      this.last = ordinal
+    } else if (this.#skipped.delete(ordinal)) {
+      this.#tally.missing--
+      this.#tally.disordered++
+    } else this.#tally.duplicates++
+  }
+
+  /** What was to come until `end` and did not is missing. */
+  end(end: number): void {
+    this.#tally.missing += end - this.last
+  }
+}
+
+/** What a kind of failure may lead to; all else must not happen. */
+export interface Allowance {
+  /** Redis lost its data: events may be gone, as long as that is said. */
+  readonly gaps: boolean
+  /** Nodes died, or cannot be told from dead ones. */
+  readonly nodeLost: boolean
+}
+
+/** What must not have happened; empty when all is well. */
+export function faultsOf(tally: Tally, allowed: Allowance): string[] {
+  const { clients, finished, calls, events } = tally
+  const none = ['duplicates', 'missing', 'disordered', 'foreign', 'sessionsLost'] as const
+  const more = (['gaps', 'nodeLost'] as const).filter(name => !allowed[name])
+  return [
+    ...[...none, ...more].filter(name => tally[name] !== 0).map(name => `${name}: ${tally[name]}`),
+    ...(finished === clients ? [] : [`${clients - finished} of ${clients} clients did not finish`]),
+    ...(calls > 0 && events > 0 ? [] : ['there was no load']),
+  ]
+}

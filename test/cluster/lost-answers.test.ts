@@ -1,0 +1,73 @@
+// The line between a node and Redis broke after Redis had registered a request and before the node heard of it: the node
+// answered 503, and the client sends the same message again, which comes to another node.
+import { expect } from 'chai'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+import { openAtAll, startCluster, startNode } from './support/nodes.ts'
+
+const config = () => ({ toolsets: { all: [] }, routes: { '/': { toolsets: 'all' } } })
+
+/** For the node that opened the one session there is, as it stays when the answer to that node is lost. */
+function register(redis: RedisServer, request: string) {
+  const [record = ''] = redis.cli('KEYS', '*:session')
+  const [home = ''] = redis.cli('HGET', record, 'home')
+  redis.cli('HSET', record.replace(/session$/, 'requests'), request, home)
+}
+
+describe('a request that Redis took and whose node never heard of it', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  it('is served by the node that it comes to next', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = await openAtAll(cluster)
+    for (const request of ['6', '7']) register(cluster.redis, request)
+    expect((await b?.request('ping', {}, { id: 6 }))?.status).to.equal(200)
+    expect((await a.request('ping', {}, { id: 7 })).status).to.equal(200)
+  })
+
+  it('is served in a batch with another, of yet another node', async () => {
+    const cluster = await startCluster(3, config)
+    const [a, b, c] = await openAtAll(cluster, 0, { revision: '2025-03-26' })
+    for (const session of [b, c]) await session?.request('ping')
+    const [record = ''] = cluster.redis.cli('KEYS', '*:session')
+    const nodes = cluster.redis.cli('HKEYS', record).flatMap(name => (name.startsWith('n:') ? [name.slice(2)] : []))
+    nodes.forEach((node, index) => {
+      cluster.redis.cli('HSET', record.replace(/session$/, 'requests'), String(index), node)
+    })
+    const batch = nodes.map((_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+    const answer = await a.send(batch)
+    expect(answer.status).to.equal(200)
+    expect(JSON.parse(answer.text)).to.have.length(3)
+  })
+
+  it('gets 503 with Retry-After while the node that may run it is cut off, and is served when that says no', async () => {
+    const redis = await startRedis()
+    let isCut = false
+    const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
+    const nodes = [
+      await startNode({ url: line.url.replace('http:', 'redis:') }, config()),
+      await startNode(redis, config()),
+    ]
+    const [, b] = await openAtAll({ redis, nodes })
+    register(redis, '6')
+    isCut = true
+    line.cutAll()
+    const refused = await b?.request('ping', {}, { id: 6 })
+    expect(refused?.status).to.equal(503)
+    expect(Number(refused?.headers['retry-after'])).to.be.above(0)
+    isCut = false
+    let attempts = 1
+    for (let status = 503; status === 503; attempts++) status = (await b?.request('ping', {}, { id: 6 }))?.status ?? 0
+    console.log(`      served at attempt ${attempts}`)
+    expect((await b?.request('ping', {}, { id: 6 }))?.status).to.equal(200)
+    await stopHosts()
+    await line.stop()
+  })
+})

@@ -1,0 +1,218 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { initialize, nextMessage, openSession, type SessionClient } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { at, openAtAll, startCluster, startNode } from './support/nodes.ts'
+
+const puppet = createPuppet()
+const config = {
+  toolsets: {
+    all: [
+      puppet.tool,
+      defineTool({ name: 'hello', handler: () => 'hello' }),
+      defineResource({ name: 'page', uri: 'page://one', handler: () => 'one' }),
+    ],
+  },
+  routes: { '/': { toolsets: 'all' } },
+}
+
+/** Asks until the answer is not 503, and says how often it was. */
+async function untilServed(ask: () => Promise<{ status: number }>) {
+  let refused = 0
+  for (;;) {
+    const { status } = await ask()
+    if (status !== 503) return { status, refused }
+    refused++
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}
+
+describe('a cluster whose Redis', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  it('is gone answers 503 with Retry-After, goes on with what runs, and is itself again when it is back', async () => {
+    const cluster = await startCluster(2, config, await startRedis({ persistent: true }))
+    const [a, b] = (await openAtAll(cluster)) as [SessionClient, SessionClient]
+    const running = a.call('puppet', { name: 'through' }, { id: 1 })
+    const { finish } = await puppet.call('through')
+    await cluster.redis.kill()
+    const refused = []
+    for (const session of [a, b] as SessionClient[])
+      refused.push(await session.request('tools/call', { name: 'hello' }))
+    refused.push(await initialize(a.url), await a.end())
+    for (const { status, headers } of refused) {
+      expect(status).to.equal(503)
+      expect(Number(headers['retry-after'])).to.be.above(0)
+    }
+    const health = await fetch(`${cluster.nodes[0]?.url}/health`)
+    const { checks } = (await health.json()) as { checks: Record<string, boolean> }
+    expect([health.status, checks['redis']]).to.deep.equal([503, false])
+    finish('it went on')
+    expect((await nextMessage(await running)).result.content[0].text).to.equal('it went on')
+    await cluster.redis.start()
+    const served = []
+    for (const session of [a, b]) {
+      served.push(await untilServed(() => session.request('tools/call', { name: 'hello' })))
+    }
+    expect(served.map(({ status }) => status)).to.deep.equal([200, 200])
+    expect((await fetch(`${cluster.nodes[0]?.url}/health`)).status).to.equal(200)
+    // What was answered meanwhile is not taken for running.
+    expect((await b.request('ping', {}, { id: 1 })).status).to.equal(200)
+    console.log(`Redis was away: ${refused.length} of ${refused.length} requests got 503, 1 of 1 running calls ended`)
+  })
+
+  it('lost everything keeps every session that lives at a node, its settings and its streams', async () => {
+    const cluster = await startCluster(3, config)
+    const count = 20
+    const sessions = []
+    for (let index = 0; index < count; index++) sessions.push(await openAtAll(cluster, index % 3))
+    const first = sessions[0] as readonly SessionClient[]
+    await first[0]?.request('resources/subscribe', { uri: 'page://one' })
+    const stream = await (first[1] as SessionClient).get()
+    const primed = await stream.next()
+    const call = await (first[0] as SessionClient).call('puppet', { name: 'survivor' }, { id: 1 })
+    const { ctx, finish } = await puppet.call('survivor')
+    ctx.progress(1)
+    const [, seen] = [await call.next(), await call.next()]
+    const ended = sessions.pop()
+    await ended?.[0]?.end()
+
+    await cluster.redis.kill()
+    await cluster.redis.start()
+    expect(cluster.redis.cli('DBSIZE')[0]).to.match(/^\d+$/)
+
+    let refused = 0
+    for (const [index, session] of sessions.entries()) {
+      for (const offset of [2, 1, 0]) {
+        const served = await untilServed(() => (session[(index + offset) % 3] as SessionClient).request('ping'))
+        expect(served.status).to.equal(200)
+        refused += served.refused
+      }
+    }
+    expect((await ended?.[1]?.request('ping'))?.status).to.be.oneOf([404, 503])
+    cluster.nodes[2]?.host.runtime.resourceUpdated('page://one')
+    let message = await nextMessage(stream)
+    while (message.method !== 'notifications/resources/updated') message = await nextMessage(stream)
+    stream.drop()
+    const moved = await (first[2] as SessionClient).get({ 'Last-Event-ID': String(primed?.id) })
+    console.log(`Redis lost all it had: ${count - 1} of ${count - 1} sessions live on, ${refused} requests had to wait`)
+    expect(moved.status, 'what was told before the loss is gone, and said to be').to.be.oneOf([404, 200])
+    call.drop()
+    const resumed = await (first[1] as SessionClient).get({ 'Last-Event-ID': String(seen?.id) })
+    expect(resumed.status).to.equal(200)
+    ctx.progress(2)
+    expect((await nextMessage(resumed)).params.progress).to.equal(2)
+    finish('survived')
+    expect((await nextMessage(resumed)).result.content[0].text).to.equal('survived')
+    moved.drop()
+  })
+
+  it('hangs answers 503 in time, and every event of a call once when it goes on', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = (await openAtAll(cluster)) as [SessionClient, SessionClient]
+    const call = await a.call('puppet', { name: 'patient' }, { id: 1 })
+    const { ctx, finish } = await puppet.call('patient')
+    ctx.progress(1)
+    const seen = [await call.next(), await call.next()].map(event => event?.id)
+    cluster.redis.pause()
+    for (let count = 2; count <= 4; count++) ctx.progress(count)
+    const refused = await Promise.all([a, b].map(session => session.request('tools/call', { name: 'hello' })))
+    expect(refused.map(({ status }) => status)).to.deep.equal([503, 503])
+    cluster.redis.resume()
+    finish('done')
+    const events = await call.rest()
+    expect(events.map(({ message }) => message.params?.progress ?? message.id)).to.deep.equal([2, 3, 4, 1])
+    expect((await untilServed(() => b.request('tools/call', { name: 'hello' }))).status).to.equal(200)
+    const again = await (await b.get({ 'Last-Event-ID': String(seen[1]) })).rest()
+    expect(again.map(({ id }) => id)).to.deep.equal(events.map(({ id }) => id))
+    console.log(
+      `Redis hung: ${refused.length} requests got 503, ${again.length} of ${events.length} events stored once`,
+    )
+  })
+
+  it('is cut off from one node has the other serve its sessions, and the one again when it is back', async () => {
+    const redis = await startRedis()
+    const proxy = await startCuttingProxy(redis.url.replace('redis:', 'http:'))
+    const one = await startNode({ url: proxy.url.replace('http:', 'redis:') }, config)
+    const two = await startNode(redis, config)
+    const session = await openSession(`${one.url}/`)
+    const other = at(`${two.url}/`, session)
+    await other.request('resources/subscribe', { uri: 'page://one' })
+    const stream = await session.get()
+    await stream.next()
+    let told = 0
+    for (let round = 0; round < 5; round++) {
+      proxy.cutAll()
+      two.host.runtime.resourceUpdated('page://one')
+      expect((await other.request('ping')).status).to.equal(200)
+      expect((await nextMessage(stream)).params.uri).to.equal('page://one')
+      told++
+      expect((await untilServed(() => session.request('ping'))).status).to.equal(200)
+    }
+    expect(proxy.cuts).to.be.above(4)
+    console.log(`${proxy.cuts} connections to Redis cut: ${told} of 5 changes told, each once`)
+    await proxy.stop()
+  })
+
+  it('takes part must be told the secrets that all nodes sign with', async () => {
+    const start = () =>
+      startHost({
+        ...config,
+        secrets: [],
+        redis: { url: 'redis://127.0.0.1:1' },
+        plugins: { 'cluster-redis': {} },
+      })
+    const error = (await rejectionOf(start())) as Error
+    expect(error.message).to.include('openssl rand -base64 32').and.to.include('MCP_HOST_SECRETS')
+  })
+})
+
+describe('what Redis must let a cluster do', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  it('is what docs/plugins/cluster-redis.md lists, and no more', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/cluster-redis.md'), 'utf8')
+    const rule = /^user mcp on >password (.*)$/m.exec(page)?.[1] ?? ''
+    const redis = await startRedis({ acl: [`default off`, `mcp on >password ${rule}`, `admin on >admin ~* &* +@all`] })
+    const url = redis.url.replace('redis://', 'redis://mcp:password@')
+    const [one, two] = [await startNode({ url }, config), await startNode({ url }, config)]
+    const session = await openSession(`${one.url}/`)
+    const other = at(`${two.url}/`, session)
+    await other.request('resources/subscribe', { uri: 'page://one' })
+    const stream = await session.get()
+    const first = await stream.next()
+    two.host.runtime.resourceUpdated('page://one')
+    expect((await nextMessage(stream)).params.uri).to.equal('page://one')
+    const moved = await other.get({ 'Last-Event-ID': String(first?.id) })
+    expect((await nextMessage(moved)).params.uri).to.equal('page://one')
+    const call = await session.call('puppet', { name: 'of few rights' }, { id: 1 })
+    ;(await puppet.call('of few rights')).ctx.progress(1)
+    await call.next()
+    await other.send({ method: 'notifications/cancelled', params: { requestId: 1 } })
+    await call.rest()
+    expect((await session.end()).status).to.equal(204)
+    await one.host.close({ grace: 0 })
+    const refusals = [...one.log, ...two.log].filter(
+      ({ level, err }) => level !== 'info' && /NOPERM/.test(String((err as Error)?.cause ?? err)),
+    )
+    expect(refusals).to.deep.equal([])
+  })
+})

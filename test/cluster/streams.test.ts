@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
+import { stopHosts } from '../support/start-host.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
+import { type Cluster, openAtAll, startCluster } from './support/nodes.ts'
+
+const puppet = createPuppet()
+const page = (name: string) => defineResource({ name, uri: `page://${name}`, handler: () => name })
+const config = {
+  toolsets: { all: [puppet.tool, page('one'), page('two')] },
+  routes: { '/': { toolsets: 'all' } },
+}
+
+const update = ({ nodes }: Cluster, index: number, name = 'one') =>
+  nodes[index]?.host.runtime.resourceUpdated(`page://${name}`)
+
+/** Reads up to this many messages, with the ids of their events. */
+async function read(stream: StreamExchange, count: number) {
+  const events = []
+  while (events.length < count) {
+    const event = await stream.next()
+    if (!event) break
+    if (event.message) events.push({ id: event.id, uri: event.message.params?.uri, message: event.message })
+  }
+  return events
+}
+
+const watch = (session: SessionClient | undefined, name = 'one') =>
+  session?.request('resources/subscribe', { uri: `page://${name}` })
+
+describe('streams that every node goes on with', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(stopHosts)
+  after(stopRedis)
+
+  it('tell of a change that another node makes, on a GET at yet another', async () => {
+    const cluster = await startCluster(3, config)
+    const [a, b, c] = await openAtAll(cluster)
+    const stream = await (b as SessionClient).get()
+    await stream.next()
+    expect((await watch(c))?.status).to.equal(200)
+    update(cluster, 0)
+    expect((await nextMessage(stream)).params.uri).to.equal('page://one')
+    cluster.nodes[2]?.host.runtime.tools.add(defineTool({ name: 'new', handler: () => 'new' }))
+    expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
+    await a.request('resources/unsubscribe', { uri: 'page://one' })
+    await watch(a, 'two')
+    update(cluster, 2, 'one')
+    update(cluster, 2, 'two')
+    expect((await nextMessage(stream)).params.uri).to.equal('page://two')
+    stream.drop()
+  })
+
+  it('move to another node with the GET, each change once: with Last-Event-ID and without', async () => {
+    const cluster = await startCluster(3, config)
+    const sessions = await openAtAll(cluster)
+    await watch(sessions[0])
+    let stream = await sessions[0].get()
+    let lastId = (await stream.next())?.id
+    const rounds = 12
+    let received = 0
+    for (let round = 0; round < rounds; round++) {
+      const next = (round + 1) % 3
+      update(cluster, round % 3)
+      const [first] = await read(stream, 1)
+      expect(first?.uri).to.equal('page://one')
+      lastId = first?.id
+      stream.drop()
+      // While nobody reads, at every node.
+      for (let index = 0; index < 3; index++) update(cluster, index)
+      update(cluster, next, 'two')
+      stream = await (sessions[next] as SessionClient).get({ 'Last-Event-ID': String(lastId) })
+      expect(stream.status).to.equal(200)
+      update(cluster, (next + 1) % 3)
+      const missed = await read(stream, 4)
+      received += missed.length + 1
+      lastId = missed.at(-1)?.id
+      expect(missed.map(({ uri }) => uri)).to.deep.equal(Array(4).fill('page://one'))
+    }
+    // Nothing more than that: the next message is the next change.
+    await watch(sessions[1], 'two')
+    update(cluster, 2, 'two')
+    expect((await read(stream, 1))[0]?.uri).to.equal('page://two')
+    console.log(`a GET that moved ${rounds} times between 3 nodes: ${received} of ${rounds * 5} changes, each once`)
+    expect(received).to.equal(rounds * 5)
+    stream.drop()
+    // Without an id a client wants what comes, and what came since the last node told.
+    const fresh = await sessions[0].get()
+    await fresh.next()
+    update(cluster, 1)
+    expect((await read(fresh, 1))[0]?.uri).to.equal('page://one')
+    fresh.drop()
+  })
+
+  it('have one owner at a time: the GET before stays open and hears nothing more', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = await openAtAll(cluster)
+    await watch(a)
+    const first = await a.get()
+    await first.next()
+    const second = await (b as SessionClient).get()
+    await second.next()
+    for (let count = 0; count < 5; count++) update(cluster, count % 2)
+    expect(await read(second, 5)).to.have.length(5)
+    await (b as SessionClient).end()
+    expect(await restOf(first)).to.deep.equal([])
+    expect(await restOf(second)).to.deep.equal([])
+  })
+
+  it('of a call are gone on with at another node while the call runs, and after', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = await openAtAll(cluster)
+    const call = await a.call('puppet', { name: 'moving' }, { id: 'moving' })
+    const { ctx, finish } = await puppet.call('moving')
+    const [primed] = [await call.next()]
+    ctx.progress(1)
+    const [seen] = await read(call, 1)
+    call.drop()
+    ctx.progress(2)
+    const resumed = await (b as SessionClient).get({ 'Last-Event-ID': String(seen?.id) })
+    expect((await nextMessage(resumed)).params.progress).to.equal(2)
+    ctx.progress(3)
+    expect((await nextMessage(resumed)).params.progress).to.equal(3)
+    finish('moved')
+    expect((await nextMessage(resumed)).result.content[0].text).to.equal('moved')
+    expect(await resumed.next()).to.equal(undefined)
+    const again = await restOf(await (b as SessionClient).get({ 'Last-Event-ID': String(primed?.id) }))
+    expect(again.map(({ params, id }) => params?.progress ?? id)).to.deep.equal([1, 2, 3, 'moving'])
+  })
+
+  it('go on elsewhere when their node closes: calls are answered, or said to be lost, at once', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = await openAtAll(cluster, 0)
+    await watch(a)
+    const get = await a.get()
+    const getId = (await get.next())?.id
+    const answered = await a.call('puppet', { name: 'answered' }, { id: 1 })
+    const lost = await a.call('puppet', { name: 'not answered' }, { id: 2 })
+    const ids = [(await answered.next())?.id, (await lost.next())?.id]
+    const closing = cluster.nodes[0]?.host.close({ grace: 300 })
+    ;(await puppet.call('answered')).finish('in time')
+    expect((await nextMessage(answered)).result.content[0].text).to.equal('in time')
+    expect((await get.rest()).at(-1)?.retry).to.equal(1_000)
+    await closing
+    const [one, two] = await Promise.all(ids.map(id => (b as SessionClient).get({ 'Last-Event-ID': String(id) })))
+    expect((await restOf(one as StreamExchange)).map(({ result }) => result?.content[0].text)).to.deep.equal([
+      'in time',
+    ])
+    const [error, ...more] = await restOf(two as StreamExchange)
+    expect(error).to.deep.include({ id: 2 })
+    expect(error.error.code).to.equal(-32603)
+    expect(error.error.data).to.deep.equal({ reason: 'node-lost', retryable: true })
+    expect(more).to.deep.equal([])
+    update(cluster, 1)
+    const moved = await (b as SessionClient).get({ 'Last-Event-ID': String(getId) })
+    expect((await read(moved, 1))[0]?.uri).to.equal('page://one')
+    expect((await (b as SessionClient).request('ping')).status).to.equal(200)
+    moved.drop()
+  })
+
+  it('that are gone are answered with 404, so that the client opens a new session', async () => {
+    const cluster = await startCluster(2, {
+      ...config,
+      plugins: { 'cluster-redis': { maxEvents: 2 } },
+    })
+    const [a, b] = await openAtAll(cluster)
+    const call = await a.call('puppet', { name: 'long' }, { id: 1 })
+    const { ctx, finish } = await puppet.call('long')
+    for (let count = 1; count <= 5; count++) ctx.progress(count)
+    finish('done')
+    const events = await call.rest()
+    const statuses = []
+    for (const { id } of events) statuses.push((await (b as SessionClient).get({ 'Last-Event-ID': String(id) })).status)
+    expect(statuses).to.deep.equal([404, 404, 404, 404, 200, 200, 200])
+    const unknown = await (b as SessionClient).get({ 'Last-Event-ID': 'AAAAAAAAAAA.1' })
+    expect(unknown.status).to.equal(404)
+    expect((await (b as SessionClient).get({ 'Last-Event-ID': 'nonsense' })).status).to.equal(400)
+  })
+})

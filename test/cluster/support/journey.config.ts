@@ -1,0 +1,30 @@
+// The config of the nodes that clients travel through: `/mcp` for sessions, `/modern` for clients of 2026-07-28, and
+// `/guarded` for users with tokens of the issuer in ISSUER.
+import { defineConfig } from 'mcp-host'
+import { journey } from '../../fixtures/journey-toolset.ts'
+import { sessionToolset } from '../../fixtures/session-toolset.ts'
+import { createNodeHalf } from './remote-puppet.ts'
+
+const { puppet, addTool, strings } = createNodeHalf()
+const issuer = process.env['ISSUER']
+
+export const AUDIENCE = 'https://mcp.example'
+
+export default defineConfig({
+  server: { name: 'test-host', version: '1.2.3' },
+  http: { port: Number(process.env['PORT'] ?? 0), keepAliveTimeout: '10s' },
+  redis: { url: String(process.env['REDIS_URL']) },
+  toolsets: { session: [...sessionToolset.filter(({ name }) => name !== 'add_tool'), puppet, addTool], journey },
+  routes: {
+    '/mcp': { toolsets: 'session' },
+    '/modern': { toolsets: 'journey' },
+    ...(issuer !== undefined && { '/guarded': { toolsets: 'session', authorize: true as const } }),
+  },
+  plugins: {
+    'transport-streamable': {},
+    'transport-sse': {},
+    'cluster-redis': {},
+    ...(issuer !== undefined && { 'auth-jwt': { authority: issuer, audience: AUDIENCE } }),
+    strings,
+  },
+})

@@ -1,0 +1,65 @@
+// A host that leaves its port to others: whoever has a connection is answered on it once more, and nobody is cut off.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+after(stopHosts)
+
+const CONFIG = {
+  toolsets: { all: [defineTool({ name: 'echo', handler: () => 'echoed' })] },
+  routes: { '/': { toolsets: 'all' } },
+}
+
+const REQUEST = 'GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
+
+/** A connection; `read` resolves with the next answer, or '' where the connection ended. */
+async function open(url: string) {
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8')
+  await once(socket, 'connect')
+  const ended = once(socket, 'end').then(() => [''])
+  return {
+    send: () => void socket.write(REQUEST),
+    read: async () => String((await Promise.race([once(socket, 'data'), ended]))[0]),
+    ended,
+  }
+}
+
+describe('a host that hands its port over', () => {
+  it('accepts nothing new, answers each open connection once more and closes it with that', async () => {
+    const { host, url } = await startHost({
+      ...CONFIG,
+      plugins: { health: {}, 'transport-streamable': {} },
+      http: { port: 0, keepAliveTimeout: '1h' },
+    })
+    const [used, fresh] = [await open(url), await open(url)]
+    used.send()
+    expect(await used.read()).to.match(/^HTTP\/1\.1 200[\s\S]*\r\nConnection: keep-alive\r\n/)
+    const handedOver = host.handOver()
+    const refused = await open(url).catch((error: NodeJS.ErrnoException) => error.code)
+    expect(refused).to.equal('ECONNREFUSED')
+    for (const connection of [used, fresh]) {
+      connection.send()
+      expect(await connection.read()).to.match(/^HTTP\/1\.1 200[\s\S]*\r\nConnection: close\r\n[\s\S]*"status":"ready"/)
+      await connection.ended
+    }
+    await handedOver
+    expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
+  })
+
+  it('waits for an idle connection no longer than its keep-alive time', async () => {
+    const { host, url } = await startHost({
+      ...CONFIG,
+      plugins: { health: {}, 'transport-streamable': {} },
+      http: { port: 0, keepAliveTimeout: 100 },
+    })
+    const idle = await open(url)
+    idle.send()
+    expect(await idle.read()).to.match(/^HTTP\/1\.1 200/)
+    await host.handOver()
+    expect(await idle.read()).to.equal('')
+    await host.close()
+  })
+})

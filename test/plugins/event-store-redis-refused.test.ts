@@ -1,0 +1,93 @@
+// A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
+import { expect } from 'chai'
+import { definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
+import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { type RedisConnection, redisConnection } from '../../plugins/redis/connection.ts'
+import { createGate, type Gate } from '../support/gate.ts'
+import { whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { openStreamingSession } from '../support/streaming-session.ts'
+
+let redis: RedisServer
+let url: string
+let connection: RedisConnection
+/** Each notification of `talk` waits for one of these; the next is made as it is taken. */
+let gates: Gate[] = []
+
+const talk = defineTool({
+  name: 'talk',
+  async handler(_args, { progress }) {
+    for (const [index, gate] of gates.entries()) {
+      await gate.opened
+      progress(index + 1)
+    }
+    return 'done'
+  },
+})
+
+/** The plugin, and the connection that it uses. */
+function listening() {
+  const { plugin } = eventStoreRedis
+  const setup = (host: PluginHost, options: EventStoreRedisOptions) => {
+    connection = redisConnection(host, options)
+    return plugin.setup(host, options)
+  }
+  return definePlugin({ ...plugin, setup })({ commandTimeout: 300 })
+}
+
+before(async function () {
+  needsRedis(this)
+  redis = await startRedis()
+  const started = await startHost({
+    redis: { url: redis.url },
+    toolsets: { talk: [talk] },
+    routes: { '/': { toolsets: 'talk' } },
+    plugins: { 'transport-streamable': {}, 'event-store-redis': listening() },
+  })
+  url = started.url
+})
+beforeEach(() => {
+  gates = [createGate(), createGate(), createGate()]
+})
+after(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+const progress = (events: ReadonlyArray<{ message: { params?: { progress?: number }; result?: unknown } }>) =>
+  events.flatMap(({ message }) => (message === undefined ? [] : (message.params?.progress ?? 'answer')))
+
+/** Redis hangs until the message is given up; `refused` resolves when it is. */
+async function refuse(gate: Gate | undefined) {
+  redis.pause()
+  const unhealthy = whenHealthy(connection, false)
+  gate?.open()
+  await unhealthy
+  redis.resume()
+  await whenHealthy(connection)
+}
+
+describe('a stream whose store refused a message', () => {
+  it('goes on for who reads it, each message once', async () => {
+    const session = await openStreamingSession(url)
+    const stream = await session.call('talk')
+    gates[0]?.open()
+    await refuse(gates[1])
+    gates[2]?.open()
+    expect(progress(await stream.rest())).to.deep.equal([1, 2, 3, 'answer'])
+  })
+
+  it('tells who comes back of the gap', async () => {
+    const session = await openStreamingSession(url)
+    const stream = await session.call('talk')
+    gates[0]?.open()
+    const [seen] = (await stream.until(({ message }) => message !== undefined)).slice(-1)
+    stream.drop()
+    await refuse(gates[1])
+    gates[2]?.open()
+    const again = await session.get(seen?.id)
+    expect(again.status).to.equal(400)
+    expect(await again.text()).to.include('nothing can be resumed')
+  })
+})

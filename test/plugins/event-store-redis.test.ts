@@ -1,0 +1,396 @@
+// Streams in Redis: numbered without gaps, stored once however often it is tried, bounded, and honest about what is gone.
+import { setImmediate as immediate } from 'node:timers/promises'
+import { expect } from 'chai'
+import { type EventStore, HostError, type StoredEvents, StreamFenced, type StreamWriter } from '../../core/index.ts'
+import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
+import type { RedisConnection } from '../../plugins/redis/connection.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import {
+  needsRedis,
+  type RedisServer,
+  type RedisServerSettings,
+  startRedis,
+  stopRedis,
+} from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+const BOUNDS: StreamBounds = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
+
+before(function () {
+  needsRedis(this)
+})
+after(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+interface Opened {
+  readonly redis: RedisServer
+  readonly connection: RedisConnection
+  readonly store: EventStore
+  readonly shared: NonNullable<EventStore['shared']>
+}
+
+interface Settings extends RedisServerSettings {
+  readonly bounds?: Partial<StreamBounds>
+  readonly commandTimeout?: number
+  /** Where the host connects; default: the server itself. */
+  readonly through?: (redis: RedisServer) => Promise<string>
+}
+
+async function open({ bounds, commandTimeout = 5_000, through, ...server }: Settings = {}): Promise<Opened> {
+  const redis = await startRedis(server)
+  const url = through ? await through(redis) : redis.url
+  const { connection } = await startRedisHost({ url, commandTimeout })
+  const store = createRedisEventStore(connection, { ...BOUNDS, ...bounds })
+  if (!store.shared) throw new Error('not shared')
+  return { redis, connection, store, shared: store.shared }
+}
+
+const refusal = (promise: unknown): Promise<unknown> =>
+  Promise.resolve(promise).then(
+    value => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    error => error,
+  )
+
+const isUnavailable = (error: unknown) => HostError.is(error) && error.status === 503
+
+const texts = (events: StoredEvents) => events?.map(({ message }) => message)
+const numbers = (events: StoredEvents) => events?.map(({ seq }) => seq)
+
+/** Appends `count` messages, each named after its number. */
+async function fill(store: EventStore, count: number, { session = 'session', stream = 'stream', from = 0 } = {}) {
+  for (let known = from; known < from + count; known++) await store.append(session, stream, `m${known + 1}`, known)
+}
+
+describe('a stream in Redis', () => {
+  it('numbers its events 1, 2, 3 and gives what came after one of them', async () => {
+    const { store } = await open()
+    await fill(store, 5)
+    expect(numbers(await store.after('session', 'stream', 0))).to.deep.equal([1, 2, 3, 4, 5])
+    expect(texts(await store.after('session', 'stream', 3))).to.deep.equal(['m4', 'm5'])
+    expect(await store.after('session', 'stream', 5)).to.deep.equal([])
+    expect(await store.after('session', 'stream', 6)).to.equal(undefined)
+    expect(await store.after('session', 'other', 0)).to.equal(undefined)
+  })
+
+  it('keeps any text as it is', async () => {
+    const { store } = await open()
+    const messages = ['', '{"text":"naïve 🦆\\r\\n\u2028"}', 'x'.repeat(200_000), '\u0000']
+    for (const [known, message] of messages.entries()) await store.append('session', 'stream', message, known)
+    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(messages)
+  })
+
+  it("is of its session alone, and the session's id is nowhere in Redis", async () => {
+    const { store, redis } = await open()
+    const [one, other] = ['AQID-one-session-id', 'AQID-another-session-id'] as const
+    await fill(store, 2, { session: one })
+    expect(await store.after(other, 'stream', 0)).to.equal(undefined)
+    await store.append(other, 'stream', 'theirs', 0)
+    expect(texts(await store.after(other, 'stream', 0))).to.deep.equal(['theirs'])
+    expect(texts(await store.after(one, 'stream', 0))).to.deep.equal(['m1', 'm2'])
+    expect(redis.cli('keys', '*')).to.have.length(6)
+    expect(redis.cli('keys', '*').join()).to.not.include('session-id')
+  })
+
+  it('keeps the newest events by number and by bytes, and its last whatever its size; a gap is told', async () => {
+    const { store, redis, connection } = await open({ bounds: { maxEvents: 10, maxBytes: 100 } })
+    await fill(store, 25)
+    expect(await store.after('session', 'stream', 14)).to.equal(undefined)
+    expect(numbers(await store.after('session', 'stream', 15))).to.deep.equal([16, 17, 18, 19, 20, 21, 22, 23, 24, 25])
+    await store.append('session', 'stream', 'x'.repeat(80), 25)
+    expect(numbers(await store.after('session', 'stream', 19))).to.deep.equal([20, 21, 22, 23, 24, 25, 26])
+    expect(await store.after('session', 'stream', 18)).to.equal(undefined)
+    await store.append('session', 'stream', 'x'.repeat(500), 26)
+    expect(await store.after('session', 'stream', 25)).to.equal(undefined)
+    expect(numbers(await store.after('session', 'stream', 26))).to.deep.equal([27])
+    expect(redis.cli('hget', connection.sessionKey('session', 'stream', 'stream'), 'bytes')).to.deep.equal(['500'])
+  })
+
+  it('goes with its session, or alone, and no key stays for ever', async () => {
+    const { store, redis } = await open()
+    for (const stream of ['one', 'two', 'three']) await fill(store, 3, { stream })
+    await fill(store, 1, { session: 'another' })
+    const keys = redis.cli('keys', '*')
+    const lives = keys.map(key => Number(redis.cli('pttl', key)[0]))
+    expect(keys).to.have.length(3 * 2 + 1 + 3)
+    for (const life of lives) expect(life).to.be.above(0).and.at.most(BOUNDS.ttl)
+    await store.drop('session', 'one')
+    expect(await store.after('session', 'one', 0)).to.equal(undefined)
+    expect(texts(await store.after('session', 'two', 1))).to.deep.equal(['m2', 'm3'])
+    await store.drop('session')
+    expect(await store.after('session', 'two', 1)).to.equal(undefined)
+    expect(redis.cli('keys', '*')).to.have.length(3)
+    expect(texts(await store.after('another', 'stream', 0))).to.deep.equal(['m1'])
+  })
+
+  it('is appended to with one round trip, and so are many streams in one turn of the loop', async () => {
+    const { store, connection } = await open()
+    await fill(store, 1)
+    const before = connection.roundTrips
+    await store.append('session', 'stream', 'm2', 1)
+    const one = connection.roundTrips - before
+    const streams = Array.from({ length: 200 }, (_, index) => `stream ${index}`)
+    await Promise.all(streams.map(stream => store.append('session', stream, 'first', 0)))
+    const many = connection.roundTrips - before - one
+    console.log(`round trips: 1 append ${one}, 200 appends at once ${many}`)
+    expect({ one, many }).to.deep.equal({ one: 1, many: 1 })
+  })
+})
+
+describe('an append that is tried again', () => {
+  it('is stored once', async () => {
+    const { store } = await open()
+    await fill(store, 3)
+    expect(await store.append('session', 'stream', 'm3', 2)).to.equal(3)
+    expect(await store.append('session', 'stream', 'm4', 3)).to.equal(4)
+    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2', 'm3', 'm4'])
+  })
+
+  it('is refused where another message has its number', async () => {
+    const { store } = await open()
+    await fill(store, 3)
+    expect(String(await refusal(store.append('session', 'stream', 'not m3', 2)))).to.include('has the number 3')
+    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2', 'm3'])
+  })
+
+  it('is stored once and in order through a line that is cut all the time', async () => {
+    let packets = 0
+    const cutter = () => () => (++packets % 7 === 0 ? 2 : undefined)
+    const { store } = await open({
+      through: async redis => (await startCuttingProxy(redis.url, { cutter })).url.replace('http:', 'redis:'),
+    })
+    const [writers, count] = [20, 40]
+    const names = Array.from({ length: writers }, (_, index) => `writer ${index}`)
+    let attempts = 0
+    async function write(stream: string) {
+      for (let known = 0; known < count; ) {
+        attempts++
+        const stored = await Promise.resolve(store.append('session', stream, `${stream} ${known}`, known)).catch(
+          error => {
+            if (!isUnavailable(error)) throw error
+            return undefined
+          },
+        )
+        if (stored === undefined) continue
+        expect(stored).to.equal(++known)
+      }
+    }
+    await Promise.all(names.map(write))
+    let stored = 0
+    for (const name of names) {
+      let events: StoredEvents
+      while (!events) events = await Promise.resolve(store.after('session', name, 0)).catch(() => undefined)
+      expect(texts(events)).to.deep.equal(Array.from({ length: count }, (_, index) => `${name} ${index}`))
+      stored += events.length
+    }
+    console.log(`${writers * count} messages, ${attempts} appends, ${Math.floor(packets / 7)} cuts: ${stored} stored`)
+    expect(packets).to.be.above(50)
+  })
+})
+
+describe('a stream that passes from node to node', () => {
+  const A: StreamWriter = { epoch: 1, facts: 'node A' }
+  const B: StreamWriter = { epoch: 2, facts: 'node B' }
+
+  it('is known before its first message, and says who writes it', async () => {
+    const { store, shared } = await open()
+    expect(await shared.state('session', 'stream')).to.equal(undefined)
+    await shared.open('session', 'stream', { ...A, bus: '7-0' })
+    expect(await shared.state('session', 'stream')).to.deep.equal({
+      facts: 'node A',
+      last: 0,
+      finished: false,
+      epoch: 1,
+      bus: '7-0',
+    })
+    expect(await store.after('session', 'stream', 0)).to.deep.equal([])
+    await store.append('session', 'stream', 'm1', 0, { ...A, bus: '9-0' })
+    await store.append('session', 'stream', 'm2', 1, { ...A, finished: true })
+    expect(await shared.state('session', 'stream')).to.include({ last: 2, finished: true, bus: '9-0' })
+  })
+
+  it('is written by whoever claimed it last: the one before is refused, and stores nothing', async () => {
+    const { store, shared } = await open()
+    await shared.open('session', 'stream', A)
+    await store.append('session', 'stream', 'm1', 0, A)
+    expect(await shared.claim('session', 'stream', B)).to.include({ facts: 'node A', last: 1, epoch: 2 })
+    const late = await Promise.all([
+      refusal(store.append('session', 'stream', 'late', 1, A)),
+      refusal(shared.open('session', 'stream', A)),
+      refusal(shared.finish('session', 'stream', A)),
+      refusal(shared.claim('session', 'stream', A)),
+      refusal(shared.claim('session', 'stream', { epoch: 2, facts: 'node C' })),
+    ])
+    for (const error of late) expect(error).to.be.instanceOf(StreamFenced)
+    expect(await shared.claim('session', 'stream', B)).to.include({ facts: 'node A' })
+    await store.append('session', 'stream', 'm2', 1, B)
+    await shared.finish('session', 'stream', B)
+    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2'])
+    expect(await shared.state('session', 'stream')).to.include({ facts: 'node B', finished: true, last: 2 })
+  })
+
+  it('is claimed by one of many', async () => {
+    const { shared } = await open()
+    await shared.open('session', 'stream', A)
+    const claims = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) => shared.claim('session', 'stream', { epoch: 2, facts: `node ${index}` })),
+    )
+    const won = claims.filter(({ status }) => status === 'fulfilled').length
+    console.log(`20 claims at once: ${won} won`)
+    expect(won).to.equal(1)
+  })
+
+  it('is not made known by a claim or an end', async () => {
+    const { shared, redis } = await open()
+    expect(await shared.claim('session', 'stream', B)).to.equal(undefined)
+    await shared.finish('session', 'stream', B)
+    expect(redis.cli('keys', '*')).to.deep.equal([])
+  })
+})
+
+describe('a Redis that lost', () => {
+  it('everything: the stream goes on where its writer is, and what came before is a gap', async () => {
+    const { store, redis, connection } = await open()
+    await fill(store, 5)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    expect(await store.append('session', 'stream', 'm6', 5)).to.equal(6)
+    expect(await store.after('session', 'stream', 4)).to.equal(undefined)
+    expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
+  })
+
+  it('everything, and is told again of a stream without a new message', async () => {
+    const { store, shared, redis } = await open()
+    const writer = { epoch: 3, facts: 'node A' }
+    await shared.open('session', 'stream', writer)
+    for (let known = 0; known < 5; known++) await store.append('session', 'stream', `m${known + 1}`, known, writer)
+    redis.cli('flushall')
+    await shared.open('session', 'stream', writer, 5)
+    expect(await shared.state('session', 'stream')).to.include({ last: 5, epoch: 3 })
+    expect(await store.after('session', 'stream', 4)).to.equal(undefined)
+    expect(await store.after('session', 'stream', 5)).to.deep.equal([])
+  })
+
+  it('the last events, as an older copy does: no hole is passed over', async () => {
+    const { store, redis, connection } = await open()
+    const keys = ['events', 'stream'].map(part => connection.sessionKey('session', part, 'stream'))
+    await fill(store, 3)
+    for (const key of keys) redis.cli('copy', key, `${key}:older`)
+    await fill(store, 2, { from: 3 })
+    for (const key of keys) redis.cli('copy', `${key}:older`, key, 'replace')
+    expect(await store.after('session', 'stream', 5)).to.equal(undefined)
+    expect(await store.append('session', 'stream', 'm6', 5)).to.equal(6)
+    expect(await store.after('session', 'stream', 3)).to.equal(undefined)
+    expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
+  })
+
+  it('an event in the middle: a gap', async () => {
+    const { store, redis, connection } = await open()
+    await fill(store, 5)
+    redis.cli('xdel', connection.sessionKey('session', 'events', 'stream'), '3-0')
+    expect(await store.after('session', 'stream', 1)).to.equal(undefined)
+    expect(numbers(await store.after('session', 'stream', 3))).to.deep.equal([4, 5])
+  })
+
+  it('nothing, for it writes to a disk', async () => {
+    const { store, redis, connection } = await open({ persistent: true })
+    await fill(store, 5)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    const asked = store.append('session', 'stream', 'm6', 5)
+    await redis.start()
+    expect(await asked).to.equal(6)
+    expect(numbers(await store.after('session', 'stream', 0))).to.deep.equal([1, 2, 3, 4, 5, 6])
+  })
+})
+
+describe('a Redis that does not answer', () => {
+  it('still reads what it kept: appends wait for it', async () => {
+    const { store, redis, connection } = await open({ persistent: true, slowStart: 1_000 })
+    await fill(store, 50)
+    redis.cli('eval', `for i = 1, 500 do redis.call('set', 'k' .. i, string.rep('x', 200)) end`, '0')
+    redis.cli('bgrewriteaof')
+    while (redis.cli('info', 'persistence').some(line => line.startsWith('aof_rewrite_in_progress:1')))
+      await immediate()
+    await redis.kill()
+    await whenHealthy(connection, false)
+    const starting = redis.start()
+    await whenHealthy(connection)
+    const loading = connection
+      .run(client => client.get('key'))
+      .then(
+        () => 'answered',
+        error => String(error.cause),
+      )
+    expect(await store.append('session', 'stream', 'm51', 50)).to.equal(51)
+    expect(await loading).to.include('LOADING')
+    expect(await store.after('session', 'stream', 0)).to.have.length(51)
+    await starting
+  })
+
+  it('hangs: appends are refused in time, do nothing later, and are stored once when tried again', async () => {
+    const { store, shared, redis, connection } = await open({ commandTimeout: 400 })
+    const streams = Array.from({ length: 20 }, (_, index) => `stream ${index}`)
+    for (const stream of streams) await fill(store, 3, { stream })
+    redis.pause()
+    const errors = await Promise.all(streams.map(stream => refusal(store.append('session', stream, 'm4', 3))))
+    expect(errors.filter(isUnavailable)).to.have.length(20)
+    redis.resume()
+    await whenHealthy(connection)
+    const lasts = await Promise.all(streams.map(async stream => (await shared.state('session', stream))?.last))
+    const late = lasts.filter(last => last !== 3).length
+    expect(late).to.equal(0)
+    await Promise.all(streams.map(stream => store.append('session', stream, 'm4', 3)))
+    const wholes = await Promise.all(streams.map(async stream => texts(await store.after('session', stream, 0))))
+    const whole = wholes.filter(found => found?.join() === 'm1,m2,m3,m4').length
+    console.log(`refused ${errors.length}, stored late ${late}, whole after another attempt ${whole}`)
+    expect(whole).to.equal(20)
+  })
+
+  it('is full: appends are refused, what was stored is whole, and there is room after a drop', async () => {
+    const { store, redis } = await open({ maxmemory: '3mb', bounds: { maxBytes: 10_000_000 } })
+    const message = 'x'.repeat(20_000)
+    let [stored, refused] = [0, 0]
+    for (let round = 0; round < 20; round++) {
+      for (let index = 0; index < 20; index++) {
+        const outcome = await Promise.resolve(store.append('session', `stream ${index}`, message, round)).catch(
+          error => error,
+        )
+        if (typeof outcome === 'number') stored++
+        else {
+          expect(isUnavailable(outcome), String(outcome)).to.equal(true)
+          refused++
+        }
+      }
+      if (refused > 0) break
+    }
+    const replays = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => (await store.after('session', `stream ${index}`, 0))?.length ?? 0),
+    )
+    const whole = replays.reduce((sum, count) => sum + count, 0)
+    expect(refused).to.be.above(0)
+    expect(whole).to.equal(stored)
+    await store.drop('session')
+    expect(await store.append('session', 'stream 0', message, 0)).to.equal(1)
+    console.log(`full: ${stored} stored, ${refused} refused, ${whole} replayed; keys after: ${redis.cli('dbsize')}`)
+  })
+})
+
+describe('the least that Redis must allow', () => {
+  it('is what the page of the plugin lists', async () => {
+    const allowed =
+      '~mcp-host:* -@all +time +eval +evalsha +del +hget +hmget +hset +pexpire +sadd +smembers +srem +xadd +xlen +xrange +xtrim'
+    const redis = await startRedis({ acl: [`mcp on >secret ${allowed}`] })
+    const { connection } = await startRedisHost({ url: redis.url, username: 'mcp', password: 'secret' })
+    const store = createRedisEventStore(connection, { ...BOUNDS, maxEvents: 2 })
+    await fill(store, 4)
+    await store.shared?.open('session', 'stream', { epoch: 1, facts: 'node' }, 4)
+    await store.shared?.claim('session', 'stream', { epoch: 2, facts: 'node' })
+    expect(numbers(await store.after('session', 'stream', 2))).to.deep.equal([3, 4])
+    await store.drop('session', 'stream')
+    await store.drop('session')
+  })
+})

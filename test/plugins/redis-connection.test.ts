@@ -1,0 +1,319 @@
+// The connection to Redis that plugins share: one for a host, counted, refused in time, back by itself.
+import { expect } from 'chai'
+import { HostError, type RedisSettings, StartError } from '../../core/index.ts'
+import { redisScript } from '../../plugins/redis/connection.ts'
+import { backOff } from '../../plugins/redis/link.ts'
+import { type ResolvedRedis, resolveRedis } from '../../plugins/redis/settings.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { inPath, needsProgram } from '../support/needs-program.ts'
+import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import { freePort, needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+const PASSWORD = 'correct-horse-7'
+
+before(function () {
+  needsRedis(this)
+})
+after(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+/** Looks again at each turn of the loop. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(resolve => setImmediate(resolve))
+}
+
+/** What a promise is rejected with. */
+const refusal = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    value => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    error => error,
+  )
+
+const expectUnavailable = (error: unknown) => {
+  expect(HostError.is(error), String(error)).to.equal(true)
+  const { status, headers, detail } = error as HostError
+  expect({ status, headers }).to.deep.equal({ status: 503, headers: { 'Retry-After': '2' } })
+  expect(detail).to.not.match(/127\.0\.0\.1|redis:/)
+}
+
+describe('the settings of a connection', () => {
+  const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
+    resolveRedis({ name: 'event-store-redis', directory: '/', redis }, options)
+  const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
+
+  it('are those of the config, changed by single options of the plugin', () => {
+    const { addresses, keyPrefix, commandTimeout } = resolve({ commandTimeout: '2s' }, FROM_CONFIG)
+    expect({ addresses, keyPrefix, commandTimeout }).to.deep.equal({
+      addresses: [{ host: 'config', port: 6380 }],
+      keyPrefix: 'ours:',
+      commandTimeout: 2_000,
+    })
+  })
+
+  it("are the plugin's own alone where it names a Redis: no password goes to another server", () => {
+    const own = resolve({ url: 'redis://own' }, { ...FROM_CONFIG, username: 'config', password: PASSWORD })
+    expect(own).to.deep.include({ username: undefined, password: undefined, keyPrefix: 'mcp-host:' })
+    expect(own.addresses).to.deep.equal([{ host: 'own', port: 6379 }])
+  })
+
+  it('read user, password and database from the URL, and name the server without them', () => {
+    const { username, password, database, name } = resolve({ url: 'redis://mcp:p%40ss@[::1]:7000/3' })
+    expect({ username, password, database, name }).to.deep.equal({
+      username: 'mcp',
+      password: 'p@ss',
+      database: 3,
+      name: 'redis://[::1]:7000/3',
+    })
+  })
+
+  for (const [why, options, message] of [
+    ['no Redis', {}, 'no Redis is named'],
+    ['two', { url: 'redis://a', cluster: ['redis://b'] }, 'give one of them'],
+    ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'the URL is not rediss://'],
+    ['another scheme', { url: `http://a:${PASSWORD}@b` }, 'must begin with redis://'],
+    ['no URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
+    ['a short timeout', { url: 'redis://a', commandTimeout: 10 }, 'less than 100 ms'],
+    ['a database of a cluster', { cluster: ['redis://a/1'] }, 'no numbered databases'],
+    ['nodes that differ', { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] }, 'one scheme, user and password'],
+    ['no such file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'cannot be read'],
+  ] as const satisfies ReadonlyArray<readonly [string, object, string]>) {
+    it(`refuse ${why}, without a password in the message`, () => {
+      expect(() => resolve(options as RedisSettings))
+        .to.throw(StartError, `plugins.event-store-redis: `)
+        .with.property('message')
+        .that.includes(message)
+        .and.does.not.include(PASSWORD)
+    })
+  }
+
+  it('wait longer after each attempt up to 2 s, and never as long as another host does', () => {
+    expect([0, 1, 2, 5, 6, 1_000].map(retries => backOff(retries, () => 1))).to.deep.equal([
+      50, 100, 200, 1_600, 2_000, 2_000,
+    ])
+    expect(backOff(1_000, () => 0)).to.equal(1_000)
+  })
+})
+
+describe('a connection to Redis', () => {
+  it('is one for the plugins of a host, and ends with the host', async () => {
+    const redis = await startRedis()
+    const clients = () => redis.cli('client', 'list').filter(line => line.includes('name=mcp-host')).length
+    const { connections, close } = await startRedisHost({ url: redis.url }, [{}, {}, { commandTimeout: 5_000 }])
+    expect(new Set(connections).size).to.equal(1)
+    expect(clients()).to.equal(1)
+    await close()
+    expect(clients()).to.equal(0)
+  })
+
+  it('counts a round trip for what is sent in one turn of the loop', async () => {
+    const redis = await startRedis()
+    const { connection } = await startRedisHost({ url: redis.url })
+    const count = async (act: () => Promise<unknown>) => {
+      await new Promise(resolve => setImmediate(resolve))
+      const before = connection.roundTrips
+      await act()
+      return connection.roundTrips - before
+    }
+    const key = connection.key('counted')
+    const script = redisScript(`return redis.call('INCRBY', KEYS[1], ARGV[1])`)
+    const together = await count(() => Promise.all(Array.from({ length: 100 }, () => connection.client.incr(key))))
+    const inTurn = await count(async () => {
+      for (let index = 0; index < 3; index++) await connection.run(client => client.incr(key))
+    })
+    const unknownScript = await count(() => connection.evaluate(script, [key], ['10']))
+    const knownScript = await count(() => connection.evaluate(script, [key], ['10']))
+    console.log(
+      `round trips: 100 at once ${together}, 3 in turn ${inTurn}, a script ${unknownScript}, then ${knownScript}`,
+    )
+    expect({ together, inTurn, unknownScript, knownScript }).to.deep.equal({
+      together: 1,
+      inTurn: 3,
+      unknownScript: 2,
+      knownScript: 1,
+    })
+    expect(redis.cli('get', 'mcp-host:counted')).to.deep.equal(['123'])
+  })
+
+  it('writes no session id, and has all keys of a session in one slot', async () => {
+    const redis = await startRedis()
+    const { connection } = await startRedisHost({ url: redis.url, keyPrefix: 'ours:' })
+    const key = connection.sessionKey('a-session-id', 'events', 'x')
+    expect(key).to.match(/^ours:\{[\w-]{22}\}:events:x$/)
+    expect(connection.sessionKey('another-id', 'events', 'x')).to.not.equal(key)
+  })
+
+  it('reads that block have a client of their own', async () => {
+    const redis = await startRedis()
+    const { connection } = await startRedisHost({ url: redis.url })
+    const reader = await connection.duplicate()
+    const reading = reader.client.xRead({ key: 'inbox', id: '$' }, { BLOCK: 4_000, COUNT: 1 })
+    // Once it blocks, what is written is read.
+    await until(() => redis.cli('client', 'list').some(line => line.includes('cmd=xread')))
+    await connection.run(client => client.xAdd('inbox', '*', { text: 'hello' }))
+    expect(JSON.stringify(await reading)).to.include('hello')
+    reader.close()
+  })
+
+  it('rejects with what Redis says where the command was wrong', async () => {
+    const redis = await startRedis()
+    const { connection } = await startRedisHost({ url: redis.url })
+    await connection.run(client => client.set('text', 'text'))
+    const error = await refusal(connection.run(client => client.sAdd('text', 'member')))
+    expect(HostError.is(error)).to.equal(false)
+    expect(String(error)).to.include('WRONGTYPE')
+  })
+})
+
+describe('a Redis that is away', () => {
+  it('lets the host start, not ready; refuses with 503; and is found when it comes', async () => {
+    const port = await freePort()
+    const { connection, plugin, log } = await startRedisHost({
+      url: `redis://mcp:${PASSWORD}@127.0.0.1:${port}`,
+      commandTimeout: 300,
+    })
+    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    expectUnavailable(await refusal(connection.run(client => client.get('key'))))
+    const redis = await startRedis({ port, acl: [`mcp on >${PASSWORD} ~* +@all`, 'default off'] })
+    await whenHealthy(connection)
+    expect((await plugin.readiness()).checks).to.include({ redis: true })
+    expect(await connection.run(client => client.get('key'))).to.equal(null)
+    const lines = log.filter(({ redis: name }) => name !== undefined && log)
+    const told = lines.filter(({ level }) => level !== 'debug').map(({ message }) => message)
+    expect(told).to.deep.equal(['Redis does not answer; trying again until it does', 'Redis is back'])
+    expect(JSON.stringify(log)).to.include('ECONNREFUSED').and.not.include(PASSWORD)
+    await redis.remove()
+  })
+
+  it('is waited for where it was there a moment ago', async () => {
+    const redis = await startRedis({ persistent: true })
+    const { connection } = await startRedisHost({ url: redis.url })
+    await connection.run(client => client.set('key', 'kept'))
+    await redis.kill()
+    await whenHealthy(connection, false)
+    const asked = connection.run(client => client.get('key'))
+    await redis.start()
+    expect(await asked).to.equal('kept')
+  })
+
+  it('that hangs is given up in time, and answers again without a restart of the host', async () => {
+    const redis = await startRedis()
+    const { connection, plugin } = await startRedisHost({ url: redis.url, commandTimeout: 300 })
+    redis.pause()
+    const errors = await Promise.all(
+      Array.from({ length: 50 }, () => refusal(connection.run(client => client.incr('late')))),
+    )
+    for (const error of errors) expectUnavailable(error)
+    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    redis.resume()
+    await whenHealthy(connection)
+    const count = Number(await connection.run(client => client.incr('asked')))
+    console.log(`refused while it hung: ${errors.length}; answered after: ${count}`)
+    expect(count).to.equal(1)
+  })
+
+  it('is a cut line: what was on its way is refused, what comes after is answered', async () => {
+    const redis = await startRedis()
+    // Of every fifth packet from Redis three bytes arrive, and then nothing: what it answers was done all the same.
+    let packets = 0
+    const proxy = await startCuttingProxy(redis.url, { cutter: () => () => (++packets % 5 === 0 ? 3 : undefined) })
+    const { connection } = await startRedisHost({ url: proxy.url.replace('http:', 'redis:') })
+    let [answered, refused] = [0, 0]
+    for (let round = 0; round < 30; round++) {
+      const asked = Array.from({ length: 20 }, () => connection.run(client => client.incr('key')))
+      for (const outcome of await Promise.allSettled(asked)) {
+        if (outcome.status === 'fulfilled') answered++
+        else {
+          expectUnavailable(outcome.reason)
+          refused++
+        }
+      }
+    }
+    const [done] = redis.cli('get', 'key')
+    console.log(`cuts ${proxy.cuts}: ${answered} answered, ${refused} refused, ${done} done`)
+    expect(answered + refused).to.equal(600)
+    expect(answered).to.be.at.least(200).and.below(Number(done))
+    expect(refused).to.be.at.least(60)
+    await proxy.stop()
+  })
+
+  it('is a primary that became a replica: refused, and the name is asked again', async () => {
+    const redis = await startRedis()
+    const { connection } = await startRedisHost({ url: redis.url })
+    const clientId = () =>
+      redis
+        .cli('client', 'list')
+        .find(line => line.includes('name=mcp-host'))
+        ?.split(' ')[0]
+    const first = clientId()
+    redis.cli('replicaof', '127.0.0.1', String(await freePort()))
+    expectUnavailable(await refusal(connection.run(client => client.set('key', 'value'))))
+    redis.cli('replicaof', 'no', 'one')
+    await connection.run(client => client.set('key', 'value'))
+    expect(clientId()).to.not.equal(first)
+  })
+})
+
+describe('who we are for Redis', () => {
+  const LEAST = '~mcp-host:* -@all +eval +evalsha +time +get'
+
+  it('is an ACL user with what it needs', async () => {
+    const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ${LEAST}`] })
+    const { connection } = await startRedisHost({ url: redis.url, username: 'mcp', password: PASSWORD })
+    expect(await connection.run(client => client.get(connection.key('key')))).to.equal(null)
+    expectUnavailable(await refusal(connection.run(client => client.get('of another'))))
+  })
+
+  it('must be right: a wrong password stops the start, with no password in the message', async () => {
+    const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ${LEAST}`, 'default off'] })
+    const wrong = `${PASSWORD}-not`
+    for (const settings of [{ url: redis.url, username: 'mcp', password: wrong }, { url: redis.url }]) {
+      const error = await refusal(startRedisHost(settings))
+      expect(error).to.be.instanceOf(StartError)
+      expect(String(error))
+        .to.match(/refuses us: (WRONGPASS|NOAUTH).*redis\.password/)
+        .and.not.include(PASSWORD)
+    }
+  })
+})
+
+describe('over TLS', () => {
+  before(function () {
+    needsProgram(this, 'openssl', 'apt-get install openssl')
+  })
+
+  it('the certificate must be one that we were told to trust', async () => {
+    expect(inPath('openssl')).to.equal(true)
+    const redis = await startRedis({ tls: true })
+    const trusting = await startRedisHost({ url: redis.url, ...(redis.ca && { tls: { ca: redis.ca } }) })
+    await trusting.connection.run(client => client.set('key', 'over TLS'))
+    expect(redis.cli('get', 'key')).to.deep.equal(['over TLS'])
+    const { connection, log } = await startRedisHost({ url: redis.url, commandTimeout: 500 })
+    expectUnavailable(await refusal(connection.run(client => client.get('key'))))
+    expect(JSON.stringify(log)).to.match(/self-signed certificate/)
+  })
+})
+
+describe('a Redis Cluster', () => {
+  it('takes the keys of a session together', async () => {
+    const redis = await startRedis({ cluster: true })
+    redis.cli('cluster', 'addslots', ...Array.from({ length: 16_384 }, (_, slot) => String(slot)))
+    await until(() => redis.cli('cluster', 'info').some(line => line.startsWith('cluster_state:ok')))
+    const { connection } = await startRedisHost({ cluster: [redis.url] })
+    await whenHealthy(connection)
+    const keys = ['a', 'b'].map(part => connection.sessionKey('a session', part))
+    const script = redisScript(`return redis.call('MSET', KEYS[1], 'one', KEYS[2], 'two')`)
+    await connection.evaluate(script, keys, [])
+    expect(await connection.run(client => client.get(keys[1] ?? ''))).to.equal('two')
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    await whenHealthy(connection)
+    // It says itself that it is not whole at first.
+    expectUnavailable(await refusal(connection.run(client => client.get(keys[1] ?? ''))))
+    await until(() => redis.cli('cluster', 'info').some(line => line.startsWith('cluster_state:ok')))
+    expect(await connection.run(client => client.get(keys[1] ?? ''))).to.equal(null)
+  })
+})

@@ -1,0 +1,153 @@
+// Streamed calls while nodes are killed and Redis goes and comes: clients see each event once and in order, and what is
+// stored is whole or said to be gone.
+import { expect } from 'chai'
+import { defineTool, type EventStore } from '../../core/index.ts'
+import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
+import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const BOUNDS = { ttl: 600_000, maxEvents: 10_000, maxBytes: 10_000_000 }
+
+before(function () {
+  needsRedis(this)
+})
+after(async () => {
+  stopCrashHosts()
+  await stopHosts()
+  await stopRedis()
+})
+
+async function openStore(redis: RedisServer) {
+  const { connection } = await startRedisHost({ url: redis.url })
+  return { connection, store: createRedisEventStore(connection, BOUNDS) }
+}
+
+it('nodes killed in the middle of streams have sent nothing that is not stored', async function () {
+  this.timeout(300_000)
+  const redis = await startRedis()
+  const { store } = await openStore(redis)
+  const [rounds, clients, count] = [8, 10, 60]
+  let [seen, missed, answered] = [0, 0, 0]
+  for (let round = 0; round < rounds; round++) {
+    const host = await startCrashHost({ redis: redis.url, event: 0, when: 'before it is sent' })
+    const end = Math.round(((round + 1) / (rounds + 1)) * clients * count)
+    let events = 0
+    const calls = await Promise.all(
+      Array.from({ length: clients }, () => watchCall(host.url, count, () => ++events === end && host.kill())),
+    )
+    host.kill()
+    await host.died
+    for (const call of calls) {
+      const last = call.seen.length
+      const rest = (await storedAfter(store, call, last, count)) ?? []
+      expect([...call.seen, ...rest]).to.deep.equal(numbered(1, last + rest.length))
+      seen += last
+      missed += rest.length
+      if (last === count + 1) answered++
+    }
+  }
+  console.log(
+    `${rounds} nodes killed, ${rounds * clients} calls: ${answered} answered, ${seen} events seen, ${missed} resumable`,
+  )
+  expect(missed).to.be.above(0)
+})
+
+/** A host in this process whose tool waits for `step` between its notifications. */
+async function startTalking(redis: RedisServer, step: () => Promise<unknown>) {
+  const talk = defineTool({
+    name: 'talk',
+    input: { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] },
+    async handler({ count }, { progress }) {
+      for (let number = 1; number <= count; number++) {
+        progress(number, count)
+        await step()
+      }
+      return 'done'
+    },
+  })
+  const { url, log } = await startHost({
+    redis: { url: redis.url },
+    toolsets: { talk: [talk] },
+    routes: { '/': { toolsets: 'talk' } },
+    plugins: { 'transport-streamable': {}, 'event-store-redis': eventStoreRedis({ ttl: '10m' }) },
+  })
+  return { url, log }
+}
+
+/** Calls while `disturb` runs over and over; whole calls, as their clients saw them. */
+async function callThrough(redis: RedisServer, disturb: () => Promise<unknown>, { clients = 10, count = 150 } = {}) {
+  const { connection, store } = await openStore(redis)
+  let disturbances = 0
+  let talking = true
+  const { url, log } = await startTalking(redis, () => new Promise(resolve => setTimeout(resolve, 20)))
+  const disturbing = (async () => {
+    while (talking) {
+      await disturb()
+      disturbances++
+      await whenHealthy(connection)
+      await new Promise(resolve => setTimeout(resolve, 200))
+    }
+  })()
+  const calls = await Promise.all(Array.from({ length: clients }, () => watchCall(url, count)))
+  talking = false
+  await disturbing
+  await whenHealthy(connection)
+  const refused = log.flatMap(({ message, err }) => (message?.includes('could not be stored') ? [String(err)] : []))
+  expect(refused).to.deep.equal([])
+  for (const { seen } of calls) expect(seen).to.deep.equal(numbered(1, count + 1))
+  return { calls, store, disturbances, count }
+}
+
+/** Of each place in each stream: whether what comes after is whole, or said to be gone. Nothing between. */
+async function tellReplays(store: EventStore, calls: readonly WatchedCall[], count: number) {
+  let [whole, gone] = [0, 0]
+  for (const call of calls) {
+    for (let seq = 0; seq <= count + 1; seq += 10) {
+      const rest = await storedAfter(store, call, seq, count)
+      if (rest) {
+        expect(rest).to.deep.equal(numbered(seq + 1, count + 1))
+        whole++
+      } else gone++
+    }
+  }
+  return { whole, gone }
+}
+
+const pause = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+
+for (const persistent of [true, false]) {
+  it(`Redis killed and started again, ${persistent ? 'with' : 'without'} what it kept`, async function () {
+    this.timeout(120_000)
+    const redis = await startRedis({ persistent })
+    const { calls, store, disturbances, count } = await callThrough(redis, async () => {
+      await redis.kill()
+      await pause(100)
+      await redis.start()
+    })
+    const { whole, gone } = await tellReplays(store, calls, count)
+    console.log(
+      `${disturbances} restarts, ${calls.length} calls of ${count} events each seen once: ${whole} replays whole, ${gone} gone`,
+    )
+    expect(disturbances).to.be.above(2)
+    if (persistent) expect(gone).to.equal(0)
+    else expect(gone).to.be.above(0)
+  })
+}
+
+it('Redis that hangs for a while', async function () {
+  this.timeout(120_000)
+  const redis = await startRedis()
+  const { calls, store, disturbances, count } = await callThrough(redis, async () => {
+    redis.pause()
+    await pause(500)
+    redis.resume()
+  })
+  const { whole, gone } = await tellReplays(store, calls, count)
+  console.log(
+    `${disturbances} pauses, ${calls.length} calls of ${count} events each seen once: ${whole} replays whole, ${gone} gone`,
+  )
+  expect(gone).to.equal(0)
+})

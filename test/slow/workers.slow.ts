@@ -1,0 +1,103 @@
+// Workers over time: killed and reloaded again and again under load, reloads that hang, and a crash loop to its end.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { crewConfig, linesOf, reload, startCrew, version } from '../cli/crew.ts'
+import { stopAll } from '../cli/run-cli.ts'
+import { removeFolders } from '../core/config/folder.ts'
+import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
+
+after(stopLoads)
+after(stopAll)
+after(removeFolders)
+
+const KILLS = 8
+const RELOADS = 3
+const HANGING = "console.log('hangs')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))"
+
+describe('workers', function () {
+  this.timeout(240_000)
+
+  it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {
+    const { running, url, workers } = await startCrew(2)
+    const load = startLoad(url, 'pid')
+    let serving = [...workers]
+    for (let kill = 0; kill < KILLS; kill++) {
+      await load.answers(50)
+      const victim = serving.shift() ?? 0
+      const replaced = running.logged(
+        new RegExp(
+          `"worker":${victim},"code":null,"signal":"SIGKILL"[\\s\\S]*?"worker":(\\d+),"url":"[^"]+","serving":2`,
+        ),
+      )
+      process.kill(victim, 'SIGKILL')
+      const [, successor] = await replaced
+      serving = [...serving, Number(successor)]
+    }
+    await load.answers(50)
+    const { answered, failures, texts } = await load.stop()
+    console.log(`      ${answered} answered by ${texts.size} workers, ${failures.length} failed`)
+    // Four callers, and one connection on its way to the process.
+    expect(failures.length).to.be.at.most(KILLS * 5)
+    expect(failures.filter(failure => failure.includes('aborted'))).to.deep.equal([])
+    expect(texts.size).to.be.within(2, KILLS + 2)
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
+  })
+
+  it(`serve through ${RELOADS} reloads without one request refused`, async () => {
+    const crew = await startCrew(2, version('0'))
+    const load = startLoad(crew.url, 'version')
+    for (let at = 1; at <= RELOADS; at++) {
+      await load.answers(50)
+      await reload(crew, version(String(at)))
+      await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`))
+      expect(await callText(crew.url, 'version')).to.equal(String(at))
+    }
+    const { answered, failures, texts } = await load.stop()
+    console.log(`      ${answered} answered by ${texts.size} versions, ${failures.length} failed`)
+    expect(failures).to.deep.equal([])
+    expect([...texts.keys()]).to.deep.equal(['0', '1', '2', '3'])
+    crew.running.child.kill('SIGTERM')
+    const { code, stderr } = await crew.running.ended
+    expect([linesOf(stderr).filter(({ level }) => level >= 40), code]).to.deep.equal([[], 0])
+  })
+
+  it('reload anew when SIGHUP comes while a new worker hangs, with the config as it is then', async () => {
+    const crew = await startCrew(2, version('old'))
+    const { running, url } = crew
+    await reload(crew, version('never', HANGING))
+    await running.printed(/^hangs$/m)
+    await reload(crew, version('new'))
+    await running.logged(/"msg":"reloaded"/)
+    expect(await callText(url, 'version')).to.equal('new')
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.deep.equal([])
+    expect(code).to.equal(0)
+  })
+
+  it('end at SIGTERM, though a new worker hangs', async () => {
+    const crew = await startCrew(2, version('old'))
+    await reload(crew, version('never', HANGING))
+    await crew.running.printed(/^hangs$/m)
+    crew.running.child.kill('SIGTERM')
+    const { code, stdout } = await crew.running.ended
+    expect(stdout).to.match(/\nstopped; running requests: 0 finished, 0 cancelled\n$/)
+    expect(code).to.equal(0)
+  })
+
+  it('that keep ending are tried every 30 s in the end, and the log says so', async () => {
+    const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
+    const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
+    await writeFile(join(folder, 'broken'), '')
+    process.kill(workers[0] ?? 0, 'SIGKILL')
+    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const waits = linesOf(stderr).map(({ wait }) => wait)
+    console.log(`      waits: ${waits.join(', ')} ms`)
+    expect(waits).to.deep.equal([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
+    expect(code).to.equal(0)
+  })
+})

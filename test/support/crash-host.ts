@@ -1,0 +1,68 @@
+// A host in a process of its own that kills itself, as by kill -9, before or after its store keeps a certain event.
+// Argument: JSON of `CrashSettings`. It sends `{ url }` once it listens. Streams of its tool `talk` are kept in Redis.
+import { createHost } from '../../core/create-host.ts'
+import { type ConfiguredPlugin, definePlugin, defineTool, type EventStore, type Logger } from '../../core/index.ts'
+import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+
+export interface CrashSettings {
+  readonly redis: string
+  /** The event of each stream at which the host dies, counted from 1; 0: it does not. */
+  readonly event: number
+  readonly when: 'before it is stored' | 'before it is sent'
+}
+
+const { redis, event, when } = JSON.parse(process.argv[2] ?? '{}') as CrashSettings
+
+/** Nothing that runs after this line does anything. */
+const die = () => process.kill(process.pid, 'SIGKILL')
+
+function dying(store: EventStore): EventStore {
+  return {
+    ...store,
+    async append(...given) {
+      const next = given[3] + 1
+      if (next === event && when === 'before it is stored') die()
+      const seq = await store.append(...given)
+      if (next === event && when === 'before it is sent') die()
+      return seq
+    },
+  }
+}
+
+/** The plugin itself, with what dies around its store. */
+const crashing: ConfiguredPlugin = definePlugin<Record<never, never>>({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup(host) {
+    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }
+    return eventStoreRedis.plugin.setup(filling as typeof host, {})
+  },
+})()
+
+const talk = defineTool({
+  name: 'talk',
+  input: { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] },
+  async handler({ count }, { progress }) {
+    for (let number = 1; number <= count; number++) await progress(number, count)
+    return 'done'
+  },
+})
+
+const ignore = () => undefined
+const log: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => log }
+
+const host = await createHost(
+  {
+    server: { name: 'crash', version: '1.0.0' },
+    http: { port: 0 },
+    secrets: ['a secret for tests, long enough to be one'],
+    redis: { url: redis },
+    toolsets: { talk: [talk] },
+    routes: { '/': { toolsets: 'talk' } },
+    plugins: { 'transport-streamable': {}, crashing },
+  },
+  { log },
+)
+// Whoever started it is gone.
+process.once('disconnect', () => process.exit(1))
+await host.listen()
+process.send?.({ url: host.url })

@@ -1,0 +1,54 @@
+// A host with plugins that do nothing but share a connection to Redis: for tests of the connection itself.
+import { definePlugin, type PluginHost, type RedisSettings } from '../../core/index.ts'
+import { type RedisConnection, type RedisConnectionOptions, redisConnection } from '../../plugins/redis/connection.ts'
+import { type LogLine, startHost } from './start-host.ts'
+
+export interface RedisHost {
+  /** That of each plugin. */
+  readonly connections: readonly RedisConnection[]
+  readonly connection: RedisConnection
+  /** The plugins' side of the host. */
+  readonly plugin: PluginHost
+  readonly url: string
+  readonly log: readonly LogLine[]
+  close(): Promise<void>
+}
+
+/** One plugin for each of the options; `redis` is the config's. */
+export async function startRedisHost(
+  redis: RedisSettings | undefined,
+  options: readonly RedisConnectionOptions[] = [{}],
+): Promise<RedisHost> {
+  const connections: RedisConnection[] = []
+  const hosts: PluginHost[] = []
+  const user = (own: RedisConnectionOptions) =>
+    definePlugin<Record<never, never>>({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      setup(host) {
+        hosts.push(host)
+        connections.push(redisConnection(host, own))
+      },
+    })()
+  const { host, url, log } = await startHost({
+    ...(redis && { redis }),
+    toolsets: { none: [] },
+    routes: { '/': { toolsets: 'none' } },
+    plugins: Object.fromEntries(options.map((own, index) => [`user-${index}`, user(own)])),
+  })
+  const [connection] = connections
+  const [plugin] = hosts
+  if (!connection || !plugin) throw new Error('no plugin was set up')
+  return { connections, connection, plugin, url, log, close: async () => void (await host.close({ grace: 0 })) }
+}
+
+/** Resolves once the connection is healthy, or is not any more. */
+export function whenHealthy(connection: RedisConnection, healthy = true): Promise<void> {
+  return new Promise(resolve => {
+    if (connection.healthy === healthy) return resolve()
+    const end = connection.onChange(now => {
+      if (now !== healthy) return
+      end()
+      resolve()
+    })
+  })
+}

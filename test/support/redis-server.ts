@@ -1,0 +1,166 @@
+// A real redis-server on a free port, in a folder of its own, that a test may stop, pause, cut short and start again.
+// Where the program is not installed the suites that need it are pending: call `needsRedis` in `before`.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Context } from 'mocha'
+import { needsProgram } from './needs-program.ts'
+
+export interface RedisServerSettings {
+  /** Every write is on disk before it is answered; else nothing is kept. */
+  readonly persistent?: boolean
+  /** Such as `4mb`; then writes are refused. */
+  readonly maxmemory?: string
+  /** What the default user may do, and others: lines of `user ...`. */
+  readonly acl?: readonly string[]
+  /** Only TLS, with a certificate for 127.0.0.1 that was made for this test. */
+  readonly tls?: boolean
+  /** Microseconds that it takes for each thing it kept when it starts again. */
+  readonly slowStart?: number
+  /** As a node of a Redis Cluster. */
+  readonly cluster?: boolean
+  readonly port?: number
+}
+
+export interface RedisServer {
+  /** `redis://127.0.0.1:port`, or `rediss://`. */
+  readonly url: string
+  readonly port: number
+  /** The file of the certificate that signed the server's own; undefined without TLS. */
+  readonly ca: string | undefined
+  /** Answers of `redis-cli`, a line each. */
+  cli(...args: readonly string[]): string[]
+  /** Hangs: connections stay open, and nothing is answered. */
+  pause(): void
+  resume(): void
+  /** Ends at once, as by a crash. */
+  kill(): Promise<void>
+  /** Again on the same port, with what it kept. */
+  start(): Promise<void>
+  /** Ends, and its folder with it. */
+  remove(): Promise<void>
+}
+
+export const needsRedis = (context: Context) => needsProgram(context, 'redis-server', 'apt-get install redis-server')
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A certificate for 127.0.0.1 that signs itself. */
+function makeCertificate(folder: string) {
+  const [key, cert] = [join(folder, 'redis.key'), join(folder, 'redis.pem')]
+  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+  const files = ['-keyout', key, '-out', cert]
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...files, ...names], {
+    stdio: 'pipe',
+  })
+  return { key, cert }
+}
+
+function argumentsFor(settings: RedisServerSettings, port: number, folder: string): string[] {
+  const { persistent, maxmemory, slowStart, acl = [], cluster } = settings
+  const tls = settings.tls ? makeCertificate(folder) : undefined
+  const option = (name: string, ...values: readonly string[]) => [`--${name}`, ...values]
+  return [
+    ...option('bind', '127.0.0.1'),
+    ...option('dir', folder),
+    ...option('save', ''),
+    ...option('appendonly', persistent ? 'yes' : 'no'),
+    ...option('appendfsync', 'always'),
+    ...option('port', tls ? '0' : String(port)),
+    ...(tls
+      ? [
+          ...option('tls-port', String(port)),
+          ...option('tls-cert-file', tls.cert),
+          ...option('tls-key-file', tls.key),
+          ...option('tls-ca-cert-file', tls.cert),
+          ...option('tls-auth-clients', 'no'),
+        ]
+      : []),
+    ...(maxmemory === undefined
+      ? []
+      : [...option('maxmemory', maxmemory), ...option('maxmemory-policy', 'noeviction')]),
+    ...(slowStart === undefined
+      ? []
+      : [...option('key-load-delay', String(slowStart)), ...option('loading-process-events-interval-bytes', '1024')]),
+    ...(cluster ? [...option('cluster-enabled', 'yes'), ...option('cluster-node-timeout', '2000')] : []),
+    ...acl.flatMap(line => option('user', ...line.split(' '))),
+  ]
+}
+
+/** Resolves when it says that it accepts connections. */
+async function whenReady(child: ChildProcess): Promise<void> {
+  let said = ''
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+      if (said.includes('Ready to accept connections')) resolve()
+    })
+    child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${said}`)))
+    child.once('error', reject)
+  })
+}
+
+const started = new Set<RedisServer>()
+
+export async function startRedis(settings: RedisServerSettings = {}): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  const port = settings.port ?? (await freePort())
+  const args = argumentsFor(settings, port, folder)
+  const ca = settings.tls ? join(folder, 'redis.pem') : undefined
+  let child: ChildProcess | undefined
+
+  async function start() {
+    child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    await whenReady(child)
+  }
+
+  async function kill() {
+    const dying = child
+    child = undefined
+    if (!dying || dying.exitCode !== null || dying.signalCode !== null) return
+    dying.kill('SIGKILL')
+    await once(dying, 'exit')
+  }
+
+  const server: RedisServer = {
+    url: `${ca === undefined ? 'redis' : 'rediss'}://127.0.0.1:${port}`,
+    port,
+    ca,
+    cli(...command) {
+      const secure = ca === undefined ? [] : ['--tls', '--cacert', ca]
+      const text = execFileSync('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...secure, ...command], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      return text.split('\n').filter(line => line !== '')
+    },
+    pause: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
+    kill,
+    start,
+    async remove() {
+      started.delete(server)
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  started.add(server)
+  await start()
+  return server
+}
+
+/** Ends every server that this file started: call it in `after`. */
+export async function stopRedis(): Promise<void> {
+  await Promise.all([...started].map(server => server.remove()))
+}
