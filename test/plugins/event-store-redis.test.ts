@@ -158,8 +158,13 @@ describe('an append that is tried again', () => {
   it('is stored once and in order through a line that is cut all the time', async () => {
     let packets = 0
     const cutter = () => () => (++packets % 7 === 0 ? 2 : undefined)
+    let stop = async () => {}
     const { store } = await open({
-      through: async redis => (await startCuttingProxy(redis.url, { cutter })).url.replace('http:', 'redis:'),
+      async through(redis) {
+        const proxy = await startCuttingProxy(redis.url, { cutter })
+        stop = proxy.stop
+        return proxy.url.replace('http:', 'redis:')
+      },
     })
     const [writers, count] = [20, 40]
     const names = Array.from({ length: writers }, (_, index) => `writer ${index}`)
@@ -186,6 +191,7 @@ describe('an append that is tried again', () => {
       stored += events.length
     }
     console.log(`${writers * count} messages, ${attempts} appends, ${Math.floor(packets / 7)} cuts: ${stored} stored`)
+    await stop()
     expect(packets).to.be.above(50)
   })
 })
