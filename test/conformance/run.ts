@@ -1,70 +1,99 @@
-// `npm run conformance`: the official suite against a host that serves mcp.config.ts, one leg after the other.
-// Fails on any failed or warning check, on a scenario that did not run, and when suite or host cannot start.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+// `npm run conformance`: the official suite against a host that serves mcp.config.ts and against client.ts, one leg after
+// the other. `npm run conformance client` runs the legs whose names start so. Fails on any failed or warning check, on a
+// scenario that did not run, and when suite, host or client cannot start.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorText } from '../../core/errors.ts'
-import { startHost } from './host-process.ts'
-import { formatTable, hasPassed, readResults, type ScenarioResult } from './report.ts'
-import { findSuite, readRequired, runToEnd, type Suite } from './suite.ts'
+import { runClientLeg } from './client-leg.ts'
+import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
+import { runBalancedLeg, runServerLeg } from './server-leg.ts'
+import { findSuite, readRequired, type Suite } from './suite.ts'
 
-/** One run of the suite: all that `set` requires of this side, and of what it does not score the `extra` ones. */
 interface Leg {
-  readonly leg: 'server'
-  readonly set: string
-  readonly extra: readonly string[]
+  readonly name: string
+  /** How many scenarios it must run, so that a list that shrinks is noticed. */
+  readonly scenarios: number
+  run(suite: Suite, folder: string): Promise<ScenarioResult[]>
 }
+
+const serverLeg = (set: string, scenarios: number, extra: readonly string[]): Leg => ({
+  name: `server ${set}`,
+  scenarios,
+  run: (suite, folder) => runServerLeg(suite, folder, set, extra),
+})
+
+const SESSION_EXTRAS = ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12']
+
+const isAuth = (scenario: string) => scenario.startsWith('auth/')
+
+/** What a set requires of a client: of its authorization, or of all else. */
+const clientLeg = (part: 'auth' | 'protocol', set: string, scenarios: number, extra: readonly string[] = []): Leg => ({
+  name: `client ${part} ${set}`,
+  scenarios,
+  run(suite, folder) {
+    const required = readRequired(suite, set, 'client').filter(scenario => isAuth(scenario) === (part === 'auth'))
+    return runClientLeg(suite, folder, [...required, ...extra], set)
+  },
+})
+
+const EXTENSIONS = [
+  'auth/client-credentials-basic',
+  'auth/client-credentials-jwt',
+  'auth/enterprise-managed-authorization',
+  'auth/wif-jwt-bearer',
+  'auth/dpop',
+  'auth/dpop-nonce',
+]
+const BACKWARD = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback']
 
 const LEGS: readonly Leg[] = [
+  serverLeg('2025-11-25', 33, SESSION_EXTRAS),
+  serverLeg('2026-07-28', 40, [
+    'json-schema-2020-12',
+    'http-header-validation',
+    'http-custom-header-server-validation',
+  ]),
   {
-    leg: 'server',
-    set: '2025-11-25',
-    extra: ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12'],
+    name: 'server 2025-11-25 through nginx, 3 nodes',
+    scenarios: 33,
+    run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
+  },
+  clientLeg('auth', '2025-11-25', 14),
+  clientLeg('auth', '2026-07-28', 25),
+  {
+    name: 'client auth extensions',
+    scenarios: 6,
+    run: (suite, folder) => runClientLeg(suite, folder, EXTENSIONS),
   },
   {
-    leg: 'server',
-    set: '2026-07-28',
-    extra: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+    name: 'client auth 2025-03-26',
+    scenarios: 2,
+    run: (suite, folder) => runClientLeg(suite, folder, BACKWARD, '2025-03-26'),
   },
+  clientLeg('protocol', '2025-11-25', 5, ['json-schema-2020-12-preservation']),
+  clientLeg('protocol', '2026-07-28', 8, ['json-schema-2020-12-preservation']),
 ]
 
-const CONFIG = 'test/conformance/mcp.config.ts'
-/** Milliseconds for one leg. */
-const LEG_LIMIT = 600_000
-
-/** Runs one leg. With `--requirements` the suite runs what it does not score too; only the `extra` of that count. */
-async function runLeg(suite: Suite, { leg, set, extra }: Leg, folder: string): Promise<ScenarioResult[]> {
-  const required = readRequired(suite, set, leg)
-  const results = join(folder, 'results')
-  mkdirSync(results, { recursive: true })
-  const log = join(folder, 'suite.log')
-  const host = await startHost(CONFIG, join(folder, 'host.log'))
-  try {
-    const args = [suite.entry, leg, '--url', `${host.url}/mcp`, '--requirements', set, '--output-dir', results]
-    // Its exit code knows nothing of warnings and of what is not scored: the files it wrote decide.
-    await runToEnd(suite.node, args, log, LEG_LIMIT)
-  } finally {
-    if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
+async function runLeg(suite: Suite, { name, scenarios, run }: Leg, folder: string): Promise<ScenarioResult[]> {
+  console.log(`conformance ${name}\n`)
+  mkdirSync(folder, { recursive: true })
+  const results = await run(suite, folder)
+  if (results.length !== scenarios) {
+    throw new Error(`${name} ran ${results.length} scenarios instead of ${scenarios}; the suite's lists have changed`)
   }
-  const found = readResults(results, 'server-')
-  if (found.size === 0) throw new Error(`the suite ran no scenario:\n${readFileSync(log, 'utf8').trim()}`)
-  return [...required, ...extra].map(scenario => ({ scenario, checks: found.get(scenario) }))
+  const passed = results.filter(hasPassed).length
+  console.log(formatTable(results))
+  console.log(`\nconformance ${name}: ${scenarios} scenarios, ${passed} passed, ${scenarios - passed} failed`)
+  return results
 }
 
-async function main(folder: string): Promise<boolean> {
+async function main(folder: string, wanted: string): Promise<boolean> {
+  const legs = LEGS.filter(({ name }) => name.startsWith(wanted))
+  if (legs.length === 0) throw new Error(`no leg starts with "${wanted}": ${LEGS.map(({ name }) => name).join(', ')}`)
   const suite = await findSuite(folder)
   const all: ScenarioResult[] = []
-  for (const leg of LEGS) {
-    const name = `${leg.leg} ${leg.set}`
-    console.log(`conformance ${name}\n`)
-    const results = await runLeg(suite, leg, join(folder, name.replace(' ', '-')))
-    const passed = results.filter(hasPassed).length
-    console.log(formatTable(results))
-    console.log(
-      `\nconformance ${name}: ${results.length} scenarios, ${passed} passed, ${results.length - passed} failed`,
-    )
-    all.push(...results)
-  }
+  for (const leg of legs) all.push(...(await runLeg(suite, leg, join(folder, leg.name.replaceAll(' ', '-')))))
   const passed = all.filter(hasPassed).length
   const failed = all.length - passed
   if (failed > 0) console.log(`logs and results: ${folder}`)
@@ -77,7 +106,7 @@ const folder = mkdtempSync(join(tmpdir(), 'mcp-conformance-'))
 process.once('SIGINT', () => process.exit(130))
 process.once('SIGTERM', () => process.exit(143))
 try {
-  const passed = await main(folder)
+  const passed = await main(folder, process.argv.slice(2).join(' '))
   if (passed) rmSync(folder, { recursive: true, force: true })
   process.exit(passed ? 0 : 1)
 } catch (thrown) {
