@@ -27,7 +27,8 @@ const echoes = toolTexts(${tools}).map(text =>
 
 export default {
   server: SERVER_INFO,
-  http: { port: 0 },
+  http: { port: Number(process.env.PORT ?? 0) },
+  ...(process.env.REDIS_URL && { redis: { url: process.env.REDIS_URL } }),
   toolsets: { echoes },
   routes: { '/mcp': { toolsets: ['echoes'] } },
   plugins: { 'transport-streamable': {} },
@@ -46,6 +47,18 @@ export const ours = (tools: number, request: BenchRequest, more: object = {}, fi
   },
   request: () => request,
 })
+
+const CLUSTER = { plugins: { 'transport-streamable': {}, 'cluster-redis': {} } }
+
+/** Our package as nodes that share a Redis, behind nginx where they are several. All processes count, Redis and nginx too. */
+export const cluster = (nodes: number, request: BenchRequest): Contestant => {
+  const one = ours(1, request, CLUSTER, 'cluster')
+  return {
+    ...one,
+    name: nodes === 1 ? 'ours on Redis, 1 node' : `ours on Redis, ${nodes} nodes, nginx`,
+    command: scratch => ['--import', 'tsx', fileAt('servers/cluster.ts'), String(nodes), ...one.command(scratch)],
+  }
+}
 
 export const sdkServer = (tools: number, request: BenchRequest): Contestant =>
   peer(`SDK server 2.4.0, ${countTools(tools)}`, 'sdk-server.mjs', [tools], request)

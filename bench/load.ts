@@ -27,12 +27,24 @@ interface Load {
 /** A Lua string of these characters as they are: requests hold no `]==]`. Keep a space between it and a bracket. */
 const luaString = (text: string) => `[==[${text}]==]`
 
+/** Stands in a body for an id that each request has another of: requests of one session that run at once must differ. */
+export const UNIQUE_ID = '[<id>]'
+
+const COUNTING = `
+local sent = 0
+function request()
+  sent = sent + 1
+  return wrk.format(nil, nil, nil, (wrk.body:gsub('%[<id>%]', tostring(sent))))
+end
+`
+
 const luaScript = ({ headers, body }: BenchRequest) => `
 wrk.method = 'POST'
 wrk.body = ${luaString(body)}
 ${Object.entries(headers)
   .map(([name, value]) => `wrk.headers[ ${luaString(name)} ] = ${luaString(value)}`)
   .join('\n')}
+${body.includes(UNIQUE_ID) ? COUNTING : ''}
 function done(summary)
   local e = summary.errors
   local failed = e.connect + e.read + e.write + e.timeout + e.status
@@ -54,7 +66,9 @@ async function runAutocannon({ url, request, seconds, signal }: Load) {
   const program = fileURLToPath(new URL('node_modules/autocannon/autocannon.js', import.meta.url))
   const limits = ['-c', `${CONNECTIONS}`, '-d', `${seconds}`, '-t', `${ANSWER_LIMIT}`, '--json', '--no-progress']
   const headers = Object.entries(request.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
-  const command = [process.execPath, program, ...limits, '-m', 'POST', ...headers, '-b', request.body, url]
+  // autocannon's `-I` replaces what UNIQUE_ID is.
+  const unique = request.body.includes(UNIQUE_ID) ? ['-I'] : []
+  const command = [process.execPath, program, ...limits, ...unique, '-m', 'POST', ...headers, '-b', request.body, url]
   const output = await runLoad(command, signal)
   const report = JSON.parse(output.slice(output.indexOf('{')))
   // `errors` counts time-outs too.

@@ -1,6 +1,6 @@
 // Measures one row: starts its servers and checks each, then warms and loads them in turn, A B A B.
 import { applyLoad } from './load.ts'
-import { CAN_READ_COST, readCpuSeconds, readPeakRss } from './process-cost.ts'
+import { CAN_READ_COST, processTree, readCpuSeconds, readPeakRss } from './process-cost.ts'
 import { type RunningServer, startServer } from './processes.ts'
 import { type BenchRequest, checkSample } from './requests.ts'
 import type { Contestant, Row, Target } from './row.ts'
@@ -21,7 +21,7 @@ export interface MeasureOptions {
 export interface Round {
   readonly requests: number
   readonly requestsPerSecond: number
-  /** CPU time of the server for one request, microseconds; wall-clock time where the system does not tell. */
+  /** CPU time of the server and of what it started for one request, microseconds; wall-clock time where the system does not tell. */
   readonly cost: number
   /** The same for each second of the warm-up before it: the first tells what a server costs after it was idle. */
   readonly warmUpCosts: readonly number[]
@@ -82,10 +82,13 @@ async function enter(contestant: Contestant, options: MeasureOptions): Promise<E
   }
 }
 
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+
 async function loadFor(seconds: number, { server: { pid, url }, request }: Entrant, options: MeasureOptions) {
-  const before = CAN_READ_COST ? readCpuSeconds(pid) : 0
+  const readAll = () => (CAN_READ_COST ? sum(processTree(pid).map(readCpuSeconds)) : 0)
+  const before = readAll()
   const result = await applyLoad({ ...options, url, request, seconds })
-  const used = CAN_READ_COST ? readCpuSeconds(pid) - before : result.seconds
+  const used = CAN_READ_COST ? readAll() - before : result.seconds
   return { ...result, cost: (used * 1e6) / result.requests }
 }
 
@@ -136,7 +139,7 @@ export async function measureRow(row: Row, options: MeasureOptions): Promise<Row
     const measured = entrants.map(({ name, rounds, server }) => ({
       name,
       rounds,
-      peakRss: CAN_READ_COST ? readPeakRss(server.pid) : undefined,
+      peakRss: CAN_READ_COST ? sum(processTree(server.pid).map(readPeakRss)) : undefined,
     }))
     const targets = row.targets.map(target => judge(target, measured, options.rounds))
     return { row: row.name, measured, targets }

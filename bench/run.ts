@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { measureIdleSessions } from './idle-sessions.ts'
 import { measureRow, type RowResult } from './measure-row.ts'
+import { measureRedisCost } from './redis-cost.ts'
 import { describeMethod, formatResults, writeResults } from './report.ts'
 import type { Row } from './row.ts'
 
@@ -57,6 +58,9 @@ async function run(signal: AbortSignal): Promise<void> {
     console.log(formatResults(results))
     if (sessions >= 10_000 && only.length === 0) {
       console.log(`\n${await measureIdleSessions(sessions, scratch, signal)}`)
+    }
+    if (only.length === 0 || only.some(text => 'shared session'.includes(text))) {
+      console.log(`\n${await measureRedisCost(scratch, signal)}`)
     }
     console.log(`\nEvery round is in ${writeResults(results, seconds, rounds)}`)
   } finally {

@@ -1,5 +1,6 @@
 // Sessions of 2025-11-25 for the benchmark: opened as clients open them, and used.
 import { ok } from 'node:assert/strict'
+import { UNIQUE_ID } from './load.ts'
 import { type BenchRequest, callEcho } from './requests.ts'
 
 const REVISION = '2025-11-25'
@@ -28,5 +29,9 @@ export async function openSession(url: string): Promise<Readonly<Record<string, 
 export function sessionCall(headers: Readonly<Record<string, string>>): BenchRequest {
   const { method, params } = JSON.parse(callEcho.body) as { method: string; params: Record<string, unknown> }
   const { _meta, ...rest } = params
-  return { headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: rest }), check: callEcho.check }
+  return {
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', id: UNIQUE_ID, method, params: rest }),
+    check: callEcho.check,
+  }
 }

@@ -14,9 +14,18 @@ const MAX_WAITING = 10_000
 const TOKEN_LIFETIME = '60000'
 const PAUSE = 250
 
+/** Counting begins with the time: numbers of a bus that Redis forgot are never gone on with. */
+const BEGIN = `
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  local time = redis.call('TIME')
+  redis.call('SET', KEYS[2], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+end
+`
+
 /** KEYS: changes, their count, token. ARGV: the change, how many are kept, lifetime of the token. */
 const PUBLISH = redisScript(`
 if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[3]) then return 0 end
+${BEGIN}
 local number = redis.call('INCR', KEYS[2])
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'c', ARGV[1])
 return 1
@@ -33,10 +42,15 @@ end
 return reply
 `)
 
-/** KEYS: changes, their count. Gives the id of the last change, and the count. */
-const LAST = redisScript(`
+/**
+ * KEYS: changes, their count. ARGV: the id after which is read on. Gives the id of the last change, the count, and the
+ * number of the first change after that id ('': none).
+ */
+const LOCATE = redisScript(`
+${BEGIN}
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-return {last and last[1] or '0-0', redis.call('GET', KEYS[2]) or '0'}
+local next = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', 1)[1]
+return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][2] or ''}
 `)
 
 /** Where a change is: the id of its entry, and its number. */
@@ -134,15 +148,20 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
       },
     },
     async locate() {
-      const [id = '0-0', count = '0'] = (await redis.evaluate(LAST, keys, [])) as string[]
-      if (!position) position = { id, number: Number(count) }
-      else if (Number(count) < position.number) {
-        // Redis has lost what it had, this bus too: another one begins.
-        position = { id: '0-0', number: 0 }
-        dispatch({ kind: 'missed' })
-      }
+      const before = position
+      const reply = (await redis.evaluate(LOCATE, keys, [before?.id ?? '0-0'])) as string[]
+      const [id = '0-0', count = '', next = ''] = reply
+      // A change was told meanwhile: what was asked about is not where this node is.
+      if (position !== before) return this.locate()
+      const isWhole = next === '' ? Number(count) === before?.number : Number(next) === (before?.number ?? 0) + 1
+      if (before && isWhole) return
+      position = { id, number: Number(count) }
+      // Redis has lost what it had, this bus too: another one has begun.
+      if (before) dispatch({ kind: 'missed' })
     },
     tell(id, number, text) {
+      // Asked for before it was found out where the bus is now.
+      if (position && !isAfter(id, position.id)) return
       const expected = (position?.number ?? 0) + 1
       position = { id, number }
       if (number !== expected) dispatch({ kind: 'missed' })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { errorText } from '../../core/errors.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
-import { runServerLeg } from './server-leg.ts'
+import { runBalancedLeg, runServerLeg } from './server-leg.ts'
 import { findSuite, readRequired, type Suite } from './suite.ts'
 
 interface Leg {
@@ -22,6 +22,8 @@ const serverLeg = (set: string, scenarios: number, extra: readonly string[]): Le
   scenarios,
   run: (suite, folder) => runServerLeg(suite, folder, set, extra),
 })
+
+const SESSION_EXTRAS = ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12']
 
 const isAuth = (scenario: string) => scenario.startsWith('auth/')
 
@@ -46,12 +48,17 @@ const EXTENSIONS = [
 const BACKWARD = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback']
 
 const LEGS: readonly Leg[] = [
-  serverLeg('2025-11-25', 33, ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12']),
+  serverLeg('2025-11-25', 33, SESSION_EXTRAS),
   serverLeg('2026-07-28', 40, [
     'json-schema-2020-12',
     'http-header-validation',
     'http-custom-header-server-validation',
   ]),
+  {
+    name: 'server 2025-11-25 through nginx, 3 nodes',
+    scenarios: 33,
+    run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
+  },
   clientLeg('auth', '2025-11-25', 14),
   clientLeg('auth', '2026-07-28', 25),
   {

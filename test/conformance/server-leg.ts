@@ -1,6 +1,8 @@
-// A server leg: the suite, as a client, against a host that serves mcp.config.ts.
-import { mkdirSync, readFileSync } from 'node:fs'
+// A server leg: the suite, as a client, against a host that serves mcp.config.ts, or against three behind nginx.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startBalanced } from '../cluster/support/balanced.ts'
+import { inPath } from '../support/needs-program.ts'
 import { startHost } from './host-process.ts'
 import { readResults, type ScenarioResult } from './report.ts'
 import { readRequired, runToEnd, type Suite } from './suite.ts'
@@ -8,6 +10,26 @@ import { readRequired, runToEnd, type Suite } from './suite.ts'
 const CONFIG = 'test/conformance/mcp.config.ts'
 /** Milliseconds for one leg. */
 const LIMIT = 600_000
+
+/** The suite against what serves at `url`. */
+async function runSuite(
+  suite: Suite,
+  folder: string,
+  set: string,
+  extra: readonly string[],
+  url: string,
+): Promise<ScenarioResult[]> {
+  const required = readRequired(suite, set, 'server')
+  const results = join(folder, 'results')
+  mkdirSync(results, { recursive: true })
+  const log = join(folder, 'suite.log')
+  const args = [suite.entry, 'server', '--url', `${url}/mcp`, '--requirements', set, '--output-dir', results]
+  // Its exit code knows nothing of warnings and of what is not scored: the files it wrote decide.
+  await runToEnd(suite.node, args, log, LIMIT)
+  const found = readResults(results, 'server-')
+  if (found.size === 0) throw new Error(`the suite ran no scenario:\n${readFileSync(log, 'utf8').trim()}`)
+  return [...required, ...extra].map(scenario => ({ scenario, checks: found.get(scenario) }))
+}
 
 /**
  * Runs all that `set` requires of a server, and of what it does not score the `extra` ones. With `--requirements` the
@@ -19,19 +41,33 @@ export async function runServerLeg(
   set: string,
   extra: readonly string[],
 ): Promise<ScenarioResult[]> {
-  const required = readRequired(suite, set, 'server')
-  const results = join(folder, 'results')
-  mkdirSync(results, { recursive: true })
-  const log = join(folder, 'suite.log')
   const host = await startHost(CONFIG, join(folder, 'host.log'))
   try {
-    const args = [suite.entry, 'server', '--url', `${host.url}/mcp`, '--requirements', set, '--output-dir', results]
-    // Its exit code knows nothing of warnings and of what is not scored: the files it wrote decide.
-    await runToEnd(suite.node, args, log, LIMIT)
+    return await runSuite(suite, folder, set, extra, host.url)
   } finally {
     if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
   }
-  const found = readResults(results, 'server-')
-  if (found.size === 0) throw new Error(`the suite ran no scenario:\n${readFileSync(log, 'utf8').trim()}`)
-  return [...required, ...extra].map(scenario => ({ scenario, checks: found.get(scenario) }))
+}
+
+/** The same through nginx, which gives each request to the next of three nodes. */
+export async function runBalancedLeg(
+  suite: Suite,
+  folder: string,
+  set: string,
+  extra: readonly string[],
+): Promise<ScenarioResult[]> {
+  for (const program of ['redis-server', 'nginx']) {
+    if (!inPath(program)) throw new Error(`${program} is not in PATH: apt-get install ${program}`)
+  }
+  const balanced = await startBalanced({ config: CONFIG, nodes: 3 })
+  try {
+    const results = await runSuite(suite, folder, set, extra, balanced.url)
+    const counts = [...balanced.nginx.counts().values()]
+    console.log(`requests: ${balanced.describeCounts()}\n`)
+    if (counts.some(count => count === 0)) throw new Error('a node served nothing; nothing was shown')
+    for (const [at, { output }] of balanced.nodes.entries()) writeFileSync(join(folder, `node-${at + 1}.log`), output)
+    return results
+  } finally {
+    await balanced.stop()
+  }
 }

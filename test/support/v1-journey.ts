@@ -11,7 +11,7 @@ import type { Puppet } from './puppet-tool.ts'
 export interface Traveller {
   readonly client: Client
   /** Plays the tool `puppet`. */
-  readonly puppet: Puppet
+  readonly puppet: Pick<Puppet, 'call'>
   /** What was asked of the client, and what it was told. */
   readonly heard: Heard
 }

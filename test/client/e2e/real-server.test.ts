@@ -106,6 +106,13 @@ const CLIENTS: ReadonlyArray<readonly [string, (url: string, authFetch: AuthFetc
   ['@modelcontextprotocol/sdk 1.x', connectOld],
 ]
 
+/** Kept connections to a server that was replaced end with the first request that is sent on them. */
+async function oldConnectionsGone(url: string): Promise<void> {
+  const answers = async () => (await fetch(url).then(response => response.text())).length >= 0
+  for (let tries = 0; tries < 20; tries++) if (await answers().catch(() => false)) return
+  throw new Error(`${url} cannot be reached`)
+}
+
 for (const [title, connectWith] of CLIENTS)
   describe(`${title} over our fetch, with oidc-provider and the protected host`, () => {
     let authority: LoginServer
@@ -234,6 +241,7 @@ for (const [title, connectWith] of CLIENTS)
       const next = await startLoginServer()
       await host.host.close({ grace: 0 })
       host = await startProtectedHost(next, Number(new URL(host.url).port))
+      await oldConnectionsGone(host.url)
       authFetch = fetchFor(next.delegate)
       expect(await (await connect()).call('whoami')).to.deep.include({ subject: 'ann' })
       expect(traffic(next)).to.deep.equal([1, 1, 1])

@@ -1,0 +1,25 @@
+// Twenty seconds of each kind of chaos; `npm run chaos` has two minutes of each. `SEED=7` runs one again.
+import { expect } from 'chai'
+import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
+import { DESCRIPTIONS, KINDS } from '../cluster/chaos/kinds.ts'
+import { needsDeployment } from '../cluster/support/balanced.ts'
+
+const SECONDS = 20
+const SEED = Number(process.env['SEED'] ?? 20_261_121)
+
+describe('three nodes behind nginx, under load, while', function () {
+  this.timeout(300_000)
+  before(function () {
+    needsDeployment(this)
+  })
+
+  for (const kind of KINDS) {
+    const lost = kind === 'forget' ? 'what is gone is said' : 'nothing is lost'
+    it(`${DESCRIPTIONS[kind]}: ${lost}, nothing is doubled`, async () => {
+      const report = await runChaos({ kind, seconds: SECONDS, seed: SEED })
+      console.log(`      seed ${SEED}, ${describeReport(report)}`)
+      expect(report.failures).to.be.at.least(1)
+      expect(report.faults, report.output).to.deep.equal([])
+    })
+  }
+})
