@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createAuthFetch } from '../../../client/node/client.ts'
+import { freePort } from '../../support/redis-server.ts'
 import { authErrorOf } from '../support/auth-error-of.ts'
 import { startFakeServers, stopServers } from '../support/fake-servers.ts'
 
@@ -28,7 +29,7 @@ async function withBrowser<T>(work: () => Promise<T>): Promise<T> {
 
 it('opens the browser and receives its answer at a loopback redirectUri', async () => {
   const fake = await startFakeServers()
-  const redirectUri = 'http://127.0.0.1:38765/callback'
+  const redirectUri = `http://127.0.0.1:${await freePort()}/callback`
   const authFetch = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri })
   const response = await withBrowser(() => authFetch(fake.serverUrl, { method: 'POST', body: '{}' }))
   expect(response.status).to.equal(200)
