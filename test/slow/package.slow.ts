@@ -73,10 +73,9 @@ describe('the published package', function () {
     expect(unexpected).to.deep.equal([])
   })
 
-  it('brings no MCP SDK along', async () => {
-    expect(await readdir(join(folder, 'node_modules')))
-      .to.include('mcp-host')
-      .and.not.include('@modelcontextprotocol')
+  it('brings no MCP SDK along but the client of `mcp-host call` and `list`', async () => {
+    const brought = await readdir(join(folder, 'node_modules/@modelcontextprotocol'))
+    expect(brought.sort()).to.deep.equal(['client', 'core'])
   })
 
   for (const config of ['esm/mcp.config.mjs', 'esm/mcp.config.json', 'esm/mcp.config.ts', 'plain/mcp.config.ts']) {
@@ -100,6 +99,18 @@ describe('the published package', function () {
     const ended = once(child, 'exit')
     child.stdin?.end()
     expect(await ended).to.deep.equal([0, null])
+  })
+
+  it('a program calls a server through mcp-host/client', async () => {
+    const { child, url } = await serve(process.execPath, ['--import', 'tsx', 'embed.ts'], join(folder, 'esm'))
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'call.ts', url], {
+      cwd: join(folder, 'esm'),
+      env,
+    })
+    // The body has no type, and the server is open to everybody.
+    expect(stdout.trim().split('\n')).to.deep.equal(['415 false', 'invalid_options'])
+    child.stdin?.end()
+    await once(child, 'exit')
   })
 
   it('its declarations compile strictly, library check included, with nothing else installed', async () => {
