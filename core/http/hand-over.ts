@@ -10,10 +10,12 @@ const LONGEST = 10_000
 const MARGIN = 1_500
 /** How often connections that became idle are looked for, milliseconds. */
 const SWEEP_INTERVAL = 50
-/** The port is closed by then, however many connections still come, in turns of the event loop. */
-const MOST_TURNS = 200
-/** A turn that takes longer may have connections behind it, milliseconds. */
-const SHORT_TURN = 1
+/** The port is closed by then, however many connections still come, milliseconds. */
+const LONGEST_WATCH = 100
+/** In a turn of the event loop that is over so soon hardly anything happened, milliseconds. */
+const IDLE_TURN = 0.1
+/** So many of them, one after the other: what one does may make a connection that the next finds. */
+const IDLE_TURNS = 2
 
 export interface Port {
   /** Accepts nothing new. Resolves once that is so; what then comes on open connections is answered with `Connection: close`. */
@@ -37,22 +39,24 @@ export async function within(patience: number, awaited: Promise<unknown>): Promi
 }
 
 /**
- * Connections that the system accepted, and this process has not yet, are cut when the port closes. So it is closed in a
- * turn of the event loop that brought none and was over at once.
+ * Connections that the system has accepted, and this process has not yet, are cut when the port closes. So it is closed
+ * at the end of turns of the event loop that found none and were over at once.
  */
-async function quietTurn(server: Server) {
-  let came = true
+async function idleTurns(server: Server) {
+  let came = false
   const note = () => {
     came = true
   }
   server.on('connection', note)
-  let began = performance.now()
-  for (let turn = 0; turn < MOST_TURNS; turn++) {
+  // What is left of the turn that this began in.
+  await nextTurn()
+  const start = performance.now()
+  let idle = 0
+  for (let began = start; idle < IDLE_TURNS && began - start < LONGEST_WATCH; ) {
+    came = false
     await nextTurn()
     const now = performance.now()
-    // The first is what is left of the turn that this began in.
-    if (turn > 0 && !came && now - began < SHORT_TURN) break
-    came = false
+    idle = !came && now - began < IDLE_TURN ? idle + 1 : 0
     began = now
   }
   server.off('connection', note)
@@ -66,7 +70,7 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
   async function closePort() {
     if (!server.listening) return
     server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
-    await quietTurn(server)
+    await idleTurns(server)
     empty = new Promise<void>(resolve => {
       // An HTTP server's own `close` cuts idle connections, on which a request may be under way.
       NetServer.prototype.close.call(server, () => resolve())
