@@ -112,8 +112,7 @@ export const shuttingDown = (): HostError =>
   })
 
 /** For requests of a node that stopped or died before it answered them: nobody knows how far they came. */
-export const nodeLost = (): HostError =>
-  new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
+export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
 /** A mistake in the config or at start-up: shown to the operator whole, without a stack. */
 export class StartError extends Error {

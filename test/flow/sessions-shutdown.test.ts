@@ -2,15 +2,7 @@ import { expect } from 'chai'
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
-import {
-  initialize,
-  listen,
-  nextMessage,
-  openSession,
-  postOpen,
-  readWhole,
-  restOf,
-} from '../support/session-client.ts'
+import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'
 import { openSseSession } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
