@@ -44,10 +44,7 @@ export interface LocalSessions {
 export type { Caller } from './callers.ts'
 
 export interface SessionRegistry {
-  /**
-   * Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where the host closes
-   * and the session would end with it.
-   */
+  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `notFound` where there is none, so that the
