@@ -2,7 +2,7 @@
 // answered, and each of them is closed by its answer or when it has idled.
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 
 /** Milliseconds: connections that are open for longer are closed all the same. */
 const LONGEST = 10_000
