@@ -74,7 +74,7 @@ describe('verbs and paths', () => {
   })
 
   it('request targets that are no plain path are refused and never fail', async () => {
-    const targets = ['/%zz', '/%', '//', '/../..', '*', 'http://elsewhere.example/Sub', '/\u00e9', '/a;b', '/?\u0000']
+    const targets = ['/%zz', '/%', '//', '/../..', '*', '/\u00e9', '/a;b', '/?\u0000']
     for (const path of targets) {
       const { status } = await sendRaw(stateful, requestHead(stateful, { method: 'GET', path }))
       expect([400, 404, 405], path).to.include(status)
