@@ -117,6 +117,7 @@ export {
   type Subscriber,
   type Subscription,
 } from './sessions/change-feed.ts'
+export { parseEventId } from './sessions/event-id.ts'
 export {
   type EventStore,
   type SharedStreams,
@@ -127,7 +128,7 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
-export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'
+export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'

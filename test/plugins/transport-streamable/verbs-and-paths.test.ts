@@ -57,7 +57,10 @@ describe('verbs and paths', () => {
       expect(answer.headers.get('allow'), method).to.equal(null)
     }
     const { message } = await modern(`${stateful}/nowhere`, 'server/discover')
-    expect(message.error.code).to.equal(-32600)
+    expect([message.error.code, message.error.message]).to.deep.equal([
+      -32600,
+      'Not found: nothing is served at this path',
+    ])
   })
 
   it('a path and the same with a trailing slash are one endpoint; the query is no part of it', async () => {
