@@ -15,6 +15,7 @@ import { createDispatch } from './dispatch.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
 import { handOver } from './http/hand-over.ts'
 import { createInFlight } from './http/in-flight.ts'
+import { serveInTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
@@ -253,7 +254,9 @@ export async function buildHost(input: HostInput): Promise<Host> {
       // How often Node looks for requests past their time.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
     },
-    app.callback(),
+    serveInTurn(app.callback(), ({ remoteAddress }) =>
+      log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
+    ),
   )
 
   return {

@@ -1,6 +1,7 @@
 // The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
+import { whenClosed } from '../../core/index.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250
@@ -52,7 +53,8 @@ class PostExchange implements Exchange {
     this.#res = res
     this.#settings = settings
     this.#timer = setTimeout(() => this.#openSink(), JSON_WINDOW)
-    res.once('close', () => {
+    // The client may have gone while its request was read, or its session looked up.
+    whenClosed(res, () => {
       if (res.writableFinished) return
       clearTimeout(this.#timer)
       if (settings.cancelledByClose) this.cancel(new Error('the client closed the response'))
