@@ -20,6 +20,7 @@ import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
+import { endSlowReaders } from './http/slow-readers.ts'
 import { RETRY } from './http/sse.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
@@ -257,6 +258,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
     serveInTurn(app.callback(), ({ remoteAddress }) =>
       log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
     ),
+  )
+
+  endSlowReaders(server, { timeout: http.writeTimeout }, readers =>
+    log.warn(readers, 'closed connections whose readers do not read'),
   )
 
   return {
