@@ -15,10 +15,12 @@ import { createDispatch } from './dispatch.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
 import { handOver } from './http/hand-over.ts'
 import { createInFlight } from './http/in-flight.ts'
+import { serveInTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
+import { endSlowReaders } from './http/slow-readers.ts'
 import { RETRY } from './http/sse.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
@@ -253,7 +255,13 @@ export async function buildHost(input: HostInput): Promise<Host> {
       // How often Node looks for requests past their time.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
     },
-    app.callback(),
+    serveInTurn(app.callback(), ({ remoteAddress }) =>
+      log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
+    ),
+  )
+
+  endSlowReaders(server, { timeout: http.writeTimeout }, readers =>
+    log.warn(readers, 'closed connections whose readers do not read'),
   )
 
   return {

@@ -93,6 +93,10 @@ const http = closed(
     requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
       default: '60s',
     }),
+    writeTimeout: duration(
+      'How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then.',
+      { default: '30s' },
+    ),
     allowedHosts: list(
       text('A host name, with or without port.'),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
