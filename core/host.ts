@@ -107,7 +107,7 @@ function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSet
   return {
     callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
     fetchTimeout: parseDuration(fetchTimeout),
-    runtime: catalog.runtime,
+    openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,
     resource: () => slots.protectedResource,
@@ -155,6 +155,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
   const catalog = createCatalog(toolsets, {
     bus: () => slots.changeBus,
+    log,
     decidesAccess: provides('access'),
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
