@@ -1,6 +1,7 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/view.ts) are cut from here.
 import { createHash } from 'node:crypto'
+import { describeFault, findFaults, labelOf } from './config/check-definition.ts'
 import { parseDuration } from './config/units.ts'
 import {
   type Definition,
@@ -110,10 +111,9 @@ function compileDefinition(definition: Definition, where: string): CatalogItem {
       exitCode: 2,
     })
   }
-  const label = `${where}: ${kind} "${definition.name}"`
-  if (typeof definition.name !== 'string' || definition.name === '' || typeof definition.handler !== 'function') {
-    throw new StartError(`${label} needs a name and a handler function`, { exitCode: 2 })
-  }
+  const label = `${where}: ${labelOf(definition)}`
+  const faults = findFaults(definition)
+  if (faults.length > 0) throw new StartError(`${label}: ${faults.map(describeFault).join('\n')}`, { exitCode: 2 })
   try {
     const item =
       kind === 'tool'
