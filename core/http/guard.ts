@@ -49,11 +49,7 @@ export function createGuard(http: ResolvedHttp) {
    * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `authority` is
    * the host that an absolute request target names; `alsoAllowed` knows the origins that the route's CORS policy adds.
    */
-  return function guard(
-    ctx: HostContext,
-    authority?: string,
-    alsoAllowed?: (origin: string) => boolean,
-  ): void {
+  return function guard(ctx: HostContext, authority?: string, alsoAllowed?: (origin: string) => boolean): void {
     const { host, origin } = ctx.req.headers
     const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
     for (const name of authority === undefined ? [asked] : [asked, authority]) {
