@@ -22,7 +22,7 @@ export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
     requestTimeout: parseDuration(requestTimeout),
     allowedHosts: given.allowedHosts ?? [],
     allowedOrigins: given.allowedOrigins ?? [],
-    trustProxy: given.trustProxy ?? false,
+    trustProxy: given.trustProxy === true ? 1 : given.trustProxy || false,
   }
 }
 
