@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect-access.ts'
+import { warnOpenDoors } from './access/warn-open-doors.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { createSharedSessions } from './cluster/shared-sessions.ts'
@@ -241,6 +242,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   for (const route of routes) revisions.set(route, revisionsOf(notes, route))
   checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
   checkViews(routes, sessions)
+  warnOpenDoors(parts)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
