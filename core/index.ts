@@ -108,9 +108,10 @@ export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './
 export { LARGE_ANSWER } from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
-export { findResource } from './methods/resources.ts'
+export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
+export { holderOf } from './sessions/callers.ts'
 export {
   type Announcement,
   type ChangeFeed,
@@ -128,6 +129,7 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
+export { heardBy } from './sessions/heard-by.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'

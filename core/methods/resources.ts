@@ -24,6 +24,13 @@ export function findResource(
   return undefined
 }
 
+/** Whether the callers of a view may hear of a resource's updates: who may read it may. */
+export function mayHear(view: View, uri: string): boolean {
+  if (!view.denies) return true
+  const found = findResource(view, uri)
+  return found !== undefined && view.denialOf(found.item) === undefined
+}
+
 export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {
   const { uri } = call.params
   if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: 'resources/read needs a uri' })

@@ -33,11 +33,15 @@ export function checkNotificationHeaders(headers: IncomingHttpHeaders, method: s
   if (headers['mcp-method'] !== undefined) checkStandardHeaders(headers, method, {})
 }
 
-/** Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`. */
-export function checkToolHeaders(headers: IncomingHttpHeaders, { tools }: View, method: string, params: Params): void {
+/**
+ * Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`, which names a parameter:
+ * not to those who may not use the tool, whom the call itself refuses.
+ */
+export function checkToolHeaders(headers: IncomingHttpHeaders, view: View, method: string, params: Params): void {
   if (method !== 'tools/call') return
-  const tool = tools.get(String(params['name']))
-  if (!tool || tool.headerParams.length === 0) return
+  const { name } = params
+  const tool = typeof name === 'string' ? view.tools.get(name) : undefined
+  if (!tool || tool.headerParams.length === 0 || view.denialOf(tool)) return
   const { arguments: args } = params
   const reason = checkHeaderParams(tool.headerParams, headers, isObject(args) ? args : {})
   if (reason !== undefined) throw mismatch(reason)
