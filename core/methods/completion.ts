@@ -1,6 +1,7 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
 import { type Call, isObject } from '../call.ts'
 import type { CatalogItem } from '../catalog.ts'
+import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -21,16 +22,18 @@ function findCompleter(
   if (!isObject(ref)) throw refuse('completion/complete needs a ref')
   if (ref['type'] === 'ref/prompt') {
     const item = view.prompts.get(String(ref['name']))
-    if (!item) throw refuse(`unknown prompt "${ref['name']}"`)
+    if (!item) throw refuse(`unknown prompt "${shown(String(ref['name']))}"`)
     const known = item.definition.arguments ?? {}
-    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${argument}"`)
+    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${shown(argument)}"`)
     return { item, completer: known[argument]?.complete }
   }
   if (ref['type'] !== 'ref/resource') throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
   const uri = String(ref['uri'])
+  checkUri(uri)
   const item = view.templates.find(({ key }) => key === uri) ?? findResource(view, uri)?.item
-  if (!item) throw refuse(`unknown resource "${uri}"`)
-  if (!item.template?.variables.includes(argument)) throw refuse(`resource "${item.key}" has no variable "${argument}"`)
+  if (!item) throw refuse(`unknown resource "${shown(uri)}"`)
+  if (!item.template?.variables.includes(argument))
+    throw refuse(`resource "${item.key}" has no variable "${shown(argument)}"`)
   const completers = item.definition.complete ?? {}
   return { item, completer: Object.hasOwn(completers, argument) ? completers[argument] : undefined }
 }

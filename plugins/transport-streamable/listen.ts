@@ -2,11 +2,13 @@
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
 import {
   type Call,
+  checkUri,
   findResource,
   HostError,
   type ItemKind,
   isObject,
   MAX_WATCHED,
+  MAX_WATCHED_BYTES,
   META,
   type PluginHost,
   type RequestId,
@@ -44,7 +46,13 @@ function readFilter({ params, view }: Call): Filter {
   if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
-  const uris = [...new Set(asked as string[])].filter(uri => {
+  const distinct = [...new Set(asked as string[])]
+  // Before any of them is looked up.
+  for (const uri of distinct) checkUri(uri)
+  if (distinct.reduce((bytes, uri) => bytes + Buffer.byteLength(uri), 0) > MAX_WATCHED_BYTES) {
+    throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${MAX_WATCHED_BYTES} bytes of URIs`)
+  }
+  const uris = distinct.filter(uri => {
     const found = findResource(view, uri)
     return found !== undefined && view.denialOf(found.item) === undefined
   })
