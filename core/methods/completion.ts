@@ -1,6 +1,7 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
 import { type Call, isObject } from '../call.ts'
 import type { PromptItem, ResourceItem } from '../catalog.ts'
+import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -23,11 +24,12 @@ function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptIt
   }
   const key = type === 'ref/prompt' ? name : uri
   if (typeof key !== 'string') throw refuse(`the ref's ${type === 'ref/prompt' ? 'name' : 'uri'} must be a string`)
+  if (type === 'ref/resource') checkUri(key)
   const item =
     type === 'ref/prompt'
       ? view.prompts.get(key)
       : (view.templates.find(template => template.key === key) ?? findResource(view, key)?.item)
-  if (!item) throw refuse(`unknown ${type === 'ref/prompt' ? 'prompt' : 'resource'} "${key}"`)
+  if (!item) throw refuse(`unknown ${type === 'ref/prompt' ? 'prompt' : 'resource'} "${shown(key)}"`)
   admitCaller(call, item, settings)
   return item
 }
@@ -35,10 +37,12 @@ function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptIt
 function completerOf(item: PromptItem | ResourceItem, argument: string): Completer | undefined {
   if (item.kind === 'prompts') {
     const known = item.definition.arguments ?? {}
-    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${argument}"`)
+    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${shown(argument)}"`)
     return known[argument]?.complete
   }
-  if (!item.template?.variables.includes(argument)) throw refuse(`resource "${item.key}" has no variable "${argument}"`)
+  if (!item.template?.variables.includes(argument)) {
+    throw refuse(`resource "${item.key}" has no variable "${shown(argument)}"`)
+  }
   const completers = item.definition.complete ?? {}
   return Object.hasOwn(completers, argument) ? completers[argument] : undefined
 }

@@ -1,11 +1,9 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
 import type { ItemKind } from '../catalog.ts'
+import { MAX_WATCHED } from '../limits.ts'
 import { META, type RequestId } from '../protocol.ts'
 import type { Change, ChangeBus } from '../slots.ts'
-
-/** Resources that one session or one `subscriptions/listen` may watch. */
-export const MAX_WATCHED = 1_000
 
 /** A notification that is told to many. */
 export interface Announcement {

@@ -2,12 +2,14 @@
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
 import {
   type Call,
+  checkUri,
   findResource,
   HostError,
   holderOf,
   type ItemKind,
   isObject,
   MAX_WATCHED,
+  MAX_WATCHED_BYTES,
   META,
   mayHear,
   type PluginHost,
@@ -46,7 +48,13 @@ function readFilter({ params, view }: Call): Filter {
   if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
-  const uris = [...new Set(asked as string[])].filter(uri => findResource(view, uri) && mayHear(view, uri))
+  const distinct = [...new Set(asked as string[])]
+  // Before any of them is looked up.
+  for (const uri of distinct) checkUri(uri)
+  if (distinct.reduce((bytes, uri) => bytes + Buffer.byteLength(uri), 0) > MAX_WATCHED_BYTES) {
+    throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${MAX_WATCHED_BYTES} bytes of URIs`)
+  }
+  const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   return { lists, uris, acknowledged }
 }
