@@ -66,6 +66,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
     const reader = openReader(session, session, ctx)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
+    if (host.sessions.released) stream.disconnect(RETRY)
   }
 
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
