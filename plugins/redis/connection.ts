@@ -268,7 +268,7 @@ class SharedConnection implements RedisConnection {
     } catch (error) {
       const refusal = explainRefusal(error)
       // What is examined is one node of a cluster: another may have refused.
-      if (refusal) this.#watch.judge(refusal, this.#redis.isCluster ? HOLD : undefined)
+      if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
     }
   }

@@ -19,6 +19,8 @@ export interface WatchSettings {
 
 /** How often a Redis that refuses is asked whether it still does, milliseconds. */
 const ASK_AGAIN = 500
+/** The same where the examination finds nothing wrong, milliseconds. */
+const SUSPECTED = 10_000
 
 export class Watch {
   readonly #settings: WatchSettings
@@ -27,6 +29,7 @@ export class Watch {
   #examining: Promise<void> | undefined
   /** How often there was a new connection. */
   #connections = 0
+  #suspecting = false
   #ended = false
 
   constructor(settings: WatchSettings) {
@@ -60,6 +63,26 @@ export class Watch {
     this.#settings.health.judged(refusal)
     if (refusal?.code === 'READONLY') this.#settings.replaced()
     if (refusal) this.#askAgain(pause)
+  }
+
+  /**
+   * A command was refused. Where it is a matter of rights, Redis does not say of which: the examination does, and has the
+   * last word unless it finds nothing.
+   */
+  refused(refusal: Refusal, pause?: number) {
+    if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.judge(refusal, pause)
+    const { examination, health, hear } = this.#settings
+    if (health.refusal || this.#suspecting) return
+    this.#suspecting = true
+    examination
+      .examine(hear)
+      .then(
+        found => this.judge(found ?? refusal, found ? ASK_AGAIN : SUSPECTED),
+        () => undefined,
+      )
+      .finally(() => {
+        this.#suspecting = false
+      })
   }
 
   #beat() {
