@@ -1,12 +1,16 @@
 // What clients are told about sessions and events that are not there, or not yet.
 import { HostError } from '../errors.ts'
 import type { RequestId } from '../protocol.ts'
+import { MAX_WATCHED } from '../sessions/change-feed.ts'
 
 export const tooManySessions = (most: number | undefined) =>
   new HostError('tooManyRequests', {
     detail: `at most ${most} sessions; end one with DELETE`,
     headers: { 'Retry-After': '60' },
   })
+
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
 
 export const sessionGone = () =>
   new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })

@@ -1,9 +1,9 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 import type { Call } from '../call.ts'
+import { tooManyWatched } from '../cluster/refusals.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
-import { MAX_WATCHED } from '../sessions/change-feed.ts'
 import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
 
@@ -40,9 +40,7 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)
-  if (!session.watch(uri)) {
-    throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
-  }
+  if (!session.watch(uri)) throw tooManyWatched()
   return kept(session.keep({ watch: uri }))
 }
 
