@@ -1,8 +1,12 @@
 // A Redis that is there and refuses: the host is not ready and says why, in the log with Redis's own words, once; and it
 // is ready again when Redis is. What only a person can mend stops the start.
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool, StartError } from '../../core/index.ts'
+import { CHANGE_BUS_COMMANDS } from '../../plugins/change-bus-redis/index.ts'
+import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
+import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import {
   freePort,
@@ -265,5 +269,21 @@ describe('a Redis that refuses', () => {
       expect((await healthOf(node)).status).to.equal(200)
       await node.host.close({ grace: 0 })
     }
+  })
+})
+
+describe('the rights that plugins need', () => {
+  const listed = (page: string) => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs/plugins', page), 'utf8')
+    const [, rule = ''] = /^user mcp on >password (.*)$/m.exec(text) ?? []
+    return [...rule.matchAll(/\+(\w+)/g)].map(([, name]) => name).sort()
+  }
+  /** Of which no plugin's list has them. */
+  const always = ['eval', 'evalsha', 'info']
+
+  it('are those that their pages list', () => {
+    const all = [...SESSION_STORE_COMMANDS, ...CHANGE_BUS_COMMANDS, ...EVENT_STORE_COMMANDS, ...always]
+    expect(listed('cluster-redis.md')).to.deep.equal([...new Set(all)].sort())
+    expect(listed('event-store-redis.md')).to.deep.equal([...EVENT_STORE_COMMANDS, ...always].sort())
   })
 })
