@@ -98,6 +98,7 @@ export {
   type Plugin,
   type PluginFactory,
   type PluginHost,
+  type Readiness,
   type RequestState,
   type Route,
 } from './define-plugin.ts'

@@ -8,7 +8,7 @@ import type { User } from '../define.ts'
 import type { PluginHost } from '../define-plugin.ts'
 import { HostError, nodeLost } from '../errors.ts'
 import type { Message } from '../message.ts'
-import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision } from '../protocol.ts'
+import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
 import { encodeAnswer, encodeError } from '../wire.ts'
 import type { Session } from './session.ts'
 
