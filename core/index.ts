@@ -44,8 +44,10 @@ export {
 export type { CatalogItem, ItemKind } from './catalog.ts'
 export type { PeerMessage, Peers } from './cluster/peers.ts'
 export type * from './cluster/session-store.ts'
+export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
 export { REDIS_PROPERTIES } from './config/redis-schema.ts'
+export { shownUrl } from './config/shown-url.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
 export {
   type AskOptions,

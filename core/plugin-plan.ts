@@ -6,6 +6,7 @@ import { describeFault } from './config/check-definition.ts'
 import { PLUGIN_SCHEMA } from './config/definition-schema.ts'
 import { importModule } from './config/import-module.ts'
 import { nearest } from './config/nearest.ts'
+import { trimSecrets } from './config/secret-keys.ts'
 import { validateValue } from './config/validate-value.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
@@ -91,8 +92,10 @@ export async function findPlugins(
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
-/** Options with the defaults of their schema filled in. */
-function withDefaults({ properties }: Plugin<object>['options'], options: object): object {
+/** Options with the defaults of their schema filled in, and secrets as they were meant. */
+function withDefaults(schema: Plugin<object>['options'], written: object): object {
+  const { properties } = schema
+  const options = trimSecrets(written, schema)
   const schemas = Object.entries(properties as Record<string, { default?: unknown }>)
   const defaults = schemas.filter(([, schema]) => schema.default !== undefined)
   const given = Object.entries(options).filter(([, value]) => value !== undefined)

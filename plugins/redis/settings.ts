@@ -2,7 +2,7 @@
 // For connection.ts. What goes into a log line or an error has no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
+import { type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
 
 /** As a plugin's options have them, and as `redis` of the config does. */
 export type RedisConnectionOptions = RedisSettings
@@ -57,13 +57,24 @@ interface Place extends RedisAddress {
   readonly database: number
 }
 
+const HOW_PASSWORD = 'percent-encode what is special in its password, or use redis.password'
+
 function readUrl(text: string, stop: (why: string) => StartError): Place {
-  if (!URL.canParse(text)) throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+  if (!URL.canParse(text)) {
+    throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+  }
   const url = new URL(text)
   const secure = url.protocol === 'rediss:'
   if (!secure && url.protocol !== 'redis:')
     throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  const decode = (part: string) => {
+    try {
+      return decodeURIComponent(part)
+    } catch {
+      throw stop(`the URL of Redis holds a % that stands for nothing; ${HOW_PASSWORD}`)
+    }
+  }
+  const [username, password] = [decode(url.username), decode(url.password)]
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
@@ -75,12 +86,14 @@ function readUrl(text: string, stop: (why: string) => StartError): Place {
 }
 
 /** PEM as it is, or from the file of this name. */
-function readPem(text: string, directory: string, stop: (why: string) => StartError): string {
+function readPem(key: string, text: string, directory: string, stop: (why: string) => StartError): string {
   if (text.includes('-----BEGIN')) return text
   try {
     return readFileSync(resolve(directory, text), 'utf8')
   } catch (cause) {
-    throw stop(`redis.tls names a file that cannot be read: ${errorText(cause)}`)
+    // What is here may be no name of a file, but the key itself in another encoding.
+    const { code } = cause as NodeJS.ErrnoException
+    throw stop(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
   }
 }
 
@@ -91,7 +104,7 @@ function readTls(
 ): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
-    text === undefined ? [] : [[key, readPem(text, directory, stop)]],
+    text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
   )
   return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
 }

@@ -1,5 +1,5 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
-import type { OptionsSchema } from '../../core/index.ts'
+import { ENDPOINT_URL_PATTERN, type OptionsSchema } from '../../core/index.ts'
 
 export interface ResourceMetadataOptions {
   /** The resource identifier of every route. Default: each address is its own. */
@@ -29,12 +29,10 @@ export interface ResourceMetadataOptions {
   dpopBoundAccessTokensRequired?: boolean
 }
 
-/** An absolute http(s) URL without user or fragment. */
-const URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^#\\s]*)?$'
 /** The same without a query. */
 const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 
-const page = (description: string) => ({ type: 'string' as const, pattern: URL_PATTERN, description })
+const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
 // An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
 const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
   type: 'array',

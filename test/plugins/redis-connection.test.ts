@@ -187,6 +187,26 @@ describe('a Redis that is away', () => {
     await redis.remove()
   })
 
+  it('takes a password, or a URL with one, as a secret file holds it: with a line break behind', async () => {
+    const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ~* +@all`, 'default off'] })
+    const [, place] = redis.url.split('//')
+    let connected = 0
+    for (const end of ['\n', '\r\n']) {
+      for (const settings of [
+        { url: redis.url, username: 'mcp', password: `${PASSWORD}${end}` },
+        { url: `redis://mcp:${PASSWORD}@${place}${end}` },
+      ]) {
+        const { connection, close } = await startRedisHost(settings)
+        await whenHealthy(connection)
+        connected += 1
+        await close()
+      }
+    }
+    console.log(`      ${connected} of 4 connected`)
+    expect(connected).to.equal(4)
+    await redis.remove()
+  })
+
   it('is waited for where it was there a moment ago', async () => {
     const redis = await startRedis({ persistent: true })
     const { connection } = await startRedisHost({ url: redis.url })
