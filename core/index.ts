@@ -111,6 +111,7 @@ export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
 export { findResource } from './methods/resources.ts'
 export * from './protocol.ts'
+export { publicKeyIn } from './public-key.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
 export {
   type Announcement,

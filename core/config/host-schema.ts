@@ -119,10 +119,10 @@ const toolsets: JsonSchema = {
 }
 
 const authorize: JsonSchema = {
-  description: 'Who may use the route: true for any user, the name of a policy, or a scope or role.',
+  description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy, or a scope.'),
+    text('The name of a policy of tool-policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }

@@ -5,6 +5,7 @@ import {
   isLoopback,
   type PluginHost,
   parseDuration,
+  publicKeyIn,
   StartError,
   sameResources,
   shownUrl,
@@ -71,6 +72,10 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
     throw stop(`secret is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`)
+  }
+  const key = secret === undefined ? undefined : publicKeyIn(secret)
+  if (key !== undefined) {
+    throw stop(`secret is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`)
   }
   return name
 }

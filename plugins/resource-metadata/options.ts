@@ -26,6 +26,7 @@ export interface ResourceMetadataOptions {
   tlsClientCertificateBoundAccessTokens?: boolean
   authorizationDetailsTypesSupported?: string[]
   dpopSigningAlgValuesSupported?: string[]
+  /** Not `true`: nothing enforces it yet, so it stops the start. */
   dpopBoundAccessTokensRequired?: boolean
 }
 
@@ -89,7 +90,10 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions> = {
     },
     authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
     dpopSigningAlgValuesSupported: list('Algorithms of DPoP proofs (RFC 9449).'),
-    dpopBoundAccessTokensRequired: { type: 'boolean', description: 'Tokens must be bound by DPoP.' },
+    dpopBoundAccessTokensRequired: {
+      type: 'boolean',
+      description: 'Tokens must be bound by DPoP. True stops the start: nothing enforces it yet.',
+    },
   },
 }
 
