@@ -1,6 +1,6 @@
 // Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
 // for a container at a time, and it goes on when whoever began it gives up.
-import { createAcquirer, type Need } from './acquire.ts'
+import type { Need } from './acquire.ts'
 import { type Authority, createAuthorityFinder } from './authority.ts'
 import type { CacheContext, TokenContainer } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
@@ -11,6 +11,7 @@ import { createFlights, type Outcome, withAbort } from './flights.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isDue, isExpired } from './freshness.ts'
 import { isUnattended } from './grants/request-by-grant.ts'
+import { createRedirectingAcquirer } from './redirected-login.ts'
 import { isLoopback } from './resolve-options.ts'
 import { covers, splitScope } from './scopes.ts'
 import { createStepUps, type StepUps } from './step-ups.ts'
@@ -80,7 +81,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
   const { key } = context
   const store = watched(createTokenStore(options.tokenCache, context))
   const finder = createAuthorityFinder(ctx)
-  const acquirer = createAcquirer(ctx, store, key)
+  const acquirer = createRedirectingAcquirer(ctx, store, key)
   const flights = createFlights(options.tokenCache, key)
   const storm = createStormBreaker(key, now, until => emit('storm-breaker-open', { until }))
   const spread = Math.random()
