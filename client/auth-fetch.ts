@@ -79,6 +79,7 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
     try {
       const cue = readCue(response)
       if (!cue) return undefined
+      if (held) engine.storm.refused()
       engine.emit('challenge', { status: cue.status, scope: cue.scope?.join(' ') })
       const obtained = await answer(cue, held)
       if (!obtained || request.replayable) return obtained
@@ -91,8 +92,10 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
   }
 
   return async (): Promise<Response> => {
-    engine.storm.check()
+    engine.storm.check('token')
     let held = await engine.current(request.signal)
+    // Without a token the answer would be to ask once more.
+    if (!held) engine.storm.check('prompt')
     for (;;) {
       const response = await send(held)
       if (response.status !== 401 && response.status !== 403) {

@@ -83,7 +83,11 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
   const finder = createAuthorityFinder(ctx)
   const acquirer = createRedirectingAcquirer(ctx, store, key)
   const flights = createFlights(options.tokenCache, key)
-  const storm = createStormBreaker(key, now, until => emit('storm-breaker-open', { until }))
+  const storm = createStormBreaker(key, {
+    serverUrl: options.serverUrl,
+    now,
+    opened: until => emit('storm-breaker-open', { until }),
+  })
   const spread = Math.random()
   let backOffUntil = 0
   let dpop: { readonly jwk: string; readonly signer: DPoPSigner } | undefined
@@ -138,12 +142,13 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const obtained = await work(stored)
-      if (obtained) storm.count('token')
+      if (obtained) storm.obtained(want.anew === true)
       return obtained
     })
 
   async function login(want: Want, need: Need, signal: AbortSignal): Promise<Outcome> {
-    const prompt = { defer: want.ask === 'defer', asking: () => storm.count('prompt') }
+    const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.anew === true) }
+    if (!want.anew) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
     const lease = await store.leaseLogin()
     if (!lease.held) {
@@ -161,7 +166,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const container = await acquirer.login(stored, need, prompt, signal)
-      storm.count('token')
+      storm.obtained(want.anew === true)
       return container
     } finally {
       await lease.release()
@@ -171,7 +176,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
   async function acquire(want: Want): Promise<Outcome> {
     // Its own: whoever waits for it may give up, and the next one finds what came of it.
     const { signal } = new AbortController()
-    storm.check()
+    storm.check(want.anew ? 'login' : 'token')
     refuseClearText(options.serverUrl)
     const stored = await store.read()
     const find = want.unasked ? finder.known : finder.find

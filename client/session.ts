@@ -211,7 +211,8 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       const { engine } = await ready()
       const cue = readCue(response)
       if (!cue) return false
-      engine.storm.check()
+      engine.storm.refused()
+      engine.storm.check('token')
       const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
       const ask = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
       const used = await engine.store.read()
