@@ -18,6 +18,8 @@ import { createContainer, earlierScopes, fits, renewContainer } from './tokens.t
 export interface Need {
   readonly authority: Authority
   readonly challenged: readonly string[] | undefined
+  /** Asked for whatever else is. */
+  readonly added?: readonly string[] | undefined
   /** A token that is valid lacks scopes. */
   readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
@@ -127,7 +129,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     refusedClientId,
   })
 
-  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp }: Need) =>
+  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp, added }: Need) =>
     chooseScope(
       options,
       {
@@ -135,6 +137,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
         supported: authority.info.scopesSupported,
         earlier: earlierScopes(before, authority.server.issuer),
         stepUp,
+        added,
       },
       authority.server,
     )

@@ -29,6 +29,8 @@ export interface Want {
   readonly metadataUrls: readonly string[]
   readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
+  /** What a person wants beside what the server suggests. */
+  readonly added?: readonly string[] | undefined
   /** The token is valid and lacks scopes: a refresh does not help. */
   readonly stepUp: boolean
   /** Nobody challenged: what is known about the server will do. */
@@ -181,8 +183,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     const stored = await store.read()
     const find = want.unasked ? finder.known : finder.find
     const authority = await find(want.metadataUrls, signal)
-    const { challenged, stepUp } = want
-    const need = { authority, challenged, stepUp, dpop: await signerWanted(authority, stored, want.scheme) }
+    const { challenged, stepUp, added } = want
+    const need = { authority, challenged, stepUp, added, dpop: await signerWanted(authority, stored, want.scheme) }
     if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
     if (!stepUp && !want.anew && stored?.refreshToken !== undefined) {
       const renewed = await alone(want, async latest =>

@@ -153,10 +153,9 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       if (scopes !== undefined) checkScopes('scopes of login', scopes)
       const { engine } = await ready()
       const cue = await probe(signal)
-      const challenged = cue?.scope || scopes ? [...(cue?.scope ?? []), ...(scopes ?? [])] : undefined
       const ask = options.interactive === 'defer' ? 'defer' : 'ask'
       const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
-      await engine.obtain({ ...about, challenged, stepUp: scopes !== undefined, anew: true, ask }, signal)
+      await engine.obtain({ ...about, challenged: cue?.scope, added: scopes, stepUp: false, anew: true, ask }, signal)
     },
 
     async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {

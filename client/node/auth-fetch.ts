@@ -3,10 +3,12 @@
 import { type AuthFetch, createAuthFetchOn } from '../auth-fetch.ts'
 import { checkOptions } from '../check-options.ts'
 import type { OpenRedirect } from '../context.ts'
+import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
 import { createLoopbackRedirect } from './loopback.ts'
 import type { LoopbackHost } from './loopback-listener.ts'
+import { isProxyFetch } from './proxy-fetch.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',
@@ -56,6 +58,12 @@ function portOf(redirectUri: string | undefined, host: LoopbackHost): number | u
 
 /** Undefined where connections are not to be judged, or the caller makes them. */
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
+  if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
+    throw new AuthError('networkPolicy.blockPrivateNetworks is set, and a proxy makes the connections', {
+      code: 'invalid_options',
+      fix: 'leave one of them out: have the proxy refuse private networks, or connect without it',
+    })
+  }
   if (!networkPolicy?.blockPrivateNetworks || fetch) return undefined
   return createGuardedFetch({ ...(networkPolicy.allowHosts && { allowHosts: networkPolicy.allowHosts }) })
 }
