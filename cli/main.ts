@@ -4,6 +4,7 @@ import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
 import { StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
+import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
@@ -108,7 +109,8 @@ function stacksOf(error: unknown): string {
 
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const said = error instanceof Error ? error.message : String(error)
+  const text = AuthError.is(error) ? inFlags(said) : said
   console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
   if (verbose) console.error(knownSecrets.scrub(stacksOf(error)))
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
