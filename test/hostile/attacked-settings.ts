@@ -9,6 +9,7 @@ export const PLANTS = [
   'descriptor',
   'timer',
   'session',
+  'running',
   'secret',
   'foreign',
   'error',

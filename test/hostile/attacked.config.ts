@@ -92,9 +92,9 @@ const contributed = definePlugin<Record<never, never>>({
 
 export default defineConfig({
   server: { name: 'attacked', version: '1.0.0', instructions: 'Attack me.' },
-  http: { port: 0, requestTimeout: '4s', keepAliveTimeout: '2s', allowedOrigins: ['https://app.example'] },
+  http: { port: 0, requestTimeout: '4s', keepAliveTimeout: '10s', allowedOrigins: ['https://app.example'] },
   secrets: ['a secret for tests, long enough to be one'],
-  sessions: { idleTimeout: '4s', maxIdle: 1_000 },
+  sessions: { idleTimeout: '5s', maxIdle: 1_000 },
   tools: { callTimeout: '5s' },
   toolsets: { ...toolsFor(markers), vault: guardedFor(markers), policed: policedFor(markers) },
   routes: {

@@ -20,6 +20,8 @@ export interface HostileSettings {
   readonly plants?: readonly Plant[]
   /** For Node, such as `--cpu-prof`. */
   readonly hostFlags?: readonly string[]
+  /** For tests whose host is known not to answer, or not to come to rest. */
+  readonly limits?: Limits
 }
 
 export interface HostileReport {
@@ -35,8 +37,14 @@ export interface HostileReport {
   readonly steadyCalls: number
 }
 
-/** Milliseconds in which what clients left behind must end: sessions idle out after four seconds, calls after three. */
-const SETTLE_LIMIT = 25_000
+/** Milliseconds. */
+export interface Limits {
+  /** In which a whole request is answered; the longest tool takes three seconds. */
+  readonly answer: number
+  /** In which what clients left behind ends: sessions idle out after five seconds, calls after three. */
+  readonly settle: number
+}
+const LIMITS: Limits = { answer: 20_000, settle: 25_000 }
 const SETTLE_LOOK = 250
 /** Rounds that ended last, for a report. */
 const REMEMBERED = 12
@@ -50,10 +58,12 @@ class Run {
   readonly #running = new Set<string>()
   readonly #ended: string[] = []
   readonly #next = new Map<string, number>()
+  readonly #answerLimit: number
   over = false
 
   constructor(settings: HostileSettings) {
     this.#settings = settings
+    this.#answerLimit = (settings.limits ?? LIMITS).answer
   }
 
   /** The rounds that run, and those that ended last. */
@@ -62,7 +72,15 @@ class Run {
   async one(attack: Attack, index: number, target: Target): Promise<void> {
     const name = `${attack.kind}:${index}`
     this.#running.add(name)
-    await runRound({ attack, index, seed: this.#settings.seed, target, tally: this.tally, over: () => this.over })
+    await runRound({
+      attack,
+      index,
+      seed: this.#settings.seed,
+      target,
+      tally: this.tally,
+      over: () => this.over,
+      answerLimit: this.#answerLimit,
+    })
     this.#running.delete(name)
     this.#ended.unshift(name)
     if (this.#ended.length > REMEMBERED) this.#ended.pop()
@@ -99,8 +117,8 @@ class Run {
 }
 
 /** What the host holds once nothing is left of its clients, or will not be. */
-async function settle(host: HostProcess): Promise<Holding | undefined> {
-  for (const until = Date.now() + SETTLE_LIMIT; Date.now() < until && host.alive(); await wait(SETTLE_LOOK)) {
+async function settle(host: HostProcess, limit: number): Promise<Holding | undefined> {
+  for (const until = Date.now() + limit; Date.now() < until && host.alive(); await wait(SETTLE_LOOK)) {
     const holding = await host.holding(false)
     if (holding && GONE.every(name => holding[name] === 0)) break
   }
@@ -117,7 +135,7 @@ export function attacksOf(only: readonly string[] | undefined): readonly Attack[
 }
 
 export async function runHostile(settings: HostileSettings): Promise<HostileReport> {
-  const { seconds, seed, only, replay, plants = [], hostFlags = [] } = settings
+  const { seconds, seed, only, replay, plants = [], hostFlags = [], limits = LIMITS } = settings
   const attacks = attacksOf(only)
   const run = new Run(settings)
   const { tally } = run
@@ -145,16 +163,16 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
     const idle = await host.holding(true)
     const latencies: number[] = []
     const attacked = async (milliseconds: number) => {
-      const steady = startSteadyClient(target, tally, run.rounds)
+      const steady = startSteadyClient(target, tally, run.rounds, limits.answer)
       if (replay) await run.replay(replay, target)
       else await run.attack(attacks, target, milliseconds)
       await steady.stop()
       latencies.push(...steady.latencies)
     }
     if (!replay) await attacked(seconds * 1_000 * WARM_UP)
-    const baseline = await settle(host)
+    const baseline = await settle(host, limits.settle)
     if (host.alive()) await attacked(seconds * 1_000)
-    const after = await settle(host)
+    const after = await settle(host, limits.settle)
     const longest = await host.longest()
     const end = await host.stop()
     return { tally, idle, baseline, after, longest, latencies, end, steadyCalls: latencies.length }

@@ -21,7 +21,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
   const held: unknown[] = []
   let requests = 0
   const everyTenth: Partial<Record<Plant, () => void>> = {
-    leak: () => held.push(new Array(25_000).fill(requests)),
+    leak: () => held.push(new Array(200_000).fill(requests)),
     descriptor: () => openSync('/dev/null', 'r'),
     timer: () => held.push(setInterval(() => undefined, 60_000)),
     crash: () =>
@@ -51,6 +51,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
       host.around(async (call, next) => {
         calls++
         if (has('session') && call.live && calls % 10 === 0) call.live.use()
+        if (has('running') && calls % 50 === 1) host.inFlight(() => undefined)
         if (has('foreign') && call.params['name'] === 'whoami')
           return { content: [{ type: 'text', text: markers.alice }] }
         if (has('wrong') && call.params['name'] === 'add') return { content: [], structuredContent: { sum: -1 } }

@@ -6,9 +6,6 @@ import { createWatcher, show } from './judge.ts'
 import type { Tally } from './tally.ts'
 import type { Identity, Target } from './target.ts'
 
-/** A whole request is to be answered within this, milliseconds; the longest tool takes three seconds. */
-export const ANSWER_LIMIT = 20_000
-
 export interface Round {
   /** `<kind>:<number>`. */
   readonly name: string
@@ -43,16 +40,26 @@ export interface RoundSettings {
   readonly target: Target
   readonly tally: Tally
   readonly over: () => boolean
+  /** A whole request is to be answered within this, milliseconds. */
+  readonly answerLimit: number
 }
 
-export async function runRound({ attack, index, seed, target, tally, over }: RoundSettings): Promise<void> {
+export async function runRound({
+  attack,
+  index,
+  seed,
+  target,
+  tally,
+  over,
+  answerLimit,
+}: RoundSettings): Promise<void> {
   const name = `${attack.kind}:${index}`
   const connections: Connection[] = []
   const sent = new WeakMap<Connection, () => Uint8Array | undefined>()
   tally.of(attack.kind).rounds++
 
   async function wait(connection: Connection, what: 'heads' | 'answers', count: number) {
-    const inTime = await connection.until(() => connection[what].length >= count, ANSWER_LIMIT)
+    const inTime = await connection.until(() => connection[what].length >= count, answerLimit)
     if (inTime) return
     const text = `${connection.who}: ${connection[what].length} of ${count} ${what}`
     tally.fault({ kind: 'unanswered', text, rounds: [name], request: show(sent.get(connection)?.()) })

@@ -9,8 +9,6 @@ import type { Target } from './target.ts'
 const KIND = 'steady'
 /** Milliseconds between two calls. */
 const PAUSE = 40
-/** Milliseconds after which an answer does not come any more. */
-const PATIENCE = 20_000
 /** An address of its own, so that the attackers' bounds are not its. */
 const ADDRESS = '127.0.0.99'
 
@@ -32,10 +30,10 @@ function createDesk(
   tally: Tally,
   who: 'steady' | 'anonymous',
   latencies: number[],
-): Desk & { readonly last: () => Connection | undefined } {
+  patience: number,
+): Desk {
   let connection: Connection | undefined
   return {
-    last: () => connection,
     async ask(bytes) {
       if (!connection || connection.closed) {
         connection = await Connection.open(
@@ -49,10 +47,13 @@ function createDesk(
       const before = current.answers.length
       const start = performance.now()
       current.send(bytes)
-      await current.until(() => current.answers.length > before, PATIENCE)
+      await current.until(() => current.answers.length > before, patience)
       latencies.push(performance.now() - start)
       const answer = current.answers[before]
-      if (!answer || answer.broken) throw new Error(answer ? 'the answer broke off' : 'no answer')
+      if (!answer || answer.broken) {
+        current.drop()
+        throw new Error(answer ? 'the answer broke off' : 'no answer')
+      }
       // What is kept of old answers would only grow.
       current.answers.length = 0
       current.heads.length = 0
@@ -68,7 +69,12 @@ const expect = (text: string, holds: (text: string) => boolean) => {
 }
 
 /** Begins to call; what is not answered as it should be is a fault. */
-export function startSteadyClient(target: Target, tally: Tally, rounds: () => readonly string[]): SteadyClient {
+export function startSteadyClient(
+  target: Target,
+  tally: Tally,
+  rounds: () => readonly string[],
+  patience: number,
+): SteadyClient {
   const latencies: number[] = []
   let stopped = false
 
@@ -77,8 +83,10 @@ export function startSteadyClient(target: Target, tally: Tally, rounds: () => re
       try {
         await step(index)
       } catch (error) {
-        if (!stopped)
-          tally.fault({ kind: 'steady', text: `${error instanceof Error ? error.message : error}`, rounds: rounds() })
+        const text = error instanceof Error ? error.message : String(error)
+        tally.fault({ kind: 'steady', text, rounds: rounds() })
+        // A session that was lost is one fault, not one a call.
+        if (text.startsWith('status 404')) session = undefined
         await wait(200)
       }
       await wait(PAUSE)
@@ -86,8 +94,8 @@ export function startSteadyClient(target: Target, tally: Tally, rounds: () => re
     desk.close()
   }
 
-  const perRequest = createDesk(target, tally, 'anonymous', latencies)
-  const inSession = createDesk(target, tally, 'steady', latencies)
+  const perRequest = createDesk(target, tally, 'anonymous', latencies, patience)
+  const inSession = createDesk(target, tally, 'steady', latencies, patience)
   let session: string | undefined
 
   async function callInSession(index: number) {
