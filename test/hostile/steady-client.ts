@@ -65,7 +65,7 @@ function createDesk(
 }
 
 const expect = (text: string, holds: (text: string) => boolean) => {
-  if (!holds(text)) throw new Error(`wrong answer: ${text.slice(0, 300)}`)
+  if (!holds(text)) throw new Error(`wrong answer: ${text.slice(0, 200)} ... ${text.slice(-900)}`)
 }
 
 /** Begins to call; what is not answered as it should be is a fault. */
