@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
+import { inspect } from 'node:util'
 import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
 import { StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
+import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -101,8 +103,8 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
   const text = error instanceof Error ? error.message : String(error)
-  console.error(`mcp-host: ${text}`)
-  if (verbose) console.error(error)
+  console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
+  if (verbose) console.error(knownSecrets.scrub(inspect(error)))
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.
   process.exit(exitCode ?? 1)

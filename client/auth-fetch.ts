@@ -129,11 +129,11 @@ const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
   const resolved = resolveOptions(options)
   const { origin } = new URL(resolved.serverUrl)
-  const { session, engine } = createSession(resolved)
+  const { session, engine, guarded } = createSession(resolved)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
     if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
-    return createLoop(resolved, await engine(), request)()
+    return guarded(async () => createLoop(resolved, await engine(), request)())
   }
   return Object.assign(authFetch, { session })
 }

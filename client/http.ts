@@ -16,10 +16,10 @@ export interface HttpAnswer {
   readonly headers: Headers
   /** Where it came from, after redirects. */
   readonly url: string
-  /** Undefined where the body is no JSON, or was cut. As the server sent it: scrub what is shown of it. */
+  /** Undefined where the body is no JSON, or was cut. As the server sent it: never show it, but by `showText`. */
   readonly json: unknown
-  /** For messages: known secrets replaced, control characters escaped. Empty for a document that is no success. */
-  readonly text: string
+  /** Of the body as far as it was read, bytes. */
+  readonly length: number
 }
 
 export interface OAuthHttp {
@@ -87,16 +87,6 @@ function parseJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
-  }
-}
-
-/** In one spelling, so that a secret cannot hide in another one of JSON. */
-function respell(text: string, json: unknown): string {
-  if (json === undefined) return text
-  try {
-    return JSON.stringify(json)
-  } catch {
-    return text // nested too deep to be written again
   }
 }
 
@@ -171,9 +161,9 @@ export function createOAuthHttp({
       const limit = `is larger than ${exchange.limit / 1_024} KiB`
       throw malformed(exchange.what, url, limit, 'ask the operator of that server about it')
     }
-    const raw = new TextDecoder().decode(bytes)
-    const json = cut ? undefined : parseJson(raw)
-    return { status, headers, url: url.href, json, text: printable(secrets.scrub(respell(raw, json))) }
+    const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
+    secrets.addFrom(json)
+    return { status, headers, url: url.href, json, length: bytes.byteLength }
   }
 
   return {

@@ -13,7 +13,9 @@ import { expiresAt, isExpired } from './freshness.ts'
 import { createOAuthHttp } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
+import { printableUrl } from './printable.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
+import { scrubError } from './scrub-error.ts'
 import { createSecrets } from './secrets.ts'
 import { revokeToken } from './token-endpoint.ts'
 
@@ -65,17 +67,27 @@ export interface SessionParts {
   readonly session: AuthSession
   /** Made at the first use: the key of the cache is a hash, which is asynchronous. */
   engine(): Promise<Engine>
+  /** Runs `work`; what it throws shows no secret that this session has seen. */
+  guarded<T>(work: () => Promise<T>): Promise<T>
 }
 
 /** Options and clock to a session. `now` is injected by tests. */
 export function createSession(options: ResolvedOptions, now: () => number = Date.now): SessionParts {
   const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
+  const secrets = createSecrets()
+  secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
+
+  async function guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (thrown) {
+      throw scrubError(thrown, secrets.scrub)
+    }
+  }
 
   async function build() {
     const key = await createCacheKey(options)
-    const secrets = createSecrets()
-    secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
     const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
     const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
@@ -96,7 +108,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       return readCue(response)
     } catch (cause) {
       if (AuthError.is(cause) || signal?.aborted) throw cause
-      throw new AuthError(`${options.serverUrl} cannot be reached`, {
+      throw new AuthError(`${printableUrl(options.serverUrl)} cannot be reached`, {
         code: 'temporarily_unavailable',
         retryable: true,
         fix: 'check the address and that the server runs',
@@ -125,7 +137,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     return true
   }
 
-  const session: AuthSession = {
+  const plain: AuthSession = {
     async token({ signal } = {}) {
       const { engine } = await ready()
       return (await engine.current(signal))?.accessToken
@@ -181,7 +193,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
         expiresAt: stored && expiresAt(stored),
         refreshable,
         tokenType: stored?.tokenType,
-        scope: stored?.scope,
+        scope: stored?.scope === undefined ? undefined : secrets.scrub(stored.scope),
         issuer: stored?.authorizationServer,
         clientId: stored?.clientId,
         resource: stored?.resource,
@@ -201,5 +213,14 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     },
   }
 
-  return { session, engine: async () => (await ready()).engine }
+  const session: AuthSession = {
+    token: about => guarded(() => plain.token(about)),
+    login: about => guarded(() => plain.login(about)),
+    logout: about => guarded(() => plain.logout(about)),
+    forgetClient: () => guarded(() => plain.forgetClient()),
+    completeAuthorization: callbackUrl => guarded(() => plain.completeAuthorization(callbackUrl)),
+    status: () => guarded(() => plain.status()),
+    onUnauthorized: (response, about) => guarded(() => plain.onUnauthorized(response, about)),
+  }
+  return { session, engine: async () => (await ready()).engine, guarded }
 }

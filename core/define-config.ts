@@ -29,6 +29,8 @@ export interface HttpSettings {
   keepAliveTimeout?: Duration
   /** How long receiving one request may take. Default `60s`; it never ends a call or a stream. */
   requestTimeout?: Duration
+  /** How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then. Default `30s`. */
+  writeTimeout?: Duration
   /** Host names that may be asked for, beside `publicUrl`'s and, on a loopback bind, loopback names. */
   allowedHosts?: string[]
   /** Origins whose pages may call, beside `publicUrl`'s and, on a loopback bind, loopback origins. */
@@ -45,6 +47,7 @@ export interface ResolvedHttp {
   readonly maxBodySize: number
   readonly keepAliveTimeout: number
   readonly requestTimeout: number
+  readonly writeTimeout: number
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly trustProxy: boolean

@@ -14,6 +14,11 @@ import type { Slots } from './slots.ts'
 
 /** What the pipeline keeps in `ctx.state`; each field has one writer. */
 export interface RequestState {
+  /**
+   * Written by the host before its match: the path in its one spelling, without a slash at its end. Everything is looked
+   * up by it, and `ctx.path` says the same. Undefined only where the request names no path, and so nothing is served.
+   */
+  path?: string | undefined
   /** Written by the host's match. */
   route?: Route
   params: Readonly<Record<string, string>>

@@ -61,6 +61,11 @@ export interface RuntimeHost {
   readonly prompts: RuntimeItems<PromptDefinition>
   /** Tells those who watch `uri` that its contents changed. */
   resourceUpdated(uri: string): void
+  /**
+   * Resolves once all that was changed here so far is sure to be told, on every node; where nodes share a bus that is
+   * away, after its time-out. A handler need not wait: its call is answered after that.
+   */
+  settled(): Promise<void>
 }
 
 /** The second argument of every handler. */

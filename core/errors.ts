@@ -11,7 +11,10 @@ interface ErrorKind {
 
 const kind = (status: number, code: number, message: string): ErrorKind => ({ status, code, message })
 
-/** The table. Codes: JSON-RPC 2.0, and 2026-07-28 basic "Error Codes" for -32020 to -32022. */
+/**
+ * The table. Codes: JSON-RPC 2.0; 2026-07-28 basic "Error Codes" for -32020 to -32022; -32000 and -32001 as the official
+ * SDKs, for what HTTP refuses and for a session that is not there, which is what clients open a new one after.
+ */
 export const ERROR_KINDS = {
   parseError: kind(400, -32700, 'Parse error'),
   invalidRequest: kind(400, -32600, 'Invalid request'),
@@ -27,15 +30,17 @@ export const ERROR_KINDS = {
   nodeLost: kind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
   stateTooLarge: kind(200, -32603, 'The recorded answers do not fit into requestState'),
   unauthorized: kind(401, -32600, 'Authentication required'),
-  forbidden: kind(403, -32600, 'Forbidden'),
-  hostNotAllowed: kind(403, -32600, 'Host not allowed'),
-  originNotAllowed: kind(403, -32600, 'Origin not allowed'),
+  forbidden: kind(403, -32000, 'Forbidden'),
+  hostNotAllowed: kind(403, -32000, 'Host not allowed'),
+  originNotAllowed: kind(403, -32000, 'Origin not allowed'),
   notFound: kind(404, -32600, 'Not found'),
+  sessionIdMissing: kind(400, -32000, 'Session id missing'),
+  sessionNotFound: kind(404, -32001, 'Session not found'),
   methodNotAllowed: kind(405, -32600, 'Method not allowed'),
-  notAcceptable: kind(406, -32600, 'Not acceptable'),
-  conflict: kind(409, -32600, 'Conflict'),
-  payloadTooLarge: kind(413, -32600, 'Payload too large'),
-  unsupportedMediaType: kind(415, -32600, 'Unsupported media type'),
+  notAcceptable: kind(406, -32000, 'Not acceptable'),
+  conflict: kind(409, -32000, 'Conflict'),
+  payloadTooLarge: kind(413, -32000, 'Payload too large'),
+  unsupportedMediaType: kind(415, -32000, 'Unsupported media type'),
   tooManyRequests: kind(429, -32600, 'Too many requests'),
   unavailable: kind(503, -32603, 'Service unavailable'),
 } as const satisfies Record<string, ErrorKind>

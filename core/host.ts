@@ -12,14 +12,15 @@ import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
 import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
+import { createEnding } from './ending.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
-import { handOver } from './http/hand-over.ts'
 import { createInFlight } from './http/in-flight.ts'
+import { serveInTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
-import { RETRY } from './http/sse.ts'
+import { endSlowReaders } from './http/slow-readers.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
 import {
@@ -41,13 +42,13 @@ import { createMemoryEventStore } from './sessions/event-store.ts'
 import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
-import { checkSharing } from './sharing.ts'
+import { checkSharing, keepsSessions } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
 
 export interface CloseReport {
-  /** Requests that ended by themselves within the grace period. */
+  /** Requests that ended by themselves within the grace period, those that came in it too. */
   readonly finished: number
   /** Requests that were cancelled when it was over. */
   readonly cancelled: number
@@ -69,8 +70,13 @@ export interface Host {
    * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
    */
   handOver(): Promise<void>
-  /** Stops accepting, gives what runs `grace` milliseconds (default 10,000) to end, cancels the rest. */
-  close(options?: { grace?: number }): Promise<CloseReport>
+  /**
+   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
+   * the rest and says so to its clients. `handOver`: connections that idle are left for as long as in `handOver`, so that
+   * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
+   * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
+   */
+  close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
 
 export interface HostInput {
@@ -101,7 +107,7 @@ function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSet
   return {
     callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
     fetchTimeout: parseDuration(fetchTimeout),
-    runtime: catalog.runtime,
+    openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,
     resource: () => slots.protectedResource,
@@ -149,6 +155,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
   const catalog = createCatalog(toolsets, {
     bus: () => slots.changeBus,
+    log,
     decidesAccess: provides('access'),
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
@@ -253,7 +260,13 @@ export async function buildHost(input: HostInput): Promise<Host> {
       // How often Node looks for requests past their time.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
     },
-    app.callback(),
+    serveInTurn(app.callback(), ({ remoteAddress }) =>
+      log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
+    ),
+  )
+
+  endSlowReaders(server, { timeout: http.writeTimeout }, readers =>
+    log.warn(readers, 'closed connections whose readers do not read'),
   )
 
   return {
@@ -274,21 +287,14 @@ export async function buildHost(input: HostInput): Promise<Host> {
       await listenOn(server, http)
       address = addressOf(server)
     },
-    handOver: () => handOver(server, http.keepAliveTimeout),
-    async close({ grace = 10_000 } = {}) {
-      // Until nothing runs any more the port stays open: probes see that the host is not ready, sessions can answer what
-      // their calls ask, and new requests are told to come back.
-      const drained = inFlight.drain(grace, () => server.closeIdleConnections())
-      for (const task of notes.draining) task()
-      registry.release(RETRY)
-      const report = await drained
-      await registry.close(new Error('the server is shutting down'), grace)
-      const closed = new Promise(resolve => server.close(resolve))
-      server.closeAllConnections()
-      await closed
-      for (const task of notes.closing.splice(0).reverse()) await task()
-      return report
-    },
+    ...createEnding({
+      server,
+      keepAliveTimeout: http.keepAliveTimeout,
+      inFlight,
+      registry,
+      notes,
+      isAlone: () => routes.some(keepsSessions) && !(slots.sessionStore && slots.peers),
+    }),
   }
 }
 

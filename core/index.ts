@@ -105,6 +105,7 @@ export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
+export { LARGE_ANSWER } from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
 export { findResource } from './methods/resources.ts'
@@ -117,6 +118,7 @@ export {
   type Subscriber,
   type Subscription,
 } from './sessions/change-feed.ts'
+export { parseEventId } from './sessions/event-id.ts'
 export {
   type EventStore,
   type SharedStreams,
@@ -127,7 +129,7 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
-export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'
+export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'

@@ -2,8 +2,11 @@
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { resolve as resolvePackage } from 'import-meta-resolve'
+import { describeFault } from './config/check-definition.ts'
+import { PLUGIN_SCHEMA } from './config/definition-schema.ts'
 import { importModule } from './config/import-module.ts'
 import { nearest } from './config/nearest.ts'
+import { validateValue } from './config/validate-value.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
@@ -18,6 +21,14 @@ export interface PluginInstance {
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly CompiledRoute[]
+}
+
+/** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
+function checkPlugin(plugin: Plugin<object>, where: string): Plugin<object> {
+  const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
+  const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
+  if (fault) throw new StartError(`${where}: what definePlugin was given: ${describeFault(fault)}`, { exitCode: 2 })
+  return plugin
 }
 
 const pluginIn = (value: unknown): Plugin<object> | undefined =>
@@ -66,13 +77,13 @@ export async function findPlugins(
 ): Promise<Map<string, Plugin<object>>> {
   const found = new Map(Object.entries(builtIns).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
   for (const [name, value] of namedPlugins(config)) {
-    if (isConfiguredPlugin(value)) found.set(name, value.plugin)
+    if (isConfiguredPlugin(value)) found.set(name, checkPlugin(value.plugin, `plugins['${name}']`))
     else if (value !== false && value !== undefined && !found.has(name)) {
       const near = nearest(name, Object.keys(builtIns))
       if (near !== undefined && !name.startsWith('.')) {
         throw new StartError(`plugins['${name}']: there is no such plugin; did you mean "${near}"?`, { exitCode: 2 })
       }
-      found.set(name, await importPlugin(name, directory))
+      found.set(name, checkPlugin(await importPlugin(name, directory), `plugins['${name}']`))
     }
   }
   return found

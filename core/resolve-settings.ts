@@ -9,10 +9,11 @@ export const HTTP_DEFAULTS = {
   maxBodySize: '4mb',
   keepAliveTimeout: '5s',
   requestTimeout: '60s',
+  writeTimeout: '30s',
 } as const
 
 export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
-  const { host, port, maxBodySize, keepAliveTimeout, requestTimeout } = { ...HTTP_DEFAULTS, ...given }
+  const { host, port, maxBodySize, keepAliveTimeout, requestTimeout, writeTimeout } = { ...HTTP_DEFAULTS, ...given }
   return {
     host,
     port,
@@ -20,6 +21,7 @@ export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
     maxBodySize: parseSize(maxBodySize),
     keepAliveTimeout: parseDuration(keepAliveTimeout),
     requestTimeout: parseDuration(requestTimeout),
+    writeTimeout: parseDuration(writeTimeout),
     allowedHosts: given.allowedHosts ?? [],
     allowedOrigins: given.allowedOrigins ?? [],
     trustProxy: given.trustProxy ?? false,

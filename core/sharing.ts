@@ -18,7 +18,8 @@ export interface SharedParts {
 /** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
 const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
 
-const keepsSessions = ({ stateless, revisions }: CompiledRoute) => !stateless && revisions.some(isHandshakeRevision)
+/** Whether clients of this route get sessions. */
+export const keepsSessions = ({ stateless, revisions }: CompiledRoute) => !stateless && revisions.some(isHandshakeRevision)
 
 /** A stateless route that serves subscriptions/listen all the same. */
 const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen

@@ -3,6 +3,7 @@ import type { TokenContainer } from '../../client/cache/types.ts'
 import { createCacheKey } from '../../client/cache-key.ts'
 import { type AuthFetch, type ClientOAuthOptions, createAuthFetch, type Grant } from '../../client/index.ts'
 import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
+import { knownSecrets } from '../known-secrets.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
 import { tokenDirectory } from './home.ts'
 import { createLogins, type Login, type Logins } from './logins.ts'
@@ -16,10 +17,30 @@ export interface Accounts {
   recall(url: string, profile: string | undefined): Promise<Login>
 }
 
+/** What passes is known as a secret from then on. */
+function watched(cache: FileTokenCache): FileTokenCache {
+  const tell = (tokens: TokenContainer | null | undefined) => {
+    knownSecrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
+    knownSecrets.add(tokens?.registration?.clientSecret)
+  }
+  return {
+    ...cache,
+    async getTokens(context) {
+      const tokens = await cache.getTokens(context)
+      tell(tokens)
+      return tokens
+    },
+    storeTokens(tokens, context) {
+      tell(tokens)
+      return cache.storeTokens(tokens, context)
+    },
+  }
+}
+
 export function openAccounts(directory: string = tokenDirectory()): Accounts {
   const logins = createLogins(directory)
   return {
-    cache: createFileTokenCache(directory),
+    cache: watched(createFileTokenCache(directory)),
     logins,
     async recall(url, profile) {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }

@@ -8,7 +8,9 @@ import { type Catalog, type CatalogItem, EVERYWHERE } from '../catalog.ts'
 import type { User } from '../define.ts'
 import type { HostContext, RequestState, Route } from '../define-plugin.ts'
 import type { HostError } from '../errors.ts'
-import { type CompiledRoute, createPathTable, type Matched } from '../http/routes.ts'
+import { createPathTable, type Matched } from '../http/path-table.ts'
+import { readTarget } from '../http/request-target.ts'
+import type { CompiledRoute } from '../http/routes.ts'
 import { notesFor, type PluginNotes } from '../plugin-host.ts'
 import type { Slots } from '../slots.ts'
 import { type Denial, refuseAccess } from './access.ts'
@@ -74,7 +76,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     items: itemsOn(parts, route, toolsets),
     identifies: identifiers.length > 0,
     async identify(authorization) {
-      const ctx = contextOf(path, authorization, { route, params })
+      const ctx = contextOf(path, authorization, { path, route, params })
       await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },
@@ -87,10 +89,11 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   return address
 }
 
-/** The address that a path names, or that a route is configured with; undefined where nothing is served. */
-export function inspectAddress(path: string, parts: InspectedParts): InspectedAddress | undefined {
+/** The address that a request's path names; undefined where nothing is served. */
+export function inspectAddress(given: string, parts: InspectedParts): InspectedAddress | undefined {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)
-  const found = table.match(path)
-  return found && inspect(path, found, parts)
+  const { path } = readTarget(given) ?? {}
+  const found = path === undefined ? undefined : table.match(path)
+  return path !== undefined && found ? inspect(path, found, parts) : undefined
 }

@@ -8,8 +8,7 @@ export const tooManySessions = (most: number | undefined) =>
     headers: { 'Retry-After': '60' },
   })
 
-export const sessionGone = () =>
-  new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
+export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 
 export const notSure = () =>
   new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
@@ -25,4 +24,6 @@ export const perhapsRunning = (id: RequestId) =>
 
 /** The client opens a new session: what it would have missed cannot be told. */
 export const eventsGone = () =>
-  new HostError('notFound', { detail: 'events after this Last-Event-ID are gone; open a new session with initialize' })
+  new HostError('sessionNotFound', {
+    detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
+  })

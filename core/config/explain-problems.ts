@@ -108,7 +108,7 @@ const explainMissing = (path: Path, schema: JsonSchema = {}): Finding => ({
 })
 
 function explainUnknown(path: Path, value: unknown, candidates: readonly string[]): Finding {
-  const suggestion = nearest(String(path.at(-1)), candidates)
+  const suggestion = nearestKey(String(path.at(-1)), candidates)
   const expected = candidates.length === 0 ? 'no options' : orList([...candidates].sort())
   return {
     kind: 'unknown option',
@@ -117,6 +117,19 @@ function explainUnknown(path: Path, value: unknown, candidates: readonly string[
     expected,
     ...(suggestion !== undefined && { suggestion }),
   }
+}
+
+const SHORTEST_STEM = 4
+
+/** The known key that is nearly the same, or that the other goes on from: `input` for `inputSchema`. */
+function nearestKey(name: string, candidates: readonly string[]): string | undefined {
+  const goesOn = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
+  return (
+    nearest(name, candidates) ??
+    candidates.find(
+      known => goesOn(name.toLowerCase(), known.toLowerCase()) || goesOn(known.toLowerCase(), name.toLowerCase()),
+    )
+  )
 }
 
 function explainName(path: Path, name: string, schema: JsonSchema): Finding {

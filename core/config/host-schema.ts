@@ -3,52 +3,13 @@
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
 import type { JsonSchema } from '../protocol.ts'
 import { REDIS_PROPERTIES } from './redis-schema.ts'
-import { DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
+import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { SIZE_PATTERN } from './units.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
 export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
-
-const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'string',
-  minLength: 1,
-  description,
-  ...extra,
-})
-const flag = (description: string, extra: JsonSchema = {}): JsonSchema => ({ type: 'boolean', description, ...extra })
-const list = (items: JsonSchema, description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'array',
-  items,
-  description,
-  ...extra,
-})
-const closed = (properties: Record<string, JsonSchema>, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'object',
-  additionalProperties: false,
-  properties,
-  ...extra,
-})
-const duration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: ['string', 'number'],
-  pattern: DURATION_PATTERN,
-  minimum: 0,
-  description,
-  ...extra,
-})
-const oneOrMore = (what: string): JsonSchema => ({
-  anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],
-})
-
-const icon = closed(
-  {
-    src: text('Where the image is: an https or data URI.'),
-    mimeType: text('Its media type.'),
-    sizes: list(text('Such as 48x48, or any.'), 'The sizes it is made for.'),
-    theme: { enum: ['light', 'dark'], description: 'The background it is made for.' },
-  },
-  { required: ['src'] },
-)
 
 const server = closed(
   {
@@ -93,6 +54,10 @@ const http = closed(
     requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
       default: '60s',
     }),
+    writeTimeout: duration(
+      'How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then.',
+      { default: '30s' },
+    ),
     allowedHosts: list(
       text('A host name, with or without port.'),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",

@@ -3,6 +3,7 @@
 import type { ResolvedHttp } from '../define-config.ts'
 import type { HostContext } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
+import { parseHost } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -11,12 +12,6 @@ export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || isLoopback(name)
-
-/** Splits a Host header into its name and port; undefined for what is none. */
-function parseHost(header: string): { name: string; full: string } | undefined {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header)
-  return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
-}
 
 /** The origin of a URL as browsers write it, or undefined. */
 function originOf(url: string): URL | undefined {
@@ -51,15 +46,20 @@ export function createGuard(http: ResolvedHttp) {
   }
 
   /**
-   * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `alsoAllowed`
-   * knows the origins that the route's CORS policy adds.
+   * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `authority` is
+   * the host that an absolute request target names; `alsoAllowed` knows the origins that the route's CORS policy adds.
    */
-  return function guard(ctx: HostContext, alsoAllowed?: (origin: string) => boolean): void {
+  return function guard(
+    ctx: HostContext,
+    authority?: string,
+    alsoAllowed?: (origin: string) => boolean,
+  ): void {
     const { host, origin } = ctx.req.headers
     const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
-    if (!hostAllowed(asked)) {
-      const cause = `to serve it, add ${JSON.stringify(asked)} to http.allowedHosts, or set http.publicUrl`
-      throw new HostError('hostNotAllowed', { detail: asked ?? 'the request names no host', cause })
+    for (const name of authority === undefined ? [asked] : [asked, authority]) {
+      if (hostAllowed(name)) continue
+      const cause = `to serve it, add ${JSON.stringify(name)} to http.allowedHosts, or set http.publicUrl`
+      throw new HostError('hostNotAllowed', { detail: name ?? 'the request names no host', cause })
     }
     if (origin !== undefined && !originAllowed(origin) && !alsoAllowed?.(origin)) {
       const cause = `to let its pages call, add ${JSON.stringify(origin)} to http.allowedOrigins`

@@ -2,53 +2,81 @@
 import { HostError } from '../errors.ts'
 import type { CloseReport } from '../host.ts'
 
-/** How often a draining host looks for connections that became idle, milliseconds. */
-const SWEEP_INTERVAL = 50
-
-export interface InFlight {
-  /** Counts a request until the returned function is called. Throws `unavailable` once the host drains. */
-  enter(cancel: (reason: Error) => void): () => void
-  readonly draining: () => boolean
-  /** Resolves when nothing runs any more, at the latest when `grace` milliseconds passed and the rest was cancelled. */
-  drain(grace: number, sweep: () => void): Promise<CloseReport>
+export interface Drain {
+  /** Resolves when what ran as the drain began has ended. */
+  readonly begun: Promise<void>
+  /** Resolves when nothing runs. */
+  empty(): Promise<void>
+  /** Cancels what still runs, and refuses what comes from now on. */
+  end(): CloseReport
 }
 
+export interface InFlight {
+  /** Counts a request until the returned function is called. Throws `unavailable` once the drain has ended. */
+  enter(cancel: (reason: Error) => void): () => void
+  /** True once the host closes: it is not ready any more, and answers what comes all the same. */
+  readonly draining: () => boolean
+  drain(): Drain
+}
+
+type Cancel = (reason: Error) => void
+
+export const shuttingDown = () =>
+  new HostError('unavailable', {
+    detail: 'the server is shutting down',
+    headers: { 'Retry-After': '1', Connection: 'close' },
+  })
+
 export function createInFlight(): InFlight {
-  const running = new Set<(reason: Error) => void>()
-  let draining = false
-  let emptied: (() => void) | undefined
+  const running = new Set<Cancel>()
+  /** What ran as the drain began. */
+  const before = new Set<Cancel>()
+  const waiting = new Set<() => void>()
+  let stage: 'open' | 'draining' | 'over' = 'open'
+  let finished = 0
+
+  function leave(cancel: Cancel) {
+    if (!running.delete(cancel)) return
+    before.delete(cancel)
+    if (stage === 'draining') finished++
+    for (const look of [...waiting]) look()
+  }
+
+  /** Resolves when the set is empty. */
+  const emptied = (set: ReadonlySet<Cancel>) =>
+    new Promise<void>(resolve => {
+      const look = () => {
+        if (set.size > 0) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
 
   return {
     enter(cancel) {
-      if (draining) {
-        const headers = { 'Retry-After': '1', Connection: 'close' }
-        throw new HostError('unavailable', { detail: 'the server is shutting down', headers })
-      }
-      running.add(cancel)
-      return () => {
-        running.delete(cancel)
-        if (running.size === 0) emptied?.()
-      }
+      if (stage === 'over') throw shuttingDown()
+      // Two requests may be cancelled by one function.
+      const own: Cancel = reason => cancel(reason)
+      running.add(own)
+      return () => leave(own)
     },
-    draining: () => draining,
-    async drain(grace, sweep) {
-      draining = true
-      const atStart = running.size
-      const empty = new Promise<void>(resolve => {
-        emptied = resolve
-        if (running.size === 0) resolve()
-      })
-      const sweeper = setInterval(sweep, SWEEP_INTERVAL)
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, grace)
-      })
-      await Promise.race([empty, late])
-      clearTimeout(timer)
-      clearInterval(sweeper)
-      const cancelled = running.size
-      for (const cancel of [...running]) cancel(new Error('the server is shutting down'))
-      return { finished: atStart - cancelled, cancelled }
+    draining: () => stage !== 'open',
+    drain() {
+      if (stage === 'open') stage = 'draining'
+      finished = 0
+      for (const cancel of running) before.add(cancel)
+      return {
+        begun: emptied(before),
+        empty: () => emptied(running),
+        end() {
+          stage = 'over'
+          const cancelled = running.size
+          for (const cancel of [...running]) cancel(new Error('the server is shutting down'))
+          return { finished, cancelled }
+        },
+      }
     },
   }
 }

@@ -47,8 +47,9 @@ export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * The session that an id names, for its owner on its route and transport. Throws `notFound` where there is none, so that the
-   * client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also `invalidRequest`
+   * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
+   * so that the client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also
+   * `invalidRequest`
    * where one of `requests` runs already, and `unavailable` where the store cannot be asked.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>

@@ -28,7 +28,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
       await reading.begin()
     })
     host.closing(async () => {
-      bus.close()
+      await bus.close()
       reading.close()
       await peers.leave()
     })

@@ -58,7 +58,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
   function find(ctx: HostContext): Session | Promise<Session> {
     const { sessionId } = ctx.query
     if (typeof sessionId !== 'string' || sessionId === '') {
-      throw new HostError('invalidRequest', { detail: 'the sessionId parameter is missing' })
+      throw new HostError('sessionIdMissing', { detail: 'send one sessionId parameter' })
     }
     const { params, user } = ctx.state
     return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip }, host.name)

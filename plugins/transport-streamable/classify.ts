@@ -69,6 +69,11 @@ function classifyModern(message: Spoken, header: string | undefined, supported: 
   }
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
   if (named === undefined && header !== undefined && header !== MODERN_REVISION) throw unsupported(header, supported)
+  if (named === undefined && message.method === 'initialize') {
+    // Whoever opens a session is of an older revision: this one's `_meta` is not what it lacks.
+    const detail = `MCP-Protocol-Version is ${MODERN_REVISION}, which has no initialize; leave the header out`
+    throw new HostError('headerMismatch', { detail })
+  }
   const speech = readMeta(meta)
   if (header !== speech.version) {
     const detail = `MCP-Protocol-Version is ${header ?? 'missing'}, the body says ${speech.version}`

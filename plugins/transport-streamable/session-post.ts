@@ -24,7 +24,7 @@ type Request = Extract<Message, { kind: 'request' }>
 /** Only clients of this revision know that an empty first event is there to come back to. */
 export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
 
-/** The session that a request names, which begins these calls. Throws `invalidRequest` without an id, `notFound` and `forbidden` as the registry. */
+/** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
   host: PluginHost,
   route: Route,
@@ -32,7 +32,7 @@ export function findSession(
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
-  if (typeof id !== 'string') throw new HostError('invalidRequest', { detail: 'the Mcp-Session-Id header is missing' })
+  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: 'send the Mcp-Session-Id header' })
   const { params, user } = ctx.state
   return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name, requests)
 }

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { compileRoutes, createPathTable } from '../../core/http/routes.ts'
+import { createPathTable } from '../../core/http/path-table.ts'
+import { canonicalPath } from '../../core/http/request-target.ts'
+import { compileRoutes } from '../../core/http/routes.ts'
 import type { Config } from '../../core/index.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
@@ -10,8 +12,9 @@ const compile = (routes: Config['routes']) =>
 function tableOf(...paths: string[]) {
   const table = createPathTable<string>()
   for (const path of paths) table.add(path, path)
-  return (path: string) => {
-    const found = table.match(path)
+  return (given: string) => {
+    const path = canonicalPath(given)
+    const found = path === undefined ? undefined : table.match(path)
     return found && [found.target, { ...found.params }]
   }
 }
@@ -23,7 +26,7 @@ describe('the path table', () => {
     expect(match('/a/')).to.deep.equal(['/a', {}])
     expect(match('/A')).to.equal(undefined)
     expect(match('/B/c')).to.deep.equal(['/B/c', {}])
-    expect(match('//')).to.deep.equal(['/', {}])
+    expect(match('//')).to.equal(undefined)
   })
 
   it('lets fixed paths win over parameters, in whatever order they came', () => {
@@ -52,7 +55,7 @@ describe('the path table', () => {
     expect(match('/t/caf%C3%A9')).to.deep.equal(['/t/:category', { category: 'café' }])
     expect(match('/t/a%2Fb')).to.equal(undefined)
     expect(match('/t/a%2fb')).to.equal(undefined)
-    expect(match('/t/%E0%A4%A')).to.satisfy((found: unknown) => found === undefined || Array.isArray(found))
+    expect(match('/t/%E0%A4%A')).to.equal(undefined)
   })
 
   it('refuses two things at one path', () => {
@@ -74,7 +77,7 @@ describe("the config's routes", () => {
 
   it('know the URL of each address: each is its own resource', () => {
     const [root, category] = compile({ '/': { toolsets: 'clock' }, '/t/:category?': { toolsets: ':category' } })
-    expect(root?.url()).to.equal('http://127.0.0.1:3000/')
+    expect(root?.url()).to.equal('http://127.0.0.1:3000')
     expect(category?.url({ category: 'a b' })).to.equal('http://127.0.0.1:3000/t/a%20b')
     expect(category?.url()).to.equal('http://127.0.0.1:3000/t')
   })

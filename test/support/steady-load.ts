@@ -1,7 +1,7 @@
 // Callers that never pause: each sends its next request when the last was answered, some on connections that they keep,
 // some on a new one each time. Says how many were answered, by whom, and how many failed.
 import { Agent, request } from 'node:http'
-import { modernRequest } from './rpc.ts'
+import { modernRequest, parseEvents } from './rpc.ts'
 
 /** A request that is not answered by then has failed, milliseconds. */
 const PATIENCE = 8_000
@@ -20,9 +20,18 @@ export interface SteadyLoad {
   stop(): Promise<LoadReport>
 }
 
+let lastId = 0
+
+/** A call in a session of 2025-11-25. */
+const sessionRequest = (session: string, tool: string) => ({
+  headers: { 'Mcp-Session-Id': session, 'MCP-Protocol-Version': '2025-11-25' },
+  body: JSON.stringify({ jsonrpc: '2.0', id: `load ${++lastId}`, method: 'tools/call', params: { name: tool } }),
+})
+
 /** The text that a tool answers with; `agent` keeps connections, false makes a new one. */
-export function callText(url: string, tool: string, agent: Agent | false = false): Promise<string> {
-  const { headers, body } = modernRequest('tools/call', { name: tool })
+export function callText(url: string, tool: string, agent: Agent | false = false, session?: string): Promise<string> {
+  const { headers, body } =
+    session === undefined ? modernRequest('tools/call', { name: tool }) : sessionRequest(session, tool)
   const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
   return new Promise((resolve, reject) => {
     const sent = request(url, {
@@ -40,8 +49,11 @@ export function callText(url: string, tool: string, agent: Agent | false = false
         })
         .on('error', reject)
         .on('end', () => {
-          if (response.statusCode === 200) resolve(JSON.parse(text).result.content[0].text)
-          else reject(new Error(`status ${response.statusCode}`))
+          if (response.statusCode !== 200) return reject(new Error(`status ${response.statusCode}`))
+          const streamed = response.headers['content-type']?.startsWith('text/event-stream')
+          const answer = streamed ? parseEvents(text).at(-1) : JSON.parse(text)
+          if (answer?.result) resolve(answer.result.content[0].text)
+          else reject(new Error(`answered with ${text}`))
         })
     })
     sent.end(body)
@@ -55,8 +67,15 @@ export async function stopLoads(): Promise<void> {
   await Promise.all([...running].map(load => load.stop()))
 }
 
-/** Begins to call `tool` with `each` callers of each kind. */
-export function startLoad(url: string, tool: string, each = 2): SteadyLoad {
+export interface LoadSettings {
+  /** Callers of each kind. Default 2. */
+  readonly each?: number
+  /** The id of the session that all of them are in; default: none, as in 2026-07-28. */
+  readonly session?: string
+}
+
+/** Begins to call `tool`. */
+export function startLoad(url: string, tool: string, { each = 2, session }: LoadSettings = {}): SteadyLoad {
   const keeping = new Agent({ keepAlive: true })
   const failures: string[] = []
   const texts = new Map<string, number>()
@@ -76,7 +95,7 @@ export function startLoad(url: string, tool: string, each = 2): SteadyLoad {
 
   async function callOnAndOn(agent: Agent | false) {
     while (!over) {
-      await callText(url, tool, agent).then(count, (error: Error) => failures.push(error.message))
+      await callText(url, tool, agent, session).then(count, (error: Error) => failures.push(error.message))
     }
   }
 

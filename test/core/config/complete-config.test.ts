@@ -29,6 +29,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
     maxBodySize: '4mb',
     keepAliveTimeout: 5_000,
     requestTimeout: '60s',
+    writeTimeout: '30s',
     allowedHosts: ['mcp.acme.example'],
     allowedOrigins: ['https://app.acme.example'],
     trustProxy: false,

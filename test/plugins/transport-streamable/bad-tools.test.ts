@@ -158,7 +158,7 @@ describe('bad tools', () => {
       const answers = [await call('refuse'), await legacy(`${url}/old`, 'tools/call', { name: 'refuse' })]
       for (const { status, text, message } of answers) {
         expect(status).to.equal(200)
-        expect(message.error).to.deep.equal({ code: -32600, message: 'Forbidden: not you', data: { why: 'rules' } })
+        expect(message.error).to.deep.equal({ code: -32000, message: 'Forbidden: not you', data: { why: 'rules' } })
         expect(text).not.to.include('hunter2')
       }
     })

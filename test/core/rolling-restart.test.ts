@@ -1,0 +1,97 @@
+// Three nodes behind a balancer that passes over who refuses a connection: each is stopped and started again, one after
+// the other, under steady load. Nobody is refused, and nothing is lost.
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { freePort, needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { openSession } from '../support/session-client.ts'
+import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+import { type LoadReport, startLoad, stopLoads } from '../support/steady-load.ts'
+import { startTcpBalancer, type TcpBalancer } from '../support/tcp-balancer.ts'
+
+const quick = defineTool({ name: 'quick', handler: () => 'quick' })
+/** Something runs at every moment. */
+const slow = defineTool({
+  name: 'slow',
+  handler: () => new Promise<string>(resolve => setTimeout(resolve, 120, 'slow')),
+})
+const toolsets = { all: [quick, slow] }
+
+const ROUNDS = 3
+let nodes: StartedHost[]
+let balancer: TcpBalancer
+
+async function startNodes(config: TestConfig) {
+  const ports = await Promise.all([freePort(), freePort(), freePort()])
+  const configs = ports.map(port => ({ ...config, http: { port, keepAliveTimeout: 1_000 } }))
+  nodes = await Promise.all(configs.map(each => startHost(each)))
+  balancer = await startTcpBalancer(ports)
+  return async function restart(place: number) {
+    await nodes[place]?.host.close()
+    nodes[place] = await startHost(configs[place] as TestConfig)
+  }
+}
+
+after(stopLoads)
+afterEach(async () => {
+  await balancer?.stop()
+  await stopHosts()
+})
+
+function tell(what: string, { answered, failures }: LoadReport) {
+  const refused = failures.filter(why => why === 'status 503').length
+  const lost = failures.length - refused
+  const whys = [...new Set(failures)].join('; ')
+  console.log(`      ${what}: ${answered} answered, ${refused} refused with 503, ${lost} lost ${whys}`)
+  return { refused, lost }
+}
+
+async function roll(restart: (place: number) => Promise<void>, loads: ReadonlyArray<ReturnType<typeof startLoad>>) {
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const place of nodes.keys()) {
+      await Promise.all(loads.map(load => load.answers(10)))
+      await restart(place)
+    }
+  }
+  const [calls, slowCalls] = await Promise.all(loads.map(load => load.stop()))
+  const outcome = [tell('quick calls', calls as LoadReport), tell('slow calls', slowCalls as LoadReport)]
+  console.log(`      ${balancer.passedOver} connections were refused by a node that stopped and taken by another`)
+  return outcome
+}
+
+const NOTHING_LOST = [
+  { refused: 0, lost: 0 },
+  { refused: 0, lost: 0 },
+]
+
+describe('nine rolling restarts under load', function () {
+  this.timeout(90_000)
+
+  it('of nodes whose routes keep no sessions lose nothing', async () => {
+    const restart = await startNodes({ toolsets, routes: { '/': { toolsets: 'all', stateless: true } } })
+    const loads = [startLoad(`${balancer.url}/`, 'quick'), startLoad(`${balancer.url}/`, 'slow')]
+    expect(await roll(restart, loads)).to.deep.equal(NOTHING_LOST)
+    expect(balancer.passedOver).to.be.at.least(1)
+  })
+
+  describe('of nodes that share sessions', () => {
+    let redis: RedisServer
+    before(async function () {
+      needsRedis(this)
+      redis = await startRedis()
+    })
+    after(stopRedis)
+
+    it('lose nothing of a session either', async () => {
+      const restart = await startNodes({
+        toolsets,
+        routes: { '/': { toolsets: 'all' } },
+        redis: { url: redis.url },
+        plugins: { 'transport-streamable': {}, 'cluster-redis': {} },
+      })
+      const session = await openSession(`${balancer.url}/`)
+      const loads = ['quick', 'slow'].map(tool => startLoad(`${balancer.url}/`, tool, { session: session.id }))
+      expect(await roll(restart, loads)).to.deep.equal(NOTHING_LOST)
+      expect((await session.request('ping')).status).to.equal(200)
+    })
+  })
+})
