@@ -35,9 +35,8 @@ export interface Holding {
   readonly runs: number
   /** Who would be told of changes. */
   readonly subscribers: number
-  /** JSON-RPC messages being answered, and handlers among them that run. */
+  /** JSON-RPC messages that are being answered. */
   readonly calls: number
-  readonly handlers: number
   readonly sockets: number
   readonly descriptors: number
   readonly timers: number
@@ -52,6 +51,10 @@ export interface Stall {
   /** Milliseconds between two turns of the event loop, and how many of them the process was running. */
   readonly wall: number
   readonly ran: number
+  /** Of the clock's milliseconds, those of garbage collection. */
+  readonly collecting: number
+  /** What began in it, most often first. */
+  readonly during: string
   /** When it was over, milliseconds since the epoch. */
   readonly at: number
 }

@@ -81,7 +81,7 @@ const slow = [
   }),
   defineTool({
     name: 'talk',
-    timeout: '3s',
+    timeout: '20s',
     async handler(_args, { log, progress, signal }) {
       for (let index = 1; index <= 20 && !signal.aborted; index++) {
         progress(index, 20, 'talking')
@@ -168,7 +168,7 @@ function own(markers: Markers) {
     defineTool({ name: 'whoami', handler: (_args, { user }) => markOf(user) }),
     defineTool({
       name: 'murmur',
-      timeout: '3s',
+      timeout: '20s',
       async handler(_args, { log, progress, user, signal }) {
         for (let index = 1; index <= 20 && !signal.aborted; index++) {
           progress(index, 20, markOf(user))

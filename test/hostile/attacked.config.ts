@@ -2,7 +2,7 @@
 // that a config can serve, and a plugin that reports over IPC what the host holds and where its event loop stood still.
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { defineConfig, definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
@@ -14,9 +14,22 @@ const settings = JSON.parse(process.env[SETTINGS] ?? '{}') as AttackedSettings
 const { issuer, audience, markers, plants } = settings
 const tell = (report: Report) => void process.send?.(report)
 
-const counts = { runs: 0, calls: 0, handlers: 0 }
+const counts = { runs: 0, calls: 0 }
 const servers = new Set<Server>()
-channel('http.server.request.start').subscribe(message => void servers.add((message as { server: Server }).server))
+
+interface Exchange {
+  readonly server: Server
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+const SMALL = 'less than 10 kB'
+const large = new Map<ServerResponse, string>()
+
+const sizeOf = ({ headers }: IncomingMessage) => {
+  const length = Number(headers['content-length'] ?? 0)
+  return length < 10_000 ? SMALL : `${Math.round(length / 1_000)} kB`
+}
 
 async function countSockets(): Promise<number> {
   const counted = [...servers].map(
@@ -59,9 +72,23 @@ async function measure(host: PluginHost): Promise<Holding> {
 const report = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    const probe = probeLoop(stall => tell({ kind: 'stall', stall }))
-    host.around(async (_call, next) => {
+    const probe = probeLoop(
+      stall => tell({ kind: 'stall', stall }),
+      () => [...large.values()],
+    )
+    channel('http.server.request.start').subscribe(message => {
+      const { server, request, response } = message as Exchange
+      servers.add(server)
+      const size = sizeOf(request)
+      probe.note(`${request.method} of ${size}`)
+      if (size === SMALL) return
+      // A large body is parsed in a later turn than the one that it begins in.
+      large.set(response, `${size} under way`)
+      response.once('close', () => setTimeout(() => large.delete(response), 100))
+    })
+    host.around(async (call, next) => {
       counts.calls++
+      probe.note(String(call.params['name'] ?? call.method).slice(0, 30))
       try {
         return await next()
       } finally {

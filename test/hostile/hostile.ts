@@ -50,7 +50,7 @@ const SETTLE_LOOK = 250
 const REMEMBERED = 12
 const WARM_UP = 1 / 6
 
-const GONE = ['sessions', 'runs', 'subscribers', 'calls', 'handlers', 'sockets'] as const
+const GONE = ['sessions', 'runs', 'subscribers', 'calls', 'sockets'] as const
 
 class Run {
   readonly tally = new Tally()
@@ -105,6 +105,15 @@ class Run {
     await Promise.all(lanes)
   }
 
+  /** One round of each kind, one after the other: a host that was just started compiles what it runs. */
+  async acquaint(attacks: readonly Attack[], target: Target): Promise<void> {
+    for (const attack of attacks) {
+      const index = this.#next.get(attack.kind) ?? 0
+      this.#next.set(attack.kind, index + 1)
+      await this.one(attack, index, target)
+    }
+  }
+
   async replay(names: readonly string[], target: Target): Promise<void> {
     this.over = false
     for (const name of names) {
@@ -144,8 +153,10 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
   const host = await startHostProcess(
     { issuer: issuer.url, audience: AUDIENCE, markers, plants },
     {
-      stalled: ({ ran, wall }) =>
-        tally.fault({ kind: 'stall', text: `${ran} ms (${wall} ms by the clock)`, rounds: run.rounds() }),
+      stalled({ ran, wall, collecting, during }) {
+        const text = `${ran} ms (${wall} ms by the clock, ${collecting} of them garbage collection): ${during}`
+        tally.fault({ kind: 'stall', text, rounds: run.rounds() })
+      },
       logged(level, text, line) {
         const key = `${level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info'}: ${text}`
         tally.logLines.set(key, (tally.logLines.get(key) ?? 0) + 1)
@@ -169,7 +180,10 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
       await steady.stop()
       latencies.push(...steady.latencies)
     }
-    if (!replay) await attacked(seconds * 1_000 * WARM_UP)
+    if (!replay) {
+      await run.acquaint(attacks, target)
+      await attacked(seconds * 1_000 * WARM_UP)
+    }
     const baseline = await settle(host, limits.settle)
     if (host.alive()) await attacked(seconds * 1_000)
     const after = await settle(host, limits.settle)

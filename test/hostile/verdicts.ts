@@ -15,7 +15,7 @@ const MEGABYTE = 1024 * 1024
 const HEAP_SLACK = 12 * MEGABYTE
 /** Descriptors and timers that caches of connections and keys may keep. */
 const SLACK = 3
-const GONE = ['sessions', 'runs', 'subscribers', 'calls', 'handlers', 'sockets'] as const
+const GONE = ['sessions', 'runs', 'subscribers', 'calls', 'sockets'] as const
 
 const megabytes = (bytes: number) => `${(bytes / MEGABYTE).toFixed(1)} MB`
 
@@ -108,7 +108,9 @@ function describeFaults(faults: readonly Fault[], seed: number): string[] {
   const groups = new Map<string, Fault[]>()
   for (const fault of faults) {
     const kinds = fault.rounds.length === 1 ? fault.rounds[0]?.split(':')[0] : ''
-    const key = `${fault.kind} ${kinds} ${fault.text.replace(/\d+/g, '#').slice(0, 80)}`
+    // Stalls are told one by one: each says what it was about.
+    const text = fault.kind === 'stall' ? fault.text : fault.text.replace(/\d+/g, '#').slice(0, 80)
+    const key = `${fault.kind} ${kinds} ${text}`
     groups.set(key, [...(groups.get(key) ?? []), fault])
   }
   return [...groups.values()].map(group => {
