@@ -1,6 +1,7 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
+import { userKey } from './access/user-key.ts'
 import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
@@ -77,7 +78,7 @@ interface Bindings {
 /** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
 function bindingOf(call: Call, item: CatalogItem): string {
   const { user, method, params, session } = call
-  const caller = user ? [user.issuer ?? '', user.subject] : 'anonymous'
+  const caller = user ? userKey(user) : 'anonymous'
   const subject = params['arguments'] ?? params['uri'] ?? null
   return JSON.stringify([caller, session.route.path, session.params, method, item.key, digest(subject), item.digest])
 }

@@ -35,8 +35,12 @@ export interface HttpSettings {
   allowedHosts?: string[]
   /** Origins whose pages may call, beside `publicUrl`'s and, on a loopback bind, loopback origins. */
   allowedOrigins?: string[]
-  /** Believe `X-Forwarded-*`. Only behind a proxy that sets them. Default false. */
-  trustProxy?: boolean
+  /**
+   * Which proxies stand in front, so that `X-Forwarded-For` and `X-Forwarded-Host` are believed as far as they wrote them:
+   * how many (`true` is one), or their addresses and ranges (`10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`).
+   * Default false.
+   */
+  trustProxy?: boolean | number | string[]
 }
 
 /** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
@@ -50,7 +54,8 @@ export interface ResolvedHttp {
   readonly writeTimeout: number
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  readonly trustProxy: boolean
+  /** How many proxies stand in front, or their addresses; false: none. */
+  readonly trustProxy: false | number | readonly string[]
 }
 
 /** How Redis is reached: one connection for every plugin that keeps things there. */

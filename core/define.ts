@@ -28,9 +28,14 @@ import type {
 
 /** Who calls, as an auth plugin established it. */
 export interface User {
-  /** Who issued the identity; with `subject` it names the user across issuers. */
+  /** Who issued the identity; with `subject` and `subjectClaim` it names the user across issuers. */
   issuer?: string
   subject: string
+  /**
+   * The claim that `subject` is the value of, where that is not the first one that the issuer writes subjects to (`sub`):
+   * what another claim names is another user, be the value the same. `client_id`: a client that acts for itself.
+   */
+  subjectClaim?: string
   clientId?: string
   scopes: readonly string[]
   roles: readonly string[]

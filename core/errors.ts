@@ -1,6 +1,8 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
 // Thrown anywhere; written in one place (core/http/pipeline.ts for HTTP, the transport for JSON-RPC).
 
+import { MAX_DETAIL } from './limits.ts'
+
 interface ErrorKind {
   /** HTTP status where the response has not begun and the host itself decided. */
   readonly status: number
@@ -48,7 +50,7 @@ export const ERROR_KINDS = {
 export type HostErrorKind = keyof typeof ERROR_KINDS
 
 export interface HostErrorOptions {
-  /** One sentence for the client; appended to the kind's text. Never a secret, never another user's data. */
+  /** One sentence for the client, cut at 4,096 characters; appended to the kind's text. Never a secret, never another user's data. */
   detail?: string
   /** `error.data` for the client. */
   data?: unknown
@@ -72,10 +74,11 @@ export class HostError extends Error {
   #status: number | undefined
 
   constructor(kind: HostErrorKind, { detail, data, headers, cause }: HostErrorOptions = {}) {
-    super(detail === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${detail}`, { cause })
+    const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
+    super(said === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${said}`, { cause })
     this.name = 'HostError'
     this.kind = kind
-    this.detail = detail
+    this.detail = said
     this.data = data
     this.headers = headers
     Object.defineProperty(this, BRAND, { value: true })

@@ -1,8 +1,8 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect-access.ts'
+import { warnOpenDoors } from './access/warn-open-doors.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { createSharedSessions } from './cluster/shared-sessions.ts'
@@ -14,13 +14,12 @@ import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
 import { createEnding } from './ending.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
+import { createHttpServer } from './http/create-server.ts'
 import { createInFlight } from './http/in-flight.ts'
-import { serveInTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
-import { endSlowReaders } from './http/slow-readers.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
 import {
@@ -241,6 +240,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   for (const route of routes) revisions.set(route, revisionsOf(notes, route))
   checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
   checkViews(routes, sessions)
+  warnOpenDoors(parts)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
@@ -250,24 +250,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createServer(
-    {
-      requestTimeout: http.requestTimeout,
-      headersTimeout: http.requestTimeout,
-      keepAliveTimeout: http.keepAliveTimeout,
-      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
-      joinDuplicateHeaders: true,
-      // How often Node looks for requests past their time.
-      connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
-    },
-    serveInTurn(app.callback(), ({ remoteAddress }) =>
-      log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
-    ),
-  )
-
-  endSlowReaders(server, { timeout: http.writeTimeout }, readers =>
-    log.warn(readers, 'closed connections whose readers do not read'),
-  )
+  const server = createHttpServer(app.callback(), http, log)
 
   return {
     get url() {

@@ -42,6 +42,7 @@ export {
   type RequestFacts,
 } from './call.ts'
 export type { CatalogItem, ItemKind } from './catalog.ts'
+export { checkUri, fits, shown, sizeFault } from './client-said.ts'
 export type { PeerMessage, Peers } from './cluster/peers.ts'
 export type * from './cluster/session-store.ts'
 export { nearest } from './config/nearest.ts'
@@ -105,18 +106,18 @@ export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
-export { LARGE_ANSWER } from './limits.ts'
+export { LARGE_ANSWER, MAX_WATCHED, MAX_WATCHED_BYTES } from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
-export { findResource } from './methods/resources.ts'
+export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
-export {
-  type Announcement,
-  type ChangeFeed,
-  MAX_WATCHED,
-  type Subscriber,
-  type Subscription,
+export { holderOf } from './sessions/callers.ts'
+export type {
+  Announcement,
+  ChangeFeed,
+  Subscriber,
+  Subscription,
 } from './sessions/change-feed.ts'
 export { parseEventId } from './sessions/event-id.ts'
 export {
@@ -128,6 +129,7 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
+export { heardBy } from './sessions/heard-by.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'

@@ -9,3 +9,18 @@ export const LEAST_TAKEN = 64 * 1024
 export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 /** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
 export const LARGE_ANSWER = 64 * 1024
+
+/** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */
+export const MAX_ID = 1_024
+/** Bytes of `clientInfo` as JSON, and of `capabilities`; the values in each of them. */
+export const MAX_CLIENT_FACT = 8_192
+export const MAX_CLIENT_VALUES = 256
+/** Bytes of a URI that a client names. */
+export const MAX_URI = 8_192
+/** Resources that one session or one `subscriptions/listen` may watch, and the bytes of their URIs together. */
+export const MAX_WATCHED = 1_000
+export const MAX_WATCHED_BYTES = 256 * 1_024
+/** Characters of what a client said that an error or a log line repeats. */
+export const MAX_SHOWN = 1_000
+/** Characters of an error's sentence, whatever it was made of. */
+export const MAX_DETAIL = 4_096

@@ -1,7 +1,9 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
 import sjson from 'secure-json-parse'
 import { isObject } from './call.ts'
+import { isShortName } from './client-said.ts'
 import { HostError } from './errors.ts'
+import { MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 
 export type Message =
@@ -58,11 +60,14 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A string, or an integer that JSON numbers hold exactly. */
-const isId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isSafeInteger(id)
+/** False for a progress token that would be too much to repeat; one of another type is none. */
+function isTokenShort({ _meta: meta }: Params): boolean {
+  const token = isObject(meta) ? meta['progressToken'] : undefined
+  return typeof token !== 'string' || isShortName(token)
+}
 
 function toMessage(value: unknown): Message {
-  const id = isObject(value) && isId(value['id']) ? value['id'] : undefined
+  const id = isObject(value) && isShortName(value['id']) ? value['id'] : undefined
   const invalid = (detail: string): Message => ({
     kind: 'invalid',
     id,
@@ -72,13 +77,17 @@ function toMessage(value: unknown): Message {
   const { jsonrpc, method, params } = value
   if (jsonrpc !== '2.0') return invalid('`jsonrpc` must be "2.0"')
   const hasId = Object.hasOwn(value, 'id')
-  if (hasId && id === undefined) return invalid('`id` must be a string or an integer')
+  if (hasId && id === undefined) return invalid(`\`id\` must be an integer, or a string of at most ${MAX_ID} bytes`)
   if (method === undefined && id !== undefined && (Object.hasOwn(value, 'result') || isObject(value['error']))) {
     return { kind: 'response', id, body: value }
   }
   if (typeof method !== 'string') return invalid('`method` must be a string')
   if (params !== undefined && !isObject(params)) return invalid('`params` must be an object')
   const known = params ?? NO_PARAMS
+  if (!isTokenShort(known)) {
+    const error = new HostError('invalidMeta', { detail: `progressToken has at most ${MAX_ID} bytes` })
+    return { kind: 'invalid', id, error }
+  }
   return id === undefined
     ? { kind: 'notification', method, params: known }
     : { kind: 'request', id, method, params: known }

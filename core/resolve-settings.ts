@@ -24,7 +24,7 @@ export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
     writeTimeout: parseDuration(writeTimeout),
     allowedHosts: given.allowedHosts ?? [],
     allowedOrigins: given.allowedOrigins ?? [],
-    trustProxy: given.trustProxy ?? false,
+    trustProxy: given.trustProxy === true ? 1 : given.trustProxy || false,
   }
 }
 

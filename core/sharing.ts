@@ -19,7 +19,8 @@ export interface SharedParts {
 const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
 
 /** Whether clients of this route get sessions. */
-export const keepsSessions = ({ stateless, revisions }: CompiledRoute) => !stateless && revisions.some(isHandshakeRevision)
+export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
+  !stateless && revisions.some(isHandshakeRevision)
 
 /** A stateless route that serves subscriptions/listen all the same. */
 const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen

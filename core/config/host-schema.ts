@@ -66,7 +66,18 @@ const http = closed(
       text('An origin.', { examples: ['https://app.acme.example'] }),
       "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
     ),
-    trustProxy: flag('Believe X-Forwarded-* headers. Only behind a proxy that sets them.', { default: false }),
+    trustProxy: {
+      anyOf: [
+        flag('True: one proxy.'),
+        { type: 'integer', minimum: 1, maximum: 32, description: 'How many proxies stand in front.' },
+        list(text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'), 'Their addresses.', {
+          minItems: 1,
+        }),
+      ],
+      default: false,
+      description: 'Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them.',
+      examples: [1, ['10.0.0.0/8']],
+    },
   },
   { description: 'Where and how this host listens.' },
 )

@@ -1,7 +1,6 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
 import type { ResolvedHttp } from '../define-config.ts'
-import type { HostContext } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
 import { parseHost } from './request-target.ts'
 
@@ -18,6 +17,15 @@ function originOf(url: string): URL | undefined {
   if (!URL.canParse(url)) return undefined
   const parsed = new URL(url)
   return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
+}
+
+/** What a request says of where it goes and where it comes from. */
+export interface Asked {
+  /** Every host that it names; undefined stands for a header that is not there. */
+  readonly hosts: ReadonlyArray<string | undefined>
+  readonly origin?: string | undefined
+  /** Knows the origins that the route's CORS policy adds. */
+  readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
 /**
@@ -45,18 +53,9 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
-  /**
-   * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `authority` is
-   * the host that an absolute request target names; `alsoAllowed` knows the origins that the route's CORS policy adds.
-   */
-  return function guard(
-    ctx: HostContext,
-    authority?: string,
-    alsoAllowed?: (origin: string) => boolean,
-  ): void {
-    const { host, origin } = ctx.req.headers
-    const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
-    for (const name of authority === undefined ? [asked] : [asked, authority]) {
+  /** Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. */
+  return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
+    for (const name of asked) {
       if (hostAllowed(name)) continue
       const cause = `to serve it, add ${JSON.stringify(name)} to http.allowedHosts, or set http.publicUrl`
       throw new HostError('hostNotAllowed', { detail: name ?? 'the request names no host', cause })

@@ -7,6 +7,7 @@ import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState }
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { encodeError } from '../wire.ts'
+import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
 import { createPathTable } from './path-table.ts'
 import { readTarget } from './request-target.ts'
@@ -107,13 +108,20 @@ export function createPipeline(served: readonly Served[], http: ResolvedHttp, lo
     table.add(path, { route, open: endpoint.public ?? false, allowsOrigin: crossOrigin?.allows, run })
   }
   const guard = createGuard(http)
-  const app = new Koa<RequestState>({ proxy: http.trustProxy })
+  const forwardedBy = createForwarded(http)
+  // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
+  const app = new Koa<RequestState>()
   app.use(catchErrors(log))
   app.use(ctx => {
     const target = readTarget(ctx.req.url ?? '')
     const found = target && table.match(target.path)
+    const { ip, host } = forwardedBy(ctx.req)
+    ctx.request.ip = ip
     ctx.state.path = target?.path
-    if (!found?.target.open) guard(ctx, target?.authority, found?.target.allowsOrigin)
+    if (!found?.target.open) {
+      const hosts = target?.authority === undefined ? [host] : [host, target.authority]
+      guard({ hosts, origin: ctx.req.headers.origin, alsoAllowed: found?.target.allowsOrigin })
+    }
     if (!found) {
       checkLength(ctx, http.maxBodySize)
       throw nothingHere()

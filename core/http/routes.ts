@@ -43,8 +43,7 @@ function chooseToolsets(path: string, config: Config, pattern: Pattern, places: 
   }
   const names = Object.keys(config.toolsets).filter(name => !places.isWhollyTaken(path, { [parameter]: name }))
   const sets = new Map(names.map(name => [name, [name] as readonly string[]]))
-  // The config's own list may be that of another route as well: what is known of this one is never known by it.
-  const fallback = settings.default && !places.isTaken(path, {}) ? [...settings.default] : undefined
+  const fallback = settings.default && !places.isTaken(path, {}) ? settings.default : undefined
   return {
     all: [...new Set([...names, ...(fallback ?? [])])],
     choose(params) {

@@ -1,6 +1,7 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
 import { type Call, isObject } from '../call.ts'
-import type { CatalogItem } from '../catalog.ts'
+import type { PromptItem, ResourceItem } from '../catalog.ts'
+import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -13,26 +14,37 @@ const MAX_VALUES = 100
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-function findCompleter(
-  { view }: Call,
-  ref: unknown,
-  argument: string,
-): { item: CatalogItem; completer?: Completer | undefined } {
+/** What the ref names, of what this caller may use: nothing is said of the rest, its parameters neither. */
+function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptItem | ResourceItem {
+  const { view } = call
   if (!isObject(ref)) throw refuse('completion/complete needs a ref')
-  if (ref['type'] === 'ref/prompt') {
-    const item = view.prompts.get(String(ref['name']))
-    if (!item) throw refuse(`unknown prompt "${ref['name']}"`)
-    const known = item.definition.arguments ?? {}
-    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${argument}"`)
-    return { item, completer: known[argument]?.complete }
+  const { type, name, uri } = ref
+  if (type !== 'ref/prompt' && type !== 'ref/resource') {
+    throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
   }
-  if (ref['type'] !== 'ref/resource') throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
-  const uri = String(ref['uri'])
-  const item = view.templates.find(({ key }) => key === uri) ?? findResource(view, uri)?.item
-  if (!item) throw refuse(`unknown resource "${uri}"`)
-  if (!item.template?.variables.includes(argument)) throw refuse(`resource "${item.key}" has no variable "${argument}"`)
+  const key = type === 'ref/prompt' ? name : uri
+  if (typeof key !== 'string') throw refuse(`the ref's ${type === 'ref/prompt' ? 'name' : 'uri'} must be a string`)
+  if (type === 'ref/resource') checkUri(key)
+  const item =
+    type === 'ref/prompt'
+      ? view.prompts.get(key)
+      : (view.templates.find(template => template.key === key) ?? findResource(view, key)?.item)
+  if (!item) throw refuse(`unknown ${type === 'ref/prompt' ? 'prompt' : 'resource'} "${shown(key)}"`)
+  admitCaller(call, item, settings)
+  return item
+}
+
+function completerOf(item: PromptItem | ResourceItem, argument: string): Completer | undefined {
+  if (item.kind === 'prompts') {
+    const known = item.definition.arguments ?? {}
+    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${shown(argument)}"`)
+    return known[argument]?.complete
+  }
+  if (!item.template?.variables.includes(argument)) {
+    throw refuse(`resource "${item.key}" has no variable "${shown(argument)}"`)
+  }
   const completers = item.definition.complete ?? {}
-  return { item, completer: Object.hasOwn(completers, argument) ? completers[argument] : undefined }
+  return Object.hasOwn(completers, argument) ? completers[argument] : undefined
 }
 
 function toCompletion(value: string[] | Completion): Completion {
@@ -50,10 +62,10 @@ export async function complete(call: Call, settings: HandlerSettings): Promise<o
     throw refuse('completion/complete needs an argument with name and value')
   }
   const { name, value } = argument
-  const { item, completer } = findCompleter(call, ref, name)
+  const item = findItem(call, ref, settings)
+  const completer = completerOf(item, name)
   const chosen = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
   const given = { arguments: chosen as Record<string, string> }
-  admitCaller(call, item, settings)
   if (!completer) return { completion: toCompletion([]) }
   const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
   return { completion: toCompletion(values as string[] | Completion) }

@@ -1,5 +1,6 @@
 // The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
 import type { Call } from '../call.ts'
+import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
 import type { View } from '../view.ts'
@@ -60,7 +61,7 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
       const method = METHODS.get(call.method) ?? added.get(call.session.route)?.get(call.method)
       const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
       if (!known || (method.capability && !call.view.capabilities[method.capability])) {
-        throw new HostError('methodNotFound', { detail: call.method })
+        throw new HostError('methodNotFound', { detail: shown(call.method) })
       }
       return method.answer(call, settings)
     },

@@ -1,5 +1,6 @@
 // `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
 import { type Call, isObject } from '../call.ts'
+import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -13,7 +14,7 @@ function checkArguments(prompt: PromptDefinition, given: unknown): Record<string
   const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
   if (!isObject(given)) throw refuse('`arguments` must be an object')
   for (const [name, value] of Object.entries(given)) {
-    if (typeof value !== 'string') throw refuse(`argument "${name}" must be a string`)
+    if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
   }
   for (const [name, { required }] of Object.entries(prompt.arguments ?? {})) {
     if (required && !Object.hasOwn(given, name)) throw refuse(`argument "${name}" is required`)
@@ -26,7 +27,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   if (typeof name !== 'string')
     throw new HostError('invalidParams', { detail: 'prompts/get needs the name of a prompt' })
   const item = call.view.prompts.get(name)
-  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${name}"` })
+  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${shown(name)}"` })
   admitCaller(call, item, settings)
   const { definition } = item
   const args = checkArguments(definition, given)

@@ -1,9 +1,10 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 import type { Call } from '../call.ts'
+import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../limits.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
-import { MAX_WATCHED } from '../sessions/change-feed.ts'
 import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
 
@@ -30,6 +31,7 @@ export function setLevel(call: Call): object {
 function watchedUri(call: Call): string {
   const { uri } = call.params
   if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: `${call.method} needs a uri` })
+  checkUri(uri)
   return uri
 }
 
@@ -41,7 +43,8 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)
   if (!session.watch(uri)) {
-    throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
+    const detail = `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs`
+    throw new HostError('tooManyRequests', { detail }).within200()
   }
   return kept(session.keep({ watch: uri }))
 }

@@ -14,6 +14,8 @@ import {
   type Message,
   MODERN_REVISION,
   type Revision,
+  shown,
+  sizeFault,
 } from '../../core/index.ts'
 
 /** A message's revision, and what its sender says of itself. */
@@ -33,7 +35,7 @@ const headerOf = (headers: IncomingHttpHeaders): string | undefined => {
 }
 
 export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
-  new HostError('unsupportedVersion', { detail: requested, data: { supported, requested } })
+  new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })
 
 /** The revision that the version header names, as far as it can be told without the body: for errors about the body. */
 export const revisionHint = (headers: IncomingHttpHeaders): string | undefined => headerOf(headers)
@@ -46,6 +48,8 @@ function readMeta(meta: unknown): Speech & { readonly version: string } {
   const capabilities = meta[META.clientCapabilities]
   const info = meta[META.clientInfo]
   const logLevel = meta[META.logLevel]
+  const tooLarge = sizeFault(META.clientInfo, info) ?? sizeFault(META.clientCapabilities, capabilities)
+  if (tooLarge !== undefined) throw refuse(tooLarge)
   if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
   if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
   if (info !== undefined && !isObject(info)) throw refuse(`${META.clientInfo} must be an object`)
@@ -76,7 +80,7 @@ function classifyModern(message: Spoken, header: string | undefined, supported: 
   }
   const speech = readMeta(meta)
   if (header !== speech.version) {
-    const detail = `MCP-Protocol-Version is ${header ?? 'missing'}, the body says ${speech.version}`
+    const detail = `MCP-Protocol-Version is ${shown(header ?? 'missing')}, the body says ${shown(speech.version)}`
     throw new HostError('headerMismatch', { detail })
   }
   if (speech.version !== MODERN_REVISION || !supported.includes(MODERN_REVISION)) {

@@ -4,6 +4,7 @@ import {
   type EventStream,
   type HostContext,
   HostError,
+  heardBy,
   MODERN_REVISION,
   openEventStream,
   type PluginHost,
@@ -37,7 +38,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
     throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
   }
 
-  /** The response as a stream; the session counts as used, and the stream as one of three, until it closes. */
+  /** The response as a stream for who asks; the session counts as used, and the stream as one of three, until it closes. */
   function openReader(session: Session, awaited: Session | ResumableStream, { res, state }: HostContext): EventStream {
     openGets.set(awaited, (openGets.get(awaited) ?? 0) + 1)
     const leave = session.use()
@@ -53,7 +54,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
       res,
       whenTokenExpires(state.user, () => reader.end(RETRY)),
     )
-    return reader
+    return heardBy(reader, session, state.user)
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */

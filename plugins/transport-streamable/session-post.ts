@@ -15,6 +15,7 @@ import {
   type SessionReply,
   serveSessionMessage,
 } from '../../core/index.ts'
+import { unsupported } from './classify.ts'
 import { createExchange, type Exchange, type Sink } from './exchange.ts'
 import { accept, answerStatus } from './refusals.ts'
 
@@ -41,10 +42,7 @@ export function findSession(
 export function checkVersion({ req }: HostContext): void {
   const header = req.headers['mcp-protocol-version']
   if (header === undefined || isHandshakeRevision(header)) return
-  throw new HostError('unsupportedVersion', {
-    detail: String(header),
-    data: { supported: HANDSHAKE_REVISIONS, requested: String(header) },
-  })
+  throw unsupported(String(header), HANDSHAKE_REVISIONS)
 }
 
 export function createSessionPosts(host: PluginHost, route: Route) {

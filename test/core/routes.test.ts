@@ -82,6 +82,32 @@ describe("the config's routes", () => {
     expect(category?.url()).to.equal('http://127.0.0.1:3000/t')
   })
 
+  it('that cross stand beside a route that says what is at their crossing', () => {
+    const [who, admin, info] = compile({
+      '/:who/info': { toolsets: ':who' },
+      '/admin/:what': { toolsets: 'clock' },
+      '/admin/info': { toolsets: 'notes' },
+    })
+    expect(who?.toolsetsFor({ who: 'clock' })).to.deep.equal(['clock'])
+    expect(who?.toolsetsFor({ who: 'admin' })).to.equal(undefined)
+    expect(admin?.toolsetsFor({ what: 'x' })).to.deep.equal(['clock'])
+    expect(admin?.toolsetsFor({ what: 'info' })).to.equal(undefined)
+    expect(info?.toolsetsFor({})).to.deep.equal(['notes'])
+  })
+
+  it('do not serve the address of a narrower one, with an optional parameter or without', () => {
+    const [all, bare, notes] = compile({
+      '/t/:set?': { toolsets: ':set', default: ['clock'] },
+      '/t': { toolsets: 'notes' },
+      '/t/notes': { toolsets: 'notes' },
+    })
+    expect(all?.toolsets).to.deep.equal(['clock'])
+    expect(all?.toolsetsFor({})).to.equal(undefined)
+    expect(all?.toolsetsFor({ set: 'notes' })).to.equal(undefined)
+    expect(all?.toolsetsFor({ set: 'clock' })).to.deep.equal(['clock'])
+    expect([bare?.toolsetsFor({}), notes?.toolsetsFor({})]).to.deep.equal([['notes'], ['notes']])
+  })
+
   const mistakes: Array<[string, Config['routes'], RegExp]> = [
     ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
     ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; there are: clock, notes/],
@@ -97,6 +123,20 @@ describe("the config's routes", () => {
     ['a pattern', { '/a*': { toolsets: 'clock' } }, /neither plain text nor a parameter/],
     ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],
     ['two names of one parameter', { '/:a': { toolsets: 'clock' }, '/:b': { toolsets: 'clock' } }, /are one path/],
+    [
+      'a parameter beside an optional one',
+      { '/t/:a?': { toolsets: 'clock' }, '/t/:b': { toolsets: 'clock' } },
+      /one path/,
+    ],
+    ['two escapings of one path', { '/a b': { toolsets: 'clock' }, '/%61%20b': { toolsets: 'clock' } }, /are one path/],
+    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /no request's path has ".." between/],
+    ['an empty part', { '/a//b': { toolsets: 'clock' } }, /no request's path has "" between/],
+    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /no request's path has "a%2" between/],
+    [
+      'two paths of which neither is the narrower',
+      { '/:who/info': { toolsets: 'clock' }, '/admin/:what': { toolsets: 'clock' } },
+      /'\/:who\/info'\] and .*'\/admin\/:what'\] both match \/admin\/info, and neither .*routes\['\/admin\/info'\]/,
+    ],
   ]
   for (const [what, routes, message] of mistakes) {
     it(`stop the start for ${what}`, () => {

@@ -103,3 +103,37 @@ describe('a guarded fixed route beside an open route with a parameter', () => {
     expect(host.host.inspect('/t/admin//')).to.equal(undefined)
   })
 })
+
+describe('a toolset that one route guards', () => {
+  const warned = async ({ routes, ...more }: Partial<TestConfig>) => {
+    const { log } = await startHost({ ...config, ...more, routes: routes ?? {} })
+    return log.flatMap(line =>
+      line.message?.includes('which another route guards') ? [[line['route'], line['guardedBy'], line.level]] : [],
+    )
+  }
+  const open = { '/t/:category?': { toolsets: ':category', default: ['clock'] } }
+
+  it('is told at the start where an open route serves it as well', async () => {
+    const routes = { ...open, '/admin': { toolsets: ['admin'], ...guard }, '/all': { toolsets: ['clock', 'admin'] } }
+    expect(await warned({ routes })).to.deep.equal([
+      ['/t/:category?', ['/admin'], 'warn'],
+      ['/all', ['/admin'], 'warn'],
+    ])
+  })
+
+  it('is not where the open route cannot name it, or where both are guarded', async () => {
+    expect(await warned({ routes: { ...open, '/t/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
+    const kept = { '/t/:category?': { ...open['/t/:category?'], ...guard } }
+    expect(await warned({ routes: { ...kept, '/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
+  })
+
+  it('is not where every item of it has an access of its own', async () => {
+    const purge = defineTool({ name: 'purge', access: 'admin', handler: () => 'done' })
+    const toolsets = { clock: toolset('clock'), admin: [purge] }
+    const plugins = { ...config.plugins, 'tool-policy': { policies: { admin: { role: 'admin' } } } }
+    const routes = { ...open, '/admin': { toolsets: ['admin'], ...guard } }
+    expect(await warned({ routes, toolsets, plugins })).to.deep.equal([])
+    const second = { clock: toolset('clock'), admin: [purge, ...toolset('status')] }
+    expect(await warned({ routes, toolsets: second, plugins })).to.deep.equal([['/t/:category?', ['/admin'], 'warn']])
+  })
+})

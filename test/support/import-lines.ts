@@ -50,6 +50,7 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'koa-compose',
   'lru-cache',
   'pino',
+  'proxy-addr',
   'secure-json-parse',
   'tinyglobby',
   'tsx',

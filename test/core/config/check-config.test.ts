@@ -103,7 +103,7 @@ describe('checkConfig', () => {
         '/etc/mcp.config.ts:14  http.prot',
         '  unknown option; did you mean "port"?',
         '  found 3001; expected allowedHosts, allowedOrigins, host, keepAliveTimeout, maxBodySize, port, publicUrl, ' +
-          'requestTimeout or trustProxy',
+          'requestTimeout, trustProxy or writeTimeout',
         '',
         '/etc/mcp.config.ts:14  stateless',
         '  wrong value',
