@@ -8,9 +8,13 @@ import { parseCount } from './workers/count.ts'
 import { supervise } from './workers/supervisor.ts'
 import { work } from './workers/worker.ts'
 
+/** SIGHUP is a terminal that closes, or somebody who expects a reload: workers have that, one process has not. */
+const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
 async function drain(host: Host, signal: NodeJS.Signals) {
-  void nextSignal('SIGTERM', 'SIGINT').then(() => process.exit(1))
-  const closing = host.close()
+  void nextSignal(...ENDING).then(() => process.exit(1))
+  // At a terminal nobody waits for the connections of others, and nobody else serves them.
+  const closing = host.close(signal === 'SIGINT' ? { handOver: false } : {})
   console.log(`${signal}: draining; a second signal ends at once`)
   const { finished, cancelled } = await closing
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
@@ -18,7 +22,7 @@ async function drain(host: Host, signal: NodeJS.Signals) {
 
 async function serveAlone({ config, verbose }: VerbOptions): Promise<void> {
   let listening = false
-  const signalled = nextSignal('SIGTERM', 'SIGINT').then(signal => {
+  const signalled = nextSignal(...ENDING).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
     if (!listening) process.exit(1)
     return signal

@@ -76,6 +76,13 @@ export interface EndpointPlace {
   readonly fallback?: boolean
 }
 
+/** What is known of a host's readiness. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly checks: Readonly<Record<string, boolean>>
+  readonly reasons?: Readonly<Record<string, string>>
+}
+
 /** What `host` offers in `setup`. */
 export interface PluginHost {
   /** The plugin's key in the config. */
@@ -135,10 +142,13 @@ export interface PluginHost {
   starting(task: () => void | Promise<void>): void
   /** Runs while the host closes, last set up first. */
   closing(task: () => void | Promise<void>): void
-  /** A named condition for readiness: false, or a throw, makes the host not ready. */
-  ready(name: string, check: () => boolean | Promise<boolean>): void
-  /** Whether the host is ready, and each named condition. */
-  readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, boolean>> }>
+  /**
+   * A named condition for readiness: false, a throw, or a text makes the host not ready. The text says why, to whoever may
+   * see the health page.
+   */
+  ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
+  /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */
+  readiness(): Promise<Readiness>
 
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */
   draining(task: () => void): void

@@ -112,6 +112,16 @@ export class HostError extends Error {
   }
 }
 
+/** For what a host that ends cannot take any more: another, or the next, can. */
+export const shuttingDown = (): HostError =>
+  new HostError('unavailable', {
+    detail: 'the server is shutting down',
+    headers: { 'Retry-After': '1', Connection: 'close' },
+  })
+
+/** For requests of a node that stopped or died before it answered them: nobody knows how far they came. */
+export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
+
 /** A mistake in the config or at start-up: shown to the operator whole, without a stack. */
 export class StartError extends Error {
   /** What the process exits with: 2 for a config that must change, 1 for everything else. */

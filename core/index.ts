@@ -98,10 +98,20 @@ export {
   type Plugin,
   type PluginFactory,
   type PluginHost,
+  type Readiness,
   type RequestState,
   type Route,
 } from './define-plugin.ts'
-export { ERROR_KINDS, errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './errors.ts'
+export {
+  ERROR_KINDS,
+  errorText,
+  HostError,
+  type HostErrorKind,
+  type HostErrorOptions,
+  nodeLost,
+  StartError,
+  shuttingDown,
+} from './errors.ts'
 export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
@@ -132,7 +142,7 @@ export {
 export { heardBy } from './sessions/heard-by.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export { type SessionReply, serveSessionMessage } from './sessions/serve.ts'
+export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export type { Change, ChangeBus, ChangeHistory, Slots } from './slots.ts'

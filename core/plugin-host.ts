@@ -6,7 +6,15 @@ import { createCall } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { RedisSettings, ResolvedHttp } from './define-config.ts'
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
+import type {
+  CrossOrigin,
+  Endpoint,
+  EndpointPlace,
+  HostMiddleware,
+  PluginHost,
+  Readiness,
+  Route,
+} from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
 import { HOOK_POINTS, type HookPoint } from './http/pipeline.ts'
 import type { CompiledRoute } from './http/routes.ts'
@@ -39,7 +47,7 @@ export interface PluginNotes {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
-  readonly ready: Map<string, () => boolean | Promise<boolean>>
+  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
 export const createNotes = (): PluginNotes => ({
@@ -85,7 +93,7 @@ export interface HostServices {
   readonly ownKeys: boolean
   readonly changes: ChangeFeed
   inFlight(cancel: (reason: Error) => void): () => void
-  readiness(): Promise<{ ready: boolean; checks: Record<string, boolean> }>
+  readiness(): Promise<Readiness>
   keys(use: string): readonly Buffer[]
 }
 
@@ -186,14 +194,18 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
 }
 
 /** Whether the host accepts requests and every named condition holds; a check that throws does not. */
-export async function checkReadiness({ ready }: PluginNotes, draining: boolean) {
+export async function checkReadiness({ ready }: PluginNotes, draining: boolean): Promise<Readiness> {
   const checks: Record<string, boolean> = { accepting: !draining }
+  const reasons: Record<string, string> = {}
   for (const [name, check] of ready) {
     try {
-      checks[name] = await check()
+      const holds = await check()
+      checks[name] = holds === true
+      if (typeof holds === 'string') reasons[name] = holds
     } catch {
       checks[name] = false
     }
   }
-  return { ready: Object.values(checks).every(Boolean), checks }
+  const isReady = Object.values(checks).every(Boolean)
+  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
 }

@@ -6,6 +6,8 @@ import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
 export interface Serving {
   readonly url: string
   readonly routes: readonly RouteSummary[]
+  /** A digest of each file of the config, by its name: what it read. */
+  readonly files: Readonly<Record<string, string>>
 }
 
 /** From a worker. */
@@ -13,22 +15,39 @@ export type Told =
   | ({ readonly mcpHost: 'ready' } & Serving)
   /** It could not start; the text is for the operator. */
   | { readonly mcpHost: 'failed'; readonly problem: string }
+  /** Something broke that nobody caught: it drains, and ends. */
+  | { readonly mcpHost: 'failing'; readonly problem: string }
+  /** It has heard an order: its event loop turns. */
+  | { readonly mcpHost: 'heard' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
 
 /**
  * From the primary. `stop`: everything ends; drain as a process of its own does. `retire`: the others go on; let no
  * caller notice. `leave`: the answer to `drained`; no connection is on its way to the worker any more.
  */
-export type Order = { readonly mcpHost: 'stop' | 'retire' | 'leave' }
+export type Order =
+  | {
+      readonly mcpHost: 'stop'
+      /** As of `Host.close`. */
+      readonly handOver?: boolean
+    }
+  | { readonly mcpHost: 'retire' | 'leave' }
 
 const hasName = (message: unknown): message is { mcpHost: unknown } =>
   typeof message === 'object' && message !== null && 'mcpHost' in message
 
 export const isTold = (message: unknown): message is Told =>
-  hasName(message) && ['ready', 'failed', 'drained'].includes(String(message.mcpHost))
+  hasName(message) && ['ready', 'failed', 'failing', 'heard', 'drained'].includes(String(message.mcpHost))
 
 export const isOrder = (message: unknown): message is Order =>
   hasName(message) && ['stop', 'retire', 'leave'].includes(String(message.mcpHost))
 
 /** In the environment of a worker: whether the start hangs on it, as it does on the first. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'
+/** In the environment of a worker: the process id of its primary. */
+export const PRIMARY = 'MCP_HOST_PRIMARY'
+
+/** How long who is told to end may take to hear it, milliseconds: what runs then has had its grace. */
+export const HEARING_TIME = 10_000
+/** How long one may take to end when all of them do, milliseconds: a little less than the 30 s that operators give us. */
+export const STOPPING_TIME = 28_000

@@ -8,11 +8,14 @@ export interface Reload {
   readonly ask: () => void
   /** From now on: what was asked for before is done. */
   allow(): void
+  /** Compares what the workers serve, unless a reload is changing it; then that does, at its end. */
+  readonly compare: () => void
   /** Nothing is reloaded any more. */
   end(): void
 }
 
-export function createReload(seats: readonly Seat[], log: Logger): Reload {
+/** `compare` says where workers serve different configs. */
+export function createReload(seats: readonly Seat[], log: Logger, compare: () => void): Reload {
   let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
   let asked = false
 
@@ -42,6 +45,7 @@ export function createReload(seats: readonly Seat[], log: Logger): Reload {
       asked = false
       await replaceAll()
       if (state !== 'busy') return
+      if (!asked) compare()
     }
     state = 'idle'
   }
@@ -55,6 +59,9 @@ export function createReload(seats: readonly Seat[], log: Logger): Reload {
     allow() {
       state = 'idle'
       void run()
+    },
+    compare() {
+      if (state === 'idle') compare()
     },
     end() {
       state = 'over'

@@ -2,6 +2,7 @@
 // first and sends the old one away when the new one serves.
 import type { Logger } from '../../core/create-host.ts'
 import { createBackOff, LONGEST_WAIT } from './back-off.ts'
+import { endInTime } from './end-in-time.ts'
 import type { Serving } from './message.ts'
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 
@@ -13,11 +14,15 @@ export interface SeatSettings {
   readonly log: Logger
   /** How many workers serve now, on all seats. */
   readonly serving: () => number
+  /** Called when a worker serves in the place of one that died. */
+  readonly refilled: () => void
 }
 
 export interface Seat {
   /** The process that serves here; undefined where none does at the moment. */
   readonly pid: number | undefined
+  /** What that serves. */
+  readonly now: Serving | undefined
   /** Every process of this seat that has not ended yet: the one that serves, one that starts, one that drains. */
   readonly processes: ReadonlySet<WorkerProcess>
   /** Seats a worker once it serves; one that cannot is followed by another. Resolves with what it serves. */
@@ -33,7 +38,7 @@ export interface Seat {
   close(): void
 }
 
-export function createSeat({ start, log, serving }: SeatSettings): Seat {
+export function createSeat({ start, log, serving, refilled }: SeatSettings): Seat {
   const backOff = createBackOff()
   const processes = new Set<WorkerProcess>()
   let seated: { worker: WorkerProcess; since: number } | undefined
@@ -55,15 +60,26 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
       seated = undefined
       startAgain(worker, end, Date.now() - place.since)
     })
+    // It drains: another need not wait for that.
+    void worker.failing.then(problem => {
+      if (seated !== place) return
+      seated = undefined
+      startAgain(worker, { code: null, signal: null, problem }, Date.now() - place.since, 'a worker failed')
+      void endInTime(worker, undefined, RETIRE_TIME, log)
+    })
   }
 
   /** `served` in milliseconds; undefined where the worker could not start. */
-  function startAgain({ pid }: WorkerProcess, end: WorkerEnd, served?: number) {
+  function startAgain(
+    { pid }: WorkerProcess,
+    end: WorkerEnd,
+    served?: number,
+    what = served === undefined ? 'a worker could not start' : 'a worker ended',
+  ) {
     if (closed) return
     const { code, signal, problem } = end
     const wait = backOff.next(served ?? 0)
     const left = serving()
-    const what = served === undefined ? 'a worker could not start' : 'a worker ended'
     const next = wait < LONGEST_WAIT ? 'another is started' : `they keep ending: one is tried every ${wait / 1000} s`
     log.error(
       { worker: pid, code, signal, ...(problem !== undefined && { problem }), wait, serving: left },
@@ -75,7 +91,9 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
   async function fillAgain() {
     const worker = start()
     const now = await fill(worker)
-    if (now) log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+    if (!now) return
+    log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+    refilled()
   }
 
   async function fill(worker: WorkerProcess): Promise<Serving | undefined> {
@@ -83,7 +101,7 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
     const now = await worker.ready
     // Meanwhile a reload has seated another, or everything ends.
     if (seated || closed) {
-      worker.order('retire')
+      void endInTime(worker, { mcpHost: 'retire' }, RETIRE_TIME, log)
       return undefined
     }
     if (now) seat(worker)
@@ -91,19 +109,12 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
     return now
   }
 
-  async function retire(worker: WorkerProcess) {
-    worker.order('retire')
-    const late = setTimeout(() => {
-      log.warn({ worker: worker.pid }, 'ended a replaced worker: it took too long to drain')
-      worker.kill()
-    }, RETIRE_TIME)
-    await worker.ended
-    clearTimeout(late)
-  }
-
   return {
     get pid() {
       return seated?.worker.pid
+    },
+    get now() {
+      return seated?.worker.serving
     },
     processes,
     fill,
@@ -117,7 +128,7 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
       clearTimeout(timer)
       const before = seated?.worker
       seat(worker)
-      if (before) await retire(before)
+      if (before) await endInTime(before, { mcpHost: 'retire' }, RETIRE_TIME, log)
       return { serving: now }
     },
     giveUp: () => candidate?.kill(),

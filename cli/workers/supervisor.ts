@@ -6,7 +6,9 @@ import { StartError } from '../../core/index.ts'
 import type { VerbOptions } from '../main.ts'
 import { nextSignal } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
-import type { Serving } from './message.ts'
+import { differingFiles } from './config-files.ts'
+import { endInTime } from './end-in-time.ts'
+import { type Serving, STOPPING_TIME } from './message.ts'
 import { createReload } from './reload.ts'
 import { createSeat, type Seat } from './seat.ts'
 import { startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
@@ -25,15 +27,18 @@ async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }
 }
 
 /** Lets every worker drain as a host alone would, and says what became of their requests. */
-async function drain(seats: readonly Seat[], log: Logger) {
+async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   const running = processesOf(seats)
   for (const seat of seats) seat.close()
-  for (const worker of running) {
-    // Nothing to drain yet; and a start that hangs must end too.
-    if (worker.serving) worker.order('stop')
-    else worker.kill()
-  }
-  const ends = await Promise.all(running.map(reportOf))
+  const order = { mcpHost: 'stop', ...(!handOver && { handOver }) } as const
+  const ends = await Promise.all(
+    running.map(async worker => {
+      // Nothing to drain yet; and a start that hangs must end too.
+      if (!worker.serving) worker.kill()
+      const end = await (worker.serving ? endInTime(worker, order, STOPPING_TIME, log) : worker.ended)
+      return { pid: worker.pid, served: worker.serving !== undefined, ...end }
+    }),
+  )
   for (const { pid, code, signal } of ends.filter(({ report, served }) => served && !report)) {
     log.error({ worker: pid, code, signal }, 'a worker ended before it had drained')
   }
@@ -41,11 +46,18 @@ async function drain(seats: readonly Seat[], log: Logger) {
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
 }
 
-const reportOf = async (worker: WorkerProcess) => ({
-  pid: worker.pid,
-  served: worker.serving !== undefined,
-  ...(await worker.ended),
-})
+/** Says where workers serve different configs: files that were changed are read by who starts later. */
+function warnOfDifferences(seats: readonly Seat[], log: Logger) {
+  const configs = seats.flatMap(({ now }) => (now ? [now.files] : []))
+  const changed = differingFiles(configs)
+  if (changed.length === 0) return
+  const workers = seats.flatMap(({ pid }) => pid ?? [])
+  log.warn(
+    { changed, workers },
+    'the workers serve different configs: files were changed and some of them had read them before; send SIGHUP to ' +
+      'this process, and all of them read what is there now',
+  )
+}
 
 /** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
 export async function supervise(count: number, { verbose }: VerbOptions): Promise<void> {
@@ -61,16 +73,19 @@ export async function supervise(count: number, { verbose }: VerbOptions): Promis
     if (stage === 'starting') killAll()
     return signal
   })
-  const reload = createReload(seats, log)
+  const compare = () => warnOfDifferences(seats, log)
+  const reload = createReload(seats, log, compare)
   process.on('SIGHUP', reload.ask)
 
   cluster.schedulingPolicy = cluster.SCHED_RR
   const first = await startFirst()
   stage = 'serving'
-  for (let place = 0; place < count; place++) seats.push(createSeat({ start: startWorker, log, serving }))
+  for (let place = 0; place < count; place++)
+    seats.push(createSeat({ start: startWorker, log, serving, refilled: reload.compare }))
   void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
     console.log(workersPage(first.serving, { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }))
+    compare()
     reload.allow()
   })
 
@@ -78,7 +93,8 @@ export async function supervise(count: number, { verbose }: VerbOptions): Promis
   stage = 'stopping'
   reload.end()
   void nextSignal('SIGTERM', 'SIGINT').then(killAll)
-  const drained = drain(seats, log)
+  // At a terminal nobody waits for the connections of others, and nobody else serves them.
+  const drained = drain(seats, signal !== 'SIGINT', log)
   console.log(`${signal}: draining; a second signal ends at once`)
   const { finished, cancelled } = await drained
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)

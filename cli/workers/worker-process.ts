@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CloseReport } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
-import { FIRST_WORKER, isTold, type Order, type Serving } from './message.ts'
+import { FIRST_WORKER, isTold, type Order, PRIMARY, type Serving } from './message.ts'
 import { closeUntaken } from './untaken-connections.ts'
 
 /** How a worker ended. */
@@ -25,7 +25,11 @@ export interface WorkerProcess {
   /** Resolves with that once it listens, or with undefined when it ended before. */
   readonly ready: Promise<Serving | undefined>
   readonly ended: Promise<WorkerEnd>
-  order(order: 'stop' | 'retire'): void
+  /** Resolves when it has heard an order. */
+  readonly heard: Promise<void>
+  /** Resolves with why, when something broke in it that nobody caught: it drains, and ends. */
+  readonly failing: Promise<string>
+  order(order: Order): void
   /** Ends it at once. */
   kill(): void
 }
@@ -35,7 +39,7 @@ const LAST_WORDS = 500
 
 function tryFork(first: boolean): Worker | Error {
   try {
-    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no' })
+    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no', [PRIMARY]: String(process.pid) })
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
@@ -46,6 +50,8 @@ const notMade = (error: Error): WorkerProcess => ({
   serving: undefined,
   ready: Promise.resolve(undefined),
   ended: Promise.resolve({ code: null, signal: null, problem: errorText(error) }),
+  heard: new Promise(() => {}),
+  failing: new Promise(() => {}),
   order() {},
   kill() {},
 })
@@ -61,20 +67,32 @@ export function startWorker(first = false): WorkerProcess {
   const ready = new Promise<Serving | undefined>(resolve => {
     settle = () => resolve(serving)
   })
-  const order = (mcpHost: Order['mcpHost']) => {
-    const message: Order = { mcpHost }
+  let hear: () => void = () => {}
+  const heard = new Promise<void>(resolve => {
+    hear = resolve
+  })
+  let fail: (problem: string) => void = () => {}
+  const failing = new Promise<string>(resolve => {
+    fail = resolve
+  })
+  const order = (message: Order) => {
     if (worker.isConnected()) worker.send(message, () => {})
   }
   worker.on('message', message => {
     if (!isTold(message)) return
     if (message.mcpHost === 'ready') {
-      serving = { url: message.url, routes: message.routes }
+      serving = { url: message.url, routes: message.routes, files: message.files }
       settle()
     } else if (message.mcpHost === 'failed') {
       told.problem = message.problem
+    } else if (message.mcpHost === 'failing') {
+      told.problem = message.problem
+      fail(message.problem)
+    } else if (message.mcpHost === 'heard') {
+      hear()
     } else {
       told.report = { finished: message.finished, cancelled: message.cancelled }
-      order('leave')
+      order({ mcpHost: 'leave' })
     }
   })
   const ended = new Promise<WorkerEnd>(resolve => {
@@ -97,6 +115,8 @@ export function startWorker(first = false): WorkerProcess {
     },
     ready,
     ended,
+    heard,
+    failing,
     order,
     kill: () => void worker.process.kill('SIGKILL'),
   }

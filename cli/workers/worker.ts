@@ -1,11 +1,14 @@
 // One of several processes that serve a config: the same host as alone, started, told to leave and replaced by the
 // primary (supervisor.ts), whose port it shares.
 import cluster from 'node:cluster'
-import { createLogger, type Host } from '../../core/create-host.ts'
+import { filesRead } from '../../core/config/files-read.ts'
+import { type CloseReport, createLogger, type Host, type Logger } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import type { VerbOptions } from '../main.ts'
 import { serve, surviveRejections } from '../serve.ts'
-import { FIRST_WORKER, isOrder, type Order, type Told } from './message.ts'
+import { readConfigFiles } from './config-files.ts'
+import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
+import { startWatchdog } from './watchdog.ts'
 
 /** Resolves once the primary has it, or is gone. */
 function tell(message: Told): Promise<void> {
@@ -15,17 +18,29 @@ function tell(message: Told): Promise<void> {
   })
 }
 
+type Stop = Extract<Order, { mcpHost: 'stop' }>
+const STOP: Stop = { mcpHost: 'stop' }
+
+interface Orders {
+  readonly stop: Promise<Stop>
+  readonly retire: Promise<void>
+  readonly leave: Promise<void>
+}
+
 /** Whom to obey: the primary, and SIGTERM sent to this process alone. */
-function listenForOrders(): Record<Order['mcpHost'], Promise<void>> {
-  const obey = new Map<Order['mcpHost'], () => void>()
-  const heard = (order: Order['mcpHost']) => new Promise<void>(resolve => obey.set(order, resolve))
+function listenForOrders(): Orders {
+  const obey = new Map<Order['mcpHost'], (order: Order) => void>()
+  const heard = <Heard>(order: Order['mcpHost']) =>
+    new Promise<Heard>(resolve => obey.set(order, told => resolve(told as Heard)))
   process.on('message', message => {
-    if (isOrder(message)) obey.get(message.mcpHost)?.()
+    if (!isOrder(message)) return
+    if (message.mcpHost !== 'leave') void tell({ mcpHost: 'heard' })
+    obey.get(message.mcpHost)?.(message)
   })
-  process.on('SIGTERM', () => obey.get('retire')?.())
+  process.on('SIGTERM', () => obey.get('retire')?.({ mcpHost: 'retire' }))
   // A terminal sends these to the whole group of processes; the primary decides what they mean.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-  return { stop: heard('stop'), retire: heard('retire'), leave: heard('leave') }
+  return { stop: heard<Stop>('stop'), retire: heard<void>('retire'), leave: heard<void>('leave') }
 }
 
 /** What runs here may end though the primary is gone; without this node:cluster ends the process at once. */
@@ -37,8 +52,22 @@ function outliveThePrimary(gone: () => void) {
   })
 }
 
-async function startHost(count: number, { config, verbose }: VerbOptions): Promise<Host> {
-  const log = createLogger({ verbose, pid: process.pid })
+/**
+ * Resolves when something breaks that nobody caught: nobody knows what state it leaves, so this process drains and ends, and
+ * the primary starts another meanwhile. Whatever breaks after that is logged too. One that does not serve yet ends at once.
+ */
+const whenFailing = (log: Logger, isServing: () => boolean): Promise<void> =>
+  new Promise(resolve => {
+    process.on('uncaughtException', err => {
+      process.exitCode = 1
+      log.error({ err }, 'an error was thrown and nobody caught it; this worker drains and ends')
+      const told = tell({ mcpHost: 'failing', problem: errorText(err) })
+      if (isServing()) resolve()
+      else void told.then(() => process.exit())
+    })
+  })
+
+async function startHost(count: number, config: string | undefined, log: Logger): Promise<Host> {
   try {
     const host = await serve(config, log, count)
     surviveRejections(log)
@@ -52,16 +81,23 @@ async function startHost(count: number, { config, verbose }: VerbOptions): Promi
 }
 
 /** Serves as one of `count` processes until it is told to leave. */
-export async function work(count: number, options: VerbOptions): Promise<void> {
+export async function work(count: number, { config, verbose }: VerbOptions): Promise<void> {
+  const watchdog = startWatchdog(Number(process.env[PRIMARY]))
+  const log = createLogger({ verbose, pid: process.pid })
   const { stop, retire, leave } = listenForOrders()
-  const host = await startHost(count, options)
+  let serving = false
+  const failing = whenFailing(log, () => serving)
+  const host = await startHost(count, config, log)
+  serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
-  await tell({ mcpHost: 'ready', url: host.url, routes: host.routes })
-  const over = Promise.race([stop, orphaned])
-  await Promise.race([over, retire.then(() => Promise.race([over, host.handOver()]))])
-  const report = await host.close()
+  void orphaned.then(watchdog.heard)
+  await tell({ mcpHost: 'ready', url: host.url, routes: host.routes, files: await readConfigFiles([...filesRead]) })
+  const over = Promise.race([stop, orphaned.then(() => STOP)])
+  const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))
+  const { handOver } = await Promise.race([over, leaving])
+  const report: CloseReport = await host.close({ ...(handOver !== undefined && { handOver }) })
   await tell({ mcpHost: 'drained', ...report })
   // What the primary had handed over before it knew that nothing is accepted here is given back first.
   await Promise.race([leave, orphaned])
-  process.exit(0)
+  process.exit()
 }

@@ -1,6 +1,6 @@
 // A client comes back to a call's stream at another node than the one that runs the call: what is stored is sent, and
 // what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
-import { HostError } from '../errors.ts'
+import { HostError, nodeLost } from '../errors.ts'
 import type { EventStream } from '../http/sse.ts'
 import type { RequestId } from '../protocol.ts'
 import type { EventId } from '../sessions/event-id.ts'
@@ -38,11 +38,10 @@ async function answerLost(parts: SharedParts, session: Session, stream: string, 
   const claimed = await store.shared?.claim(session.id, stream, writer)
   if (!claimed || claimed.finished) return
   const stored = (await store.after(session.id, stream, 0)) ?? (await store.after(session.id, stream, seen)) ?? []
-  const error = new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
   const open = unanswered(requests, stored)
   let { last } = claimed
   for (const id of open) {
-    const answer = encodeError(error, { id, revision: session.revision })
+    const answer = encodeError(nodeLost(), { id, revision: session.revision })
     last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
   }
   if (open.length === 0) await store.shared?.finish(session.id, stream, writer)

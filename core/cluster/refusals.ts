@@ -1,5 +1,6 @@
 // What clients are told about sessions and events that are not there, or not yet.
 import { HostError } from '../errors.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../limits.ts'
 import type { RequestId } from '../protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>
@@ -7,6 +8,11 @@ export const tooManySessions = (most: number | undefined) =>
     detail: `at most ${most} sessions; end one with DELETE`,
     headers: { 'Retry-After': '60' },
   })
+
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', {
+    detail: `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs`,
+  }).within200()
 
 export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 

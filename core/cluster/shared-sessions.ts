@@ -6,7 +6,7 @@ import type { SessionBounds } from '../sessions/registry.ts'
 import type { Session, SessionOwner } from '../sessions/session.ts'
 import { shortId } from '../sessions/session-id.ts'
 import type { PeerMessage, Peers } from './peers.ts'
-import { notSure, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
+import { notSure, perhapsRunning, running, sessionGone, tooManySessions, tooManyWatched } from './refusals.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
 import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
@@ -265,7 +265,12 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     finished: (session, id) => store.leave(session.digest, [id]),
     async keep(session, change) {
       const changed = await store.change(session.digest, change)
-      if (changed === undefined || changed === 'full') return
+      if (changed === undefined) return
+      if (changed === 'full') {
+        // Other nodes watch for it too: all together they have come to the bound.
+        if ('watch' in change) session.unwatch(change.watch)
+        throw tooManyWatched()
+      }
       const { record, nodes } = changed
       update(session, record)
       await tell(nodes, { type: 'changed', session: session.digest, version: record.version, state: record.state })

@@ -1,6 +1,7 @@
 // Imports a config, a tool or a local plugin, TypeScript included.
 // The one place that starts tsx, and the one that irons out CommonJS; load-config.ts and the catalog come through here.
 import { pathToFileURL } from 'node:url'
+import { filesRead } from './files-read.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -17,6 +18,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
     registered ??= registerTsx()
     await registered
   }
+  filesRead.add(file)
   return unwrap(await import(pathToFileURL(file).href))
 }
 

@@ -4,6 +4,7 @@ import { extname, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../errors.ts'
 import { explainImport } from './explain-import.ts'
+import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
 import type { Locate } from './position.ts'
@@ -84,6 +85,7 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
 }
 
 function loadDocument(file: string, source: string, read: typeof readJson): Omit<LoadedConfig, 'file'> {
+  filesRead.add(file)
   try {
     const { config, locate } = read(source)
     return { config: withoutSchemaLink(config), locate }

@@ -1,5 +1,5 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
-import { HostError } from '../errors.ts'
+import { shuttingDown } from '../errors.ts'
 import type { CloseReport } from '../host.ts'
 
 export interface Drain {
@@ -20,12 +20,6 @@ export interface InFlight {
 }
 
 type Cancel = (reason: Error) => void
-
-export const shuttingDown = () =>
-  new HostError('unavailable', {
-    detail: 'the server is shutting down',
-    headers: { 'Retry-After': '1', Connection: 'close' },
-  })
 
 export function createInFlight(): InFlight {
   const running = new Set<Cancel>()

@@ -1,9 +1,9 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 import type { Call } from '../call.ts'
 import { checkUri } from '../client-said.ts'
+import { tooManyWatched } from '../cluster/refusals.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../limits.ts'
 import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
 import { admitCaller } from './admission.ts'
 import { findResource } from './resources.ts'
@@ -42,10 +42,7 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)
-  if (!session.watch(uri)) {
-    const detail = `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs`
-    throw new HostError('tooManyRequests', { detail }).within200()
-  }
+  if (!session.watch(uri)) throw tooManyWatched()
   return kept(session.keep({ watch: uri }))
 }
 

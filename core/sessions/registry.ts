@@ -4,7 +4,7 @@ import type { OpenSession, RequestFacts } from '../call.ts'
 import { sessionGone as gone, tooManySessions } from '../cluster/refusals.ts'
 import type { SessionOpening, SessionRecord } from '../cluster/session-store.ts'
 import type { SharedSessions } from '../cluster/shared-sessions.ts'
-import { HostError } from '../errors.ts'
+import { HostError, shuttingDown } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { RequestId } from '../protocol.ts'
 import { type Caller, holderOf, openingOf, ownerOf, sameParams } from './callers.ts'
@@ -45,7 +45,10 @@ export interface LocalSessions {
 export type { Caller } from './callers.ts'
 
 export interface SessionRegistry {
-  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may. */
+  /**
+   * Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where the host closes
+   * and the session would end with it.
+   */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
@@ -56,7 +59,7 @@ export interface SessionRegistry {
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
   /** Ends a session, for every node. Rejects with `unavailable` where others cannot be told; it lives on then. */
   end(session: Session, reason: Error): Promise<void>
-  /** True once `release` was called. */
+  /** True once `release` was called: streams that would never end are ended as they come. */
   readonly released: boolean
   /** Undefined where sessions live in this node alone. */
   readonly shared: SharedSessions | undefined
@@ -143,6 +146,8 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   const sweeper = setInterval(sweep, Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4))).unref()
 
   function admit(caller: Caller): string {
+    // Nobody else could go on with it.
+    if (released && !shared()) throw shuttingDown()
     const holder = holderOf(caller)
     if (bounds.maxPerOwner !== undefined && owners.countOf(holder) >= bounds.maxPerOwner && !shared()) {
       throw tooManySessions(bounds.maxPerOwner)

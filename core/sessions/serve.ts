@@ -6,9 +6,9 @@ import { isObject } from '../call.ts'
 import { checkClientFacts, isShortName, shown } from '../client-said.ts'
 import type { User } from '../define.ts'
 import type { PluginHost } from '../define-plugin.ts'
-import { HostError } from '../errors.ts'
+import { HostError, nodeLost } from '../errors.ts'
 import type { Message } from '../message.ts'
-import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision } from '../protocol.ts'
+import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
 import { encodeAnswer, encodeError } from '../wire.ts'
 import type { Session } from './session.ts'
 
@@ -31,6 +31,16 @@ export interface Sender {
 }
 
 type Request = Extract<Message, { kind: 'request' }>
+
+/** Cancels a request because the host stops, and tells its client, unless it was answered. */
+export function stopRequest(session: Session, id: RequestId, reply: SessionReply, reason: Error): void {
+  const error = nodeLost()
+  if (session.runs(id)) {
+    session.finish(id)
+    reply.respond(encodeError(error, { id, revision: session.revision }), error)
+  }
+  reply.cancel(reason)
+}
 
 /** Answers the requests of a session's client. */
 async function serveRequest(

@@ -2,7 +2,7 @@
 // is connected to one, and how a client comes back to one that is here.
 import { eventsGone } from '../cluster/refusals.ts'
 import { HostError } from '../errors.ts'
-import type { EventStream } from '../http/sse.ts'
+import { type EventStream, RETRY } from '../http/sse.ts'
 import type { Logger } from '../log.ts'
 import type { ChangeBus } from '../slots.ts'
 import type { EventId } from './event-id.ts'
@@ -37,6 +37,8 @@ export interface StreamParts extends StreamsSettings {
   /** Sends what belongs to no call to `send`; when the host closes, whoever reads is told to come back. */
   connect(session: Session, send: (message: string, place?: string) => void): void
   addStandalone(session: Session, stream: ResumableStream): void
+  /** Whether it is for what belongs to no call. */
+  isStandalone(session: Session, stream: ResumableStream): boolean
 }
 
 export const cannotResume = () =>
@@ -68,6 +70,7 @@ export function createParts(settings: StreamsSettings): StreamParts {
         },
       })
     },
+    isStandalone: (session, { name }) => standalone.get(session)?.some(other => other.name === name) ?? false,
     /** The oldest that nobody is connected to goes first, for its end would be seen. */
     addStandalone(session, stream) {
       const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
@@ -86,7 +89,7 @@ export function createParts(settings: StreamsSettings): StreamParts {
 export async function resumeHere(
   stream: ResumableStream,
   { seq, stream: name }: EventId,
-  { events }: StreamParts,
+  { events, registry, isStandalone }: StreamParts,
   session: Session,
 ): Promise<Resumption> {
   const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
@@ -95,6 +98,8 @@ export async function resumeHere(
     awaited: stream,
     async attach(reader) {
       if (!(await stream.attach(reader, seq))) reader.end()
+      // It would never end by itself.
+      if (registry().released && isStandalone(session, stream)) stream.disconnect(RETRY)
     },
   }
 }

@@ -50,6 +50,8 @@ function merge(host: Host, options: RedisConnectionOptions): RedisConnectionOpti
   return 'url' in own || 'cluster' in own ? own : { ...host.redis, ...own }
 }
 
+type Stop = (why: string) => StartError
+
 interface Place extends RedisAddress {
   readonly secure: boolean
   readonly username: string | undefined
@@ -57,25 +59,59 @@ interface Place extends RedisAddress {
   readonly database: number
 }
 
-function readUrl(text: string, stop: (why: string) => StartError): Place {
-  if (!URL.canParse(text)) throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+/** What browsers and other clients of Redis call places that this one cannot reach. */
+const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/sentinel/, 'Sentinels are not asked: give the address of the primary, or one that follows it'],
+  [/unix|file/, 'Redis is not reached by a Unix socket: let it listen on a port'],
+  [/cluster/, "write redis: { cluster: ['redis://...'] } for a Redis Cluster"],
+]
+
+function checkScheme(text: string, stop: Stop) {
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):/i.exec(text.trim()) ?? []
+  if (/^rediss?$/i.test(scheme)) return
+  const [, hint] = OTHER_SCHEMES.find(([pattern]) => pattern.test(scheme.toLowerCase())) ?? []
+  if (hint !== undefined) throw stop(`the URL of Redis begins with ${scheme}: ${hint}`)
+  if (URL.canParse(text)) throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
+  throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+}
+
+/** Nothing of the URL is told: what is wrong with it may be its password. */
+function readCredential(encoded: string, stop: Stop): string | undefined {
+  try {
+    return decodeURIComponent(encoded) || undefined
+  } catch {
+    throw stop(
+      'the user or the password in the URL of Redis is not percent-encoded: write each % in it as %25, or give ' +
+        'redis.username and redis.password as they are',
+    )
+  }
+}
+
+function readUrl(text: string, stop: Stop): Place {
+  checkScheme(text, stop)
+  if (!URL.canParse(text)) {
+    throw stop(
+      'the URL of Redis is none; write redis://host:6379, or rediss:// for TLS. What is not a letter or a digit in a ' +
+        'password there is percent-encoded; redis.password takes it as it is',
+    )
+  }
   const url = new URL(text)
-  const secure = url.protocol === 'rediss:'
-  if (!secure && url.protocol !== 'redis:')
-    throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  const database = url.pathname.slice(1)
+  if (!/^\d{0,9}$/.test(database)) {
+    throw stop('what follows the host in the URL of Redis is no number of a database; a / in a password there is %2F')
+  }
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
-    secure,
-    username: username || undefined,
-    password: password || undefined,
-    database: Number(url.pathname.slice(1)),
+    secure: url.protocol === 'rediss:',
+    username: readCredential(url.username, stop),
+    password: readCredential(url.password, stop),
+    database: Number(database),
   }
 }
 
 /** PEM as it is, or from the file of this name. */
-function readPem(text: string, directory: string, stop: (why: string) => StartError): string {
+function readPem(text: string, directory: string, stop: Stop): string {
   if (text.includes('-----BEGIN')) return text
   try {
     return readFileSync(resolve(directory, text), 'utf8')
@@ -84,11 +120,7 @@ function readPem(text: string, directory: string, stop: (why: string) => StartEr
   }
 }
 
-function readTls(
-  { tls = {} }: RedisConnectionOptions,
-  { directory }: Host,
-  stop: (why: string) => StartError,
-): RedisTls {
+function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
     text === undefined ? [] : [[key, readPem(text, directory, stop)]],

@@ -12,6 +12,7 @@ import {
   type Session,
   type SessionReply,
   serveSessionMessage,
+  stopRequest,
 } from '../../core/index.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
@@ -74,10 +75,10 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
     running.set(session, count)
   }
 
-  /** Begins a request. Throws `unavailable` where the host drains. */
-  function begin(session: Session, request: Valid, sender: Sender) {
+  /** Begins a request. Throws `unavailable` where the host is over. */
+  function begin(session: Session, request: Extract<Valid, { kind: 'request' }>, sender: Sender) {
     const reply = createReply(session)
-    const leave = host.inFlight(reason => reply.cancel(reason))
+    const leave = host.inFlight(reason => stopRequest(session, request.id, reply, reason))
     return async () => {
       try {
         await serveSessionMessage(host, session, request, sender, () => reply)
@@ -90,7 +91,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
 
   /** Throws `tooManyRequests` and `unavailable` before anything began. */
   async function take(session: Session, messages: readonly Valid[], sender: Sender) {
-    const requests = messages.filter(({ kind }) => kind === 'request')
+    const requests = messages.filter(message => message.kind === 'request')
     enter(session, requests.length)
     const begun = requests.map(request => begin(session, request, sender))
     for (const message of messages) {

@@ -8,6 +8,7 @@ import {
   type PluginHost,
   RETRY,
   type Route,
+  shuttingDown,
   whenClosed,
   whenTokenExpires,
 } from '../../core/index.ts'
@@ -20,6 +21,8 @@ function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: 
 
 export function createStreamGet(host: PluginHost, route: Route) {
   return async (ctx: HostContext) => {
+    // Its answers flow from here alone: it would end with this node.
+    if (host.sessions.released) throw shuttingDown()
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
     const signal = () => new AbortController().signal

@@ -124,9 +124,12 @@ class PostExchange implements Exchange {
 
   cancel(reason: Error) {
     if (this.#reason) return
+    const answered = this.#over
     this.#reason = reason
     clearTimeout(this.#timer)
     this.#controller?.abort(reason)
+    // What was answered is on its way.
+    if (answered) return
     if (this.#settings.cancelledByClose) this.#res.destroy()
     else this.#openSink()?.end()
   }

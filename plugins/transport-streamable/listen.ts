@@ -13,6 +13,7 @@ import {
   META,
   mayHear,
   type PluginHost,
+  RETRY,
   type RequestId,
   type Subscriber,
   whenTokenExpires,
@@ -82,6 +83,7 @@ function createCounter() {
 export function addListen(host: PluginHost): void {
   const enter = createCounter()
   const open = new Set<() => void>()
+  let draining = false
 
   function listen(call: Call): Promise<object> {
     const { session, signal } = call
@@ -111,6 +113,8 @@ export function addListen(host: PluginHost): void {
         resolve({ _meta })
       }
       open.add(end)
+      // Its client comes back at once: as fast as one that was told when.
+      if (draining) setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
     })
@@ -119,6 +123,7 @@ export function addListen(host: PluginHost): void {
   host.method('subscriptions/listen', listen)
   // They would outlast any grace period: each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
   host.draining(() => {
+    draining = true
     for (const end of [...open]) end()
   })
 }

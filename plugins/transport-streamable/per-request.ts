@@ -6,6 +6,7 @@ import {
   HostError,
   type Message,
   MODERN_REVISION,
+  nodeLost,
   openEventStream,
   type PluginHost,
   type Route,
@@ -16,6 +17,12 @@ import { answerStatus } from './refusals.ts'
 import { checkToolHeaders } from './standard-headers.ts'
 
 export type Request = Extract<Message, { kind: 'request' }>
+
+interface Answering {
+  readonly exchange: Exchange
+  /** Requests that are not answered yet. */
+  readonly open: Map<Request, Speech>
+}
 
 /** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: PluginHost, route: Route) {
@@ -29,7 +36,8 @@ export function createPerRequest(host: PluginHost, route: Route) {
     }
   }
 
-  async function answer({ id, method, params }: Request, speech: Speech, ctx: HostContext, exchange: Exchange) {
+  async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open }: Answering) {
+    const { id, method, params } = request
     const { headers } = ctx.req
     const { revision, client, logLevel } = speech
     const modern = revision === MODERN_REVISION
@@ -57,25 +65,32 @@ export function createPerRequest(host: PluginHost, route: Route) {
       await session.run(async () => {
         text = encodeAnswer(host, call, await host.answer(call))
       })
-      exchange.respond(text)
+      if (open.delete(request)) exchange.respond(text)
     } catch (thrown) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+      if (!open.delete(request)) return
       exchange.respond(encodeError(error, { id, revision }), answerStatus(error, modern), error.headers)
     }
   }
 
   /** Answers these requests on one exchange. */
   return async function answerAll(requests: ReadonlyArray<[Request, Speech]>, ctx: HostContext, batch: boolean) {
+    const open = new Map(requests)
     let exchange: Exchange | undefined
-    const leave = host.inFlight(reason => exchange?.cancel(reason))
+    const leave = host.inFlight(reason => {
+      for (const [{ id }, { revision }] of open) exchange?.respond(encodeError(nodeLost(), { id, revision }))
+      open.clear()
+      exchange?.cancel(reason)
+    })
     ctx.respond = false
-    const open = () => openSink(ctx)
-    exchange = createExchange(ctx.res, { expected: requests.length, batch, open, cancelledByClose: true })
+    const expected = requests.length
+    exchange = createExchange(ctx.res, { expected, batch, open: () => openSink(ctx), cancelledByClose: true })
+    const answering = { exchange, open }
     try {
       const [only] = requests
-      if (only && requests.length === 1) await answer(...only, ctx, exchange)
-      else await Promise.all(requests.map(([request, speech]) => answer(request, speech, ctx, exchange)))
+      if (only && expected === 1) await answer(...only, ctx, answering)
+      else await Promise.all(requests.map(([request, speech]) => answer(request, speech, ctx, answering)))
     } finally {
       leave()
     }

@@ -14,6 +14,7 @@ import {
   type Session,
   type SessionReply,
   serveSessionMessage,
+  stopRequest,
 } from '../../core/index.ts'
 import { unsupported } from './classify.ts'
 import { createExchange, type Exchange, type Sink } from './exchange.ts'
@@ -67,12 +68,14 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const headers = { 'Mcp-Session-Id': session.id }
     let controller: AbortController | undefined
     let reason: Error | undefined
+    let answered = false
     return {
       send: message => {
         if (!reason) exchange.send(message)
       },
       respond(message, error) {
-        if (reason) return
+        if (reason || answered) return
+        answered = true
         const status = error ? answerStatus(error, false) : 200
         // A handshake that was refused gives no session.
         exchange.respond(message, status, { ...(session.revision !== undefined && headers), ...error?.headers })
@@ -86,7 +89,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
         if (reason) return
         reason = why
         controller?.abort(why)
-        exchange.skip()
+        if (!answered) exchange.skip()
       },
       disconnect: retry => exchange.disconnect(retry),
     }
@@ -101,7 +104,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     if (requests.length === 0) return accept(ctx)
     const replies: Array<readonly [Request, SessionReply]> = []
     const leave = host.inFlight(reason => {
-      for (const [, reply] of replies) reply.cancel(reason)
+      for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
     })
     ctx.respond = false
     const exchange = createExchange(ctx.res, {

@@ -51,8 +51,9 @@ export async function startCrew(
   count: number | string,
   config = crewConfig(),
   env: Record<string, string> = {},
+  files: Record<string, string> = {},
 ): Promise<Crew> {
-  const folder = await makeFolder({ 'mcp.config.mjs': config })
+  const folder = await makeFolder({ 'mcp.config.mjs': config, ...files })
   const running = startCli(['start', '--workers', String(count)], folder, env)
   const url = await running.listening()
   const [, pids = ''] = await running.printed(/^\d+ workers?: pid (.+)$/m)

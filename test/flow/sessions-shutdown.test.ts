@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { modern } from '../support/rpc.ts'
-import { listen, nextMessage, openSession, readWhole, restOf } from '../support/session-client.ts'
+import { modern, modernRequest } from '../support/rpc.ts'
+import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'
+import { openSseSession } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
@@ -39,28 +40,71 @@ describe('a host that closes', () => {
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
   })
 
-  it('tells probes that it is not ready, and new requests to come back, until nothing runs any more', async () => {
+  it('with sessions of its own serves on until what ran has ended; probes see that it is not ready, no session is opened', async () => {
     const { url, host } = await startHost({
       toolsets: { all: [puppet] },
       routes: { '/': { toolsets: 'all' } },
-      plugins: { 'transport-streamable': {}, health: {} },
+      plugins: { 'transport-streamable': {}, 'transport-sse': {}, health: {} },
     })
+    const client = await openSession(url)
     const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'probed' } })
     const { finish } = await call('probed')
     const closing = host.close({ grace: 5_000 })
     const probe = await fetch(`${url}/health`)
     const { checks } = (await probe.json()) as { checks: object }
     expect([probe.status, checks]).to.deep.equal([503, { accepting: false }])
-    const refused = await modern(url, 'tools/list')
-    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    expect((await client.request('ping')).status).to.equal(200)
+    expect((await modern(url, 'tools/list')).status).to.equal(200)
+    for (const refused of [await initialize(url), await fetch(`${url}/sse`)]) {
+      const { headers } = refused
+      const retry = headers instanceof Headers ? headers.get('retry-after') : headers['retry-after']
+      expect([refused.status, retry]).to.deep.equal([503, '1'])
+    }
     finish('')
     expect((await running).status).to.equal(200)
-    expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
+    expect(await closing).to.deep.equal({ finished: 3, cancelled: 0 })
     const after = await fetch(url).then(
       () => 'answered',
       () => 'refused',
     )
     expect(after).to.equal('refused')
+  })
+
+  it('lets the answer to what a call asks come in on a new connection', async () => {
+    const { url, host } = await start()
+    const client = await openSession(url, { capabilities: { elicitation: { form: {} } } })
+    const running = client.call('puppet', { name: 'asking' })
+    const { ctx, finish } = await call('asking')
+    const closing = host.close({ grace: 5_000 })
+    const asked = ctx.elicit({ message: 'Who?', requestedSchema: { type: 'object', properties: {} } })
+    const stream = await running
+    const question = await nextMessage(stream)
+    const sent = await client.send({ id: question.id, result: { action: 'accept', content: {} } })
+    expect(sent.status).to.equal(202)
+    expect((await asked).action).to.equal('accept')
+    finish('asked')
+    expect((await restOf(stream)).at(-1)?.result.content[0].text).to.equal('asked')
+    expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
+  })
+
+  it('ends a GET stream and a subscriptions/listen that come while it drains, after a second at most', async () => {
+    const { url, host } = await start()
+    const client = await openSession(url)
+    const running = client.call('puppet', { name: 'late streams' })
+    const { finish } = await call('late streams')
+    const closing = host.close({ grace: 5_000 })
+    const get = await client.get()
+    expect((await get.rest()).at(-1)).to.include({ retry: 1_000, data: undefined })
+    const resumable = await client.get()
+    const [primed] = await resumable.rest()
+    const resumed = await client.get({ 'Last-Event-ID': String(primed?.id) })
+    expect((await resumed.rest()).at(-1)).to.include({ retry: 1_000 })
+    const listened = await listen(url, { toolsListChanged: true })
+    expect((await restOf(listened)).at(-1)?.result.resultType).to.equal('complete')
+    for (const stream of [get, resumable, resumed, listened]) expect(await stream.whole).to.equal(true)
+    finish('')
+    await readWhole(running)
+    await closing
   })
 
   it('ends every GET stream at once, with a hint when to come back', async () => {
@@ -99,15 +143,94 @@ describe('a host that closes', () => {
     })
   }
 
-  it('cancels what still runs when the grace period is over, and says so', async () => {
+  const LOST = { code: -32603, data: { reason: 'node-lost', retryable: true } }
+
+  for (const revision of ['2025-11-25', '2025-06-18']) {
+    it(`cancels what still runs when the grace period is over, and tells the client (${revision})`, async () => {
+      const { url, host } = await start()
+      const client = await openSession(url, { revision })
+      const name = `endless ${revision}`
+      const running = client.call('puppet', { name })
+      const { ctx } = await call(name)
+      ctx.progress(1)
+      const stream = await running
+      expect(await host.close({ grace: 20 })).to.deep.equal({ finished: 0, cancelled: 1 })
+      expect(ctx.signal.aborted).to.equal(true)
+      expect(ctx.signal.reason.message).to.equal('the server is shutting down')
+      const [, answer, ...more] = await restOf(stream)
+      expect(answer?.error).to.deep.include(LOST)
+      expect(more).to.deep.equal([])
+      expect(await stream.whole).to.equal(true)
+    })
+  }
+
+  it('tells it as JSON where nothing was sent yet', async () => {
     const { url, host } = await start()
     const client = await openSession(url)
-    const running = client.call('puppet', { name: 'endless' })
-    const { ctx } = await call('endless')
+    const running = readWhole(client.call('puppet', { name: 'in session' }))
+    const modernRunning = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'without' } })
+    await Promise.all([call('in session'), call('without')])
+    expect(await host.close({ grace: 1 })).to.deep.equal({ finished: 0, cancelled: 2 })
+    for (const { status, message } of await Promise.all([running, modernRunning])) {
+      expect(status).to.equal(200)
+      expect(message.error).to.deep.include(LOST)
+    }
+  })
+
+  it('tells it on the stream of a request without a session', async () => {
+    const { url, host } = await start()
+    const { headers, body } = modernRequest(
+      'tools/call',
+      { name: 'puppet', arguments: { name: 'streaming' } },
+      { meta: { progressToken: 'p' } },
+    )
+    const running = postOpen(url, body, headers as Record<string, string>)
+    const { ctx } = await call('streaming')
+    ctx.progress(1)
+    const stream = await running
+    await nextMessage(stream)
     expect(await host.close({ grace: 20 })).to.deep.equal({ finished: 0, cancelled: 1 })
-    expect(ctx.signal.aborted).to.equal(true)
-    expect(ctx.signal.reason.message).to.equal('the server is shutting down')
-    expect(await restOf(await running)).to.deep.equal([])
+    const [answer, ...more] = await restOf(stream)
+    expect(answer?.error).to.deep.include(LOST)
+    expect([more, await stream.whole]).to.deep.equal([[], true])
+  })
+
+  it('tells each call of a batch once, and leaves alone what was answered', async () => {
+    const { url, host } = await start()
+    const client = await openSession(url, { revision: '2025-03-26' })
+    const both = ['first', 'second'].map((name, index) => ({
+      jsonrpc: '2.0',
+      id: index + 1,
+      method: 'tools/call',
+      params: { name: 'puppet', arguments: { name } },
+    }))
+    const running = client.send(both)
+    const [first] = await Promise.all([call('first'), call('second')])
+    first.finish('answered')
+    expect(await host.close({ grace: 300 })).to.deep.equal({ finished: 0, cancelled: 1 })
+    const { messages } = await running
+    const answers = messages.flat()
+    expect(answers.map(({ id, result, error }) => [id, result?.content[0].text ?? error.code])).to.deep.equal([
+      [1, 'answered'],
+      [2, -32603],
+    ])
+  })
+
+  it('tells it on the stream of HTTP+SSE', async () => {
+    const { url, host } = await startHost({
+      toolsets: { all: [puppet] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'transport-sse': {} },
+    })
+    const client = await openSseSession(url)
+    await client.post({ id: 7, method: 'tools/call', params: { name: 'puppet', arguments: { name: 'old' } } })
+    await call('old')
+    expect(await host.close({ grace: 20 })).to.deep.equal({ finished: 0, cancelled: 1 })
+    const answer = await client.next()
+    expect(answer.id).to.equal(7)
+    expect(answer.error).to.deep.include(LOST)
+    expect((await client.stream.rest()).at(-1)).to.include({ retry: 1_000 })
+    expect(await client.stream.whole).to.equal(true)
   })
 
   it('ends every subscriptions/listen with its own empty result, and does not wait for them', async () => {

@@ -1,0 +1,3 @@
+// The files that this process read a config from: the config first, then the tools and plugins that it names. Modules are
+// loaded once in a process, so this is of the process too. Workers tell it to their primary.
+export const filesRead: Set<string> = new Set()

@@ -1,0 +1,70 @@
+// A worker whose event loop a tool holds up hears nothing: neither that it is to end, nor that its primary is gone. It
+// ends all the same.
+import { expect } from 'chai'
+import { HEARING_TIME } from '../../cli/workers/message.ts'
+import { removeFolders } from '../core/config/folder.ts'
+import { callText } from '../support/steady-load.ts'
+import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
+import { stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+const SPIN = `defineTool({
+  name: 'spin',
+  handler() {
+    console.log('spinning in ' + process.pid)
+    for (;;) {}
+  },
+})`
+
+/** Two workers, of which one spins; resolves with its pid. */
+async function startSpinning() {
+  const crew = await startCrew(2, crewConfig({ tool: SPIN }))
+  // Nobody answers.
+  void callText(crew.url, 'spin').catch(() => undefined)
+  const [, pid] = await crew.running.printed(/^spinning in (\d+)$/m)
+  return { ...crew, spinning: Number(pid) }
+}
+
+describe('a worker that spins', function () {
+  this.timeout(60_000)
+
+  it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
+    const { running, spinning, workers } = await startSpinning()
+    const began = performance.now()
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    console.log(`      stopped after ${((performance.now() - began) / 1_000).toFixed(1)} s`)
+    const lines = linesOf(stderr).map(({ worker, msg }) => [worker, msg])
+    expect(lines).to.deep.equal([
+      [spinning, 'killed a worker: it did not hear that it is to end; something holds up its event loop'],
+      [spinning, 'a worker ended before it had drained'],
+    ])
+    expect([workers.filter(isAlive), code]).to.deep.equal([[], 0])
+  })
+
+  it('is killed at a reload, which goes on', async () => {
+    const { running, spinning } = await startSpinning()
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"reloaded"/)
+    expect(isAlive(spinning)).to.equal(false)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.have.length(1)
+    expect(code).to.equal(0)
+  })
+
+  it('ends itself when its primary is killed, and says why', async () => {
+    const { running, spinning } = await startSpinning()
+    const began = performance.now()
+    running.child.kill('SIGKILL')
+    // That is when all who could write to stdout and stderr have ended: the workers too.
+    const { stderr } = await running.ended
+    console.log(`      gone after ${((performance.now() - began) / 1_000).toFixed(1)} s`)
+    expect(linesOf(stderr).map(({ pid, msg }) => [pid, msg])).to.deep.equal([
+      [spinning, 'ended this worker: its primary is gone, and something holds up its event loop'],
+    ])
+    expect(HEARING_TIME).to.equal(10_000)
+  })
+})

@@ -1,0 +1,54 @@
+// Something throws in a worker and nobody catches it: what runs there is answered, another worker takes its place, and the
+// log has the reason.
+import { expect } from 'chai'
+import { removeFolders } from '../core/config/folder.ts'
+import { callText } from '../support/steady-load.ts'
+import { crewConfig, linesOf, startCrew } from './crew.ts'
+import { stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+describe('a worker in which something breaks that nobody caught', function () {
+  this.timeout(60_000)
+
+  const BREAK = `defineTool({
+    name: 'break',
+    async handler() {
+      setTimeout(() => { throw new Error('a timer broke') })
+      await new Promise(resolve => setTimeout(resolve, 200))
+      return 'answered'
+    },
+  })`
+
+  it('drains, is replaced meanwhile, and its last words are in the log', async () => {
+    const { running, url, workers } = await startCrew(2, crewConfig({ tool: BREAK }))
+    expect(await callText(url, 'break')).to.equal('answered')
+    await running.logged(/"serving":2,"msg":"a worker serves"/)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const lines = linesOf(stderr)
+    const [words] = lines.filter(({ msg }) => msg.startsWith('an error was thrown and nobody caught it'))
+    expect(words.err.message).to.equal('a timer broke')
+    expect(workers).to.include(words.pid)
+    const [failed, ...more] = lines.filter(({ msg }) => msg.startsWith('a worker '))
+    expect([failed.worker, failed.problem, failed.wait]).to.deep.equal([words.pid, 'a timer broke', 100])
+    expect(failed.msg).to.equal('a worker failed; another is started')
+    expect(more.map(({ msg }) => msg)).to.deep.equal(['a worker serves'])
+    expect(code).to.equal(0)
+  })
+
+  it('is started later each time', async () => {
+    const before = "setTimeout(() => { throw new Error('broken again') }, 1_500)"
+    const { running } = await startCrew(1, crewConfig({ before }))
+    await running.logged(/"wait":400/)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const failures = linesOf(stderr).filter(({ msg }) => msg.includes('another is started'))
+    console.log(`      waits ${failures.map(({ wait }) => wait).join(', ')} ms`)
+    expect(failures.slice(0, 3).map(({ wait, problem }) => [wait, problem])).to.deep.equal(
+      [100, 200, 400].map(wait => [wait, 'broken again']),
+    )
+    expect(code).to.equal(0)
+  })
+})
