@@ -105,6 +105,11 @@ export interface RouteSettings {
   listen?: boolean
   /** Who may use the route: `true` for any user, the name of a policy, or `{ scope, role }`, all of which must be there. */
   authorize?: AuthorizeRule
+  /**
+   * Scopes that a client without a token is told to ask for, where `authorize` names none: the least that is of use here.
+   * They are not enforced. Default: those that every item of the address needs.
+   */
+  challengeScope?: string | string[]
   /** The name of a CORS policy. */
   cors?: string
   /** Switches a plugin off, or changes its options, for this route alone. */

@@ -142,6 +142,13 @@ const authorize: JsonSchema = {
   ],
 }
 
+const scope = text('A scope.', { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' })
+const challengeScope: JsonSchema = {
+  description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
+  anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],
+  examples: ['mcp.tools'],
+}
+
 const route = (plugins: JsonSchema): JsonSchema =>
   closed(
     {
@@ -154,6 +161,7 @@ const route = (plugins: JsonSchema): JsonSchema =>
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
       listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),
       authorize,
+      challengeScope,
       cors: text('The name of a CORS policy.'),
       plugins,
     },

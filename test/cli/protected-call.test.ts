@@ -86,7 +86,7 @@ describe('the verbs of the client, at the protected example', function () {
     expect(list.code, list.stderr).to.equal(0)
     expect(JSON.parse(list.stdout).protocolVersion).to.equal('2026-07-28')
     expect(JSON.parse(call.stdout).times[0].zone).to.equal('Asia/Tokyo')
-    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url, scope: 'mcp.tools' })
+    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url.replace(/\/$/, ''), scope: 'mcp.tools' })
     expect(await bearer(token.stdout.trim())).to.not.equal(401)
     expect(browser.opened).to.have.length(1)
 

@@ -56,7 +56,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   routes: {
     '/': { toolsets: ['clock'], plugins: { health: {}, audit: false } },
     '/admin': { toolsets: 'one', authorize: true, cors: 'browser', stateless: true },
-    '/who': { toolsets: 'one', authorize: 'mcp.admin' },
+    '/who': { toolsets: 'one', authorize: 'mcp.admin', challengeScope: 'mcp.tools' },
     '/scoped': { toolsets: 'one', authorize: { scope: ['a', 'b'], role: 'admin' } },
     '/t/:category?': { toolsets: ':category', default: ['clock', 'mixed'] },
   },
