@@ -19,7 +19,7 @@ export const MAX_CLIENT_VALUES = 256
 export const MAX_URI = 8_192
 /** Resources that one session or one `subscriptions/listen` may watch, and the bytes of their URIs together. */
 export const MAX_WATCHED = 1_000
-export const MAX_WATCHED_BYTES = 256 * 1_024
+export const MAX_WATCHED_BYTES = 128 * 1_024
 /** Characters of what a client said that an error or a log line repeats. */
 export const MAX_SHOWN = 1_000
 /** Characters of an error's sentence, whatever it was made of. */
