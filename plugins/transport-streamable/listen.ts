@@ -7,6 +7,7 @@ import {
   HostError,
   type ItemKind,
   isObject,
+  MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   META,
@@ -15,9 +16,6 @@ import {
   type Subscriber,
   whenTokenExpires,
 } from '../../core/index.ts'
-
-/** Streams that one caller may have open. */
-export const MAX_LISTENS_PER_CALLER = 100
 
 const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
 
