@@ -186,6 +186,10 @@ export interface Config {
     maxIdle?: number
     /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
     maxPerOwner?: number
+    /** Requests of one session that run at once; past it 429. One whose client has gone runs on. Default 32. */
+    maxCallsPerSession?: number
+    /** The same of all sessions of one owner. Default 256. */
+    maxCallsPerOwner?: number
   }
   /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
   redis?: RedisSettings

@@ -110,6 +110,18 @@ const sessions = closed(
       minimum: 1,
       description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
     },
+    maxCallsPerSession: {
+      type: 'integer',
+      minimum: 1,
+      default: 32,
+      description: 'Requests of one session that run at once, also those whose client has gone; more are answered 429.',
+    },
+    maxCallsPerOwner: {
+      type: 'integer',
+      minimum: 1,
+      default: 256,
+      description: 'The same of all sessions of one user, or of one address for anonymous callers.',
+    },
   },
   { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
 )
