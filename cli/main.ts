@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
-import { inspect } from 'node:util'
 import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
 import { StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
+import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
@@ -100,11 +100,19 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
   return undefined
 }
 
+/** An error and what caused it. Not what else they carry: a URL that is none is kept whole, with its password. */
+function stacksOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { stack = error.message, cause } = error
+  return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause)}`
+}
+
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const said = error instanceof Error ? error.message : String(error)
+  const text = AuthError.is(error) ? inFlags(said) : said
   console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
-  if (verbose) console.error(knownSecrets.scrub(inspect(error)))
+  if (verbose) console.error(knownSecrets.scrub(stacksOf(error)))
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.
   process.exit(exitCode ?? 1)

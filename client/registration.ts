@@ -13,6 +13,9 @@ import type { RegistrationResponse } from './options.ts'
 import { isLoopback } from './resolve-options.ts'
 import { withoutSecrets } from './secrets.ts'
 
+/** What a person reads who is asked to agree, unless the program says its own name. */
+const CLIENT_NAME = 'MCP client (mcp-host)'
+
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** A client on a person's machine: a loopback redirect, one of a private-use scheme, or none at all. */
@@ -41,7 +44,7 @@ function chooseMethod({ options }: ClientContext, server: ServerInfo, native: bo
 /** What is sent: ours, then what the caller adds or replaces. */
 function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | undefined): Record<string, unknown> {
   const { redirectUri, dynamicClientRegistration, grant } = ctx.options
-  const { clientName, clientUri, applicationType, metadata } = dynamicClientRegistration
+  const { clientName = CLIENT_NAME, clientUri, applicationType, metadata } = dynamicClientRegistration
   const native = isNative(redirectUri)
   const withBrowser = grant.type !== 'device'
   return {
@@ -49,7 +52,7 @@ function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | 
     grant_types: [withBrowser ? 'authorization_code' : DEVICE_GRANT, 'refresh_token'],
     token_endpoint_auth_method: chooseMethod(ctx, server, native),
     application_type: applicationType ?? (native ? 'native' : 'web'),
-    ...(clientName !== undefined && { client_name: clientName }),
+    ...(clientName !== '' && { client_name: clientName }),
     ...(clientUri !== undefined && { client_uri: clientUri }),
     ...(scope !== undefined && { scope }),
     ...metadata,

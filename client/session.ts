@@ -4,7 +4,8 @@ import type { TokenContainer } from './cache/types.ts'
 import { createCacheKey } from './cache-key.ts'
 import type { AuthCue } from './challenge.ts'
 import { readCue } from './challenge.ts'
-import type { ClientContext } from './context.ts'
+import { checkScopes } from './check-options.ts'
+import type { ClientContext, OpenRedirect } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError } from './errors.ts'
 import { createEmit } from './events.ts'
@@ -71,8 +72,13 @@ export interface SessionParts {
   guarded<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Options and clock to a session. `now` is injected by tests. */
-export function createSession(options: ResolvedOptions, now: () => number = Date.now): SessionParts {
+/** What a platform adds to the portable client. */
+export interface Platform {
+  readonly openRedirect?: OpenRedirect | undefined
+}
+
+export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
+  const now = Date.now
   const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
   const secrets = createSecrets()
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
@@ -89,7 +95,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
   async function build() {
     const key = await createCacheKey(options)
     const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
-    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now }
+    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }
   }
@@ -144,12 +150,12 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     },
 
     async login({ scopes, signal } = {}) {
+      if (scopes !== undefined) checkScopes('scopes of login', scopes)
       const { engine } = await ready()
       const cue = await probe(signal)
-      const challenged = cue?.scope || scopes ? [...(cue?.scope ?? []), ...(scopes ?? [])] : undefined
       const ask = options.interactive === 'defer' ? 'defer' : 'ask'
       const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
-      await engine.obtain({ ...about, challenged, stepUp: scopes !== undefined, anew: true, ask }, signal)
+      await engine.obtain({ ...about, challenged: cue?.scope, added: scopes, stepUp: false, anew: true, ask }, signal)
     },
 
     async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {
@@ -204,7 +210,8 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       const { engine } = await ready()
       const cue = readCue(response)
       if (!cue) return false
-      engine.storm.check()
+      engine.storm.refused()
+      engine.storm.check('token')
       const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
       const ask = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
       const used = await engine.store.read()

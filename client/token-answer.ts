@@ -93,9 +93,15 @@ function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
 /** Why a server was not understood or could not answer: the same request may succeed later. */
 function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
   const said = describeRefusal(ctx.secrets, answer)
-  return new AuthError(`${server.issuer} could not answer a token request (${grantType}): ${said}`, {
+  const granted = answer.status >= 200 && answer.status < 300
+  const what = granted ? 'answered a token request without tokens' : 'could not answer a token request'
+  const fix =
+    grantType === 'authorization_code'
+      ? 'log in again: the code of this login may be used up, and is not shown twice'
+      : 'try again later; what was kept is kept'
+  return new AuthError(`${server.issuer} ${what} (${grantType}): ${said}`, {
     code: 'temporarily_unavailable',
-    fix: 'try again later; what was kept is kept',
+    fix,
     retryable: true,
   })
 }

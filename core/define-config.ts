@@ -103,7 +103,7 @@ export interface RouteSettings {
   stateless?: boolean
   /** Serves `subscriptions/listen` on a stateless route too. Default: on routes that keep sessions. */
   listen?: boolean
-  /** Who may use the route: any user, who meets a policy, or who has a scope or role. */
+  /** Who may use the route: `true` for any user, the name of a policy, or `{ scope, role }`, all of which must be there. */
   authorize?: AuthorizeRule
   /** The name of a CORS policy. */
   cors?: string

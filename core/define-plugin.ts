@@ -179,7 +179,7 @@ export interface PluginHost {
 
 /** Not spread over a union: the values of an enum belong to one schema. */
 type Primitive<T> = [T] extends [string]
-  ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string }
+  ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string; writeOnly?: true }
   : [T] extends [number]
     ? { type: 'integer' | 'number'; minimum?: number; maximum?: number; default?: T }
     : [T] extends [boolean]
@@ -192,7 +192,10 @@ type OptionSchema<T> = (
   | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
 ) & { description?: string }
 
-/** The JSON Schema of a plugin's options: one entry an option, none missing and none more. */
+/**
+ * The JSON Schema of a plugin's options: one entry an option, none missing and none more. `writeOnly: true` marks a
+ * secret: it is never shown, and loses the line break that a file ends with.
+ */
 export interface OptionsSchema<Options> {
   type: 'object'
   description?: string

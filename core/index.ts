@@ -45,8 +45,10 @@ export type { CatalogItem, ItemKind } from './catalog.ts'
 export { checkUri, fits, shown, sizeFault } from './client-said.ts'
 export type { PeerMessage, Peers } from './cluster/peers.ts'
 export type * from './cluster/session-store.ts'
+export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
 export { REDIS_PROPERTIES } from './config/redis-schema.ts'
+export { shownUrl } from './config/shown-url.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
 export {
   type AskOptions,
@@ -121,6 +123,7 @@ export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
 export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
+export { publicKeyIn } from './public-key.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
 export { holderOf } from './sessions/callers.ts'
 export type {

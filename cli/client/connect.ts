@@ -3,6 +3,7 @@ import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { StartError } from '../../core/errors.ts'
+import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { recallCredentials } from './credentials.ts'
@@ -73,8 +74,9 @@ export function explainFailure(
   if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
   const { requiredScope } = thrown as { requiredScope?: unknown }
   if (typeof requiredScope === 'string') {
-    const scopes = new Set([...granted, ...requiredScope.split(' ')])
-    const command = [loginCommand(login.url, login.profile), ...scopes].join(' --scope ')
+    const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
+    const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
+    const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`, about)
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }

@@ -36,6 +36,6 @@ export const labelOf = (definition: Definition): string => `${kindOf(definition)
 
 /** One finding in a line. */
 export function describeFault({ kind, path, found, expected, suggestion }: Finding): string {
-  const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
+  const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }

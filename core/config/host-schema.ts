@@ -8,6 +8,8 @@ import { SIZE_PATTERN } from './units.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
+/** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
+export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
 export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
@@ -132,10 +134,10 @@ const toolsets: JsonSchema = {
 }
 
 const authorize: JsonSchema = {
-  description: 'Who may use the route: true for any user, the name of a policy, or a scope or role.',
+  description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy, or a scope.'),
+    text('The name of a policy of tool-policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
@@ -190,8 +192,9 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
         http,
         stateless: flag('Every route serves request by request, without sessions.', { default: false }),
         secrets: list(
-          { type: ['string', 'null'], minLength: 1, description: 'A long random string.' },
+          { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
           'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
+          { writeOnly: true },
         ),
         tools,
         sessions,

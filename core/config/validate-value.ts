@@ -5,6 +5,7 @@ import ajvFormats from 'ajv-formats'
 import { errorText, StartError } from '../errors.ts'
 import { explainProblems, type Finding } from './explain-problems.ts'
 import { formatPath, type Path } from './position.ts'
+import { trimSecrets } from './secret-keys.ts'
 
 // Our own schemas need no meta-schema, whose compiling would be a good part of a start.
 const ajv = new Ajv2020({
@@ -33,5 +34,7 @@ function compile(schema: object, at: Path): ValidateFunction {
 /** What is wrong with a value that stands at `at`. Throws a StartError where the schema is none. */
 export function validateValue(value: unknown, schema: object, at: Path): Finding[] {
   const validate = compile(schema, at)
-  return validate(value) ? [] : explainProblems(validate.errors ?? [], value, at)
+  // As the host will take it.
+  const taken = trimSecrets(value, schema)
+  return validate(taken) ? [] : explainProblems(validate.errors ?? [], { value: taken, schema, at })
 }

@@ -2,7 +2,7 @@
 // For connection.ts. What goes into a log line or an error has no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
+import { type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
 
 /** As a plugin's options have them, and as `redis` of the config does. */
 export type RedisConnectionOptions = RedisSettings
@@ -72,33 +72,29 @@ function checkScheme(text: string, stop: Stop) {
   const [, hint] = OTHER_SCHEMES.find(([pattern]) => pattern.test(scheme.toLowerCase())) ?? []
   if (hint !== undefined) throw stop(`the URL of Redis begins with ${scheme}: ${hint}`)
   if (URL.canParse(text)) throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+  throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
 }
 
 /** Nothing of the URL is told: what is wrong with it may be its password. */
+const HOW_PASSWORD = 'percent-encode what is special in its password, or use redis.password'
+
 function readCredential(encoded: string, stop: Stop): string | undefined {
   try {
     return decodeURIComponent(encoded) || undefined
   } catch {
-    throw stop(
-      'the user or the password in the URL of Redis is not percent-encoded: write each % in it as %25, or give ' +
-        'redis.username and redis.password as they are',
-    )
+    throw stop(`the URL of Redis holds a % that stands for nothing; ${HOW_PASSWORD}`)
   }
 }
 
 function readUrl(text: string, stop: Stop): Place {
   checkScheme(text, stop)
   if (!URL.canParse(text)) {
-    throw stop(
-      'the URL of Redis is none; write redis://host:6379, or rediss:// for TLS. What is not a letter or a digit in a ' +
-        'password there is percent-encoded; redis.password takes it as it is',
-    )
+    throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
   }
   const url = new URL(text)
   const database = url.pathname.slice(1)
   if (!/^\d{0,9}$/.test(database)) {
-    throw stop('what follows the host in the URL of Redis is no number of a database; a / in a password there is %2F')
+    throw stop(`what follows the host in the URL of Redis is no number of a database; ${HOW_PASSWORD}`)
   }
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -111,19 +107,21 @@ function readUrl(text: string, stop: Stop): Place {
 }
 
 /** PEM as it is, or from the file of this name. */
-function readPem(text: string, directory: string, stop: Stop): string {
+function readPem(key: string, text: string, directory: string, stop: Stop): string {
   if (text.includes('-----BEGIN')) return text
   try {
     return readFileSync(resolve(directory, text), 'utf8')
   } catch (cause) {
-    throw stop(`redis.tls names a file that cannot be read: ${errorText(cause)}`)
+    // What is here may be no name of a file, but the key itself in another encoding.
+    const { code } = cause as NodeJS.ErrnoException
+    throw stop(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
   }
 }
 
 function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
-    text === undefined ? [] : [[key, readPem(text, directory, stop)]],
+    text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
   )
   return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
 }

@@ -27,7 +27,9 @@ function compileAuthorize(routes: readonly Route[], { policies }: Rules): Map<Au
     const asked = authorize === true ? {} : authorize
     compiled.set(
       authorize,
-      typeof asked === 'string' ? policyNamed(asked, policies, where) : compilePolicy(asked, where),
+      typeof asked === 'string'
+        ? policyNamed(asked, policies, where, ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`)
+        : compilePolicy(asked, where),
     )
   }
   return compiled
@@ -86,7 +88,7 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
   if (hasShadow) logShadow(host, call => access.get(call.session.route))
   const routeScopes = (route: Route) => (route.authorize && authorize.get(route.authorize)?.scopes) || []
-  host.starting(() => lint({ host, rules, access, routeScopes }))
+  host.starting(() => lint({ host, rules, access, routeScopes, options }))
 }
 
 export const toolPolicy = definePlugin<ToolPolicyOptions>({

@@ -67,7 +67,11 @@ describe('dynamic client registration', () => {
       contacts: ['a@desk.example'],
       scope: 'read write',
     })
-    expect((await register()).sent).to.not.have.any.keys('scope', 'client_name', 'client_uri')
+    const plain = await register()
+    expect(plain.sent).to.not.have.any.keys('scope', 'client_uri')
+    expect(plain.sent['client_name']).to.equal('MCP client (mcp-host)')
+    const nameless = await register({ dynamicClientRegistration: { clientName: '' } })
+    expect(nameless.sent).to.not.have.any.keys('client_name')
     const device = await register({ grant: { type: 'device', onUserCode: () => {} } })
     expect(device.sent).to.not.have.any.keys('redirect_uris', 'response_types')
     expect(device.sent['grant_types']).to.deep.equal(['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'])

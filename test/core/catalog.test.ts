@@ -60,10 +60,10 @@ describe('a definition that makes no sense stops the start, with its toolset, it
     [
       'a timeout that is no duration',
       tool('t', { timeout: 'soon' }),
-      /timeout \(tool "t"\)[^]*found "soon"; expected a duration/,
+      /timeout \(tool "t"\)[\s\S]*found "soon"; expected a duration/,
     ],
-    ['no name', tool(''), /name \(tool ""\)[^]*expected a non-empty string/],
-    ['no handler', tool('t', { handler: undefined }), /handler \(tool "t"\)[^]*missing/],
+    ['no name', tool(''), /name \(tool ""\)[\s\S]*expected a non-empty string/],
+    ['no handler', tool('t', { handler: undefined }), /handler \(tool "t"\)[\s\S]*missing/],
     [
       'a header that is no token',
       tool('t', { input: input({ a: header('a b') }) }),

@@ -75,8 +75,8 @@ describe('the settings of a connection', () => {
     ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'the URL is not rediss://'],
     ['another scheme', { url: `http://a:${PASSWORD}@b` }, 'must begin with redis://'],
     ['no URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
-    ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encoded'],
-    ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encoded'],
+    ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encode what'],
+    ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encode what'],
     ['a path that is no database', { url: `redis://a/${PASSWORD}` }, 'no number of a database'],
     ['a Sentinel', { url: `redis+sentinel://:${PASSWORD}@a:26379/main` }, 'Sentinels are not asked'],
     ['a Unix socket', { url: `unix://:${PASSWORD}@/run/redis.sock` }, 'Unix socket'],
@@ -190,6 +190,26 @@ describe('a Redis that is away', () => {
     const told = lines.filter(({ level }) => level !== 'debug').map(({ message }) => message)
     expect(told).to.deep.equal(['Redis does not answer; trying again until it does', 'Redis is back'])
     expect(JSON.stringify(log)).to.include('ECONNREFUSED').and.not.include(PASSWORD)
+    await redis.remove()
+  })
+
+  it('takes a password, or a URL with one, as a secret file holds it: with a line break behind', async () => {
+    const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ~* +@all`, 'default off'] })
+    const [, place] = redis.url.split('//')
+    let connected = 0
+    for (const end of ['\n', '\r\n']) {
+      for (const settings of [
+        { url: redis.url, username: 'mcp', password: `${PASSWORD}${end}` },
+        { url: `redis://mcp:${PASSWORD}@${place}${end}` },
+      ]) {
+        const { connection, close } = await startRedisHost(settings)
+        await whenHealthy(connection)
+        connected += 1
+        await close()
+      }
+    }
+    console.log(`      ${connected} of 4 connected`)
+    expect(connected).to.equal(4)
     await redis.remove()
   })
 
