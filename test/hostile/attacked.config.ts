@@ -163,9 +163,10 @@ export default defineConfig({
     report: report(),
     planted: plant(settings, plants),
   },
-  async configureSession(_request, session) {
+  async configureSession(request, session) {
     await Promise.resolve()
-    session.server = { ...session.server, title: 'attacked' }
+    // Of the others, what is served is shared by all.
+    if (request.route.path === '/policed') session.server = { ...session.server, title: 'attacked' }
   },
   async runSession(_request, _session, run) {
     counts.runs++

@@ -37,6 +37,7 @@ export function createMarkers(seed: number): Markers {
 /** A session of Alice, as a thief knows it. */
 export interface Victim {
   readonly sessionId: string
+  readonly path: string
   readonly eventIds: string[]
 }
 

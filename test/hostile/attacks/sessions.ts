@@ -57,7 +57,7 @@ const theft: Attack = {
     const connection = await round.connect(who)
     if (victim && chance.oneIn(2)) {
       const id = chance.oneIn(4) ? forge(victim.sessionId, chance) : victim.sessionId
-      const path = chance.pick(['/', '/', '/policed', '/t'])
+      const path = chance.oneIn(4) ? chance.pick(['/', '/policed', '/t', '/u']) : victim.path
       return steal(round, connection, { id, path, who, revision: '2025-11-25' }, eventId)
     }
     const own = await openSession(round, connection)

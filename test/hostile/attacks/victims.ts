@@ -11,12 +11,16 @@ const victims: Attack = {
   lanes: 2,
   async run(round) {
     const connection = await round.connect('alice')
-    const session = await openSession(round, connection)
+    // Among them a guarded route that serves more than its open neighbour.
+    const path = round.chance.pick(['/', '/', '/policed', '/u', '/t'])
+    const session = await openSession(round, connection, { path })
     if (!session) return
     const level = { id: 'level', method: 'logging/setLevel', params: { level: 'debug' } }
     connection.send(inSession(round, session, message(level)))
     await round.answers(connection, 2)
-    const victim: Victim = { sessionId: session.id, eventIds: [] }
+    connection.send(inSession(round, session, message({ id: 'list', method: 'tools/list' })))
+    await round.answers(connection, 3)
+    const victim: Victim = { sessionId: session.id, path, eventIds: [] }
     round.target.victims.push(victim)
     try {
       const reader = await round.connect('alice')
