@@ -9,7 +9,13 @@ import type { PeerMessage, Peers } from './peers.ts'
 import { notSure, perhapsRunning, running, sessionGone, tooManySessions, tooManyWatched } from './refusals.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
-import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
+import {
+  type Entered,
+  FIRST_STATE,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+} from './session-store.ts'
 
 export interface SharedSettings {
   /** This node. */
@@ -233,13 +239,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     peers,
     local,
     async create(digest, opening) {
-      const state = {
-        revision: undefined,
-        client: { info: undefined, capabilities: {} },
-        logLevel: 'info',
-        watched: [],
-      } as const
-      if (await store.create(digest, { opening, state, version: 1, home: node }, bounds)) return
+      if (await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: node }, bounds)) return
       throw tooManySessions(bounds.maxPerOwner)
     },
     visit: visitSession,
