@@ -16,6 +16,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from './session-store.ts'
+import type { SharedVisit } from './shared-visit.ts'
 
 export interface SharedSettings {
   /** This node. */
@@ -33,16 +34,6 @@ export interface SharedSettings {
 }
 
 export type OtherMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
-
-/** A request that names a session by its id, which its signature says to be the caller's. */
-export interface SharedVisit {
-  readonly digest: string
-  readonly requests: readonly RequestId[]
-  /** Throws for a session that is not the caller's, or not here. */
-  readonly check: (opening: SessionOpening) => void
-  /** Builds a session of this node from its record: `configureSession` runs again. */
-  readonly rebuild: (record: SessionRecord) => Promise<Session>
-}
 
 /** How many records go to a store that has lost them at once. */
 const RESTORE_BATCH = 100
