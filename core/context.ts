@@ -1,5 +1,6 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import type { AccessDecider, ProtectedResource } from './access/access.ts'
+import type { LeastScopes } from './access/least-scopes.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -20,6 +21,7 @@ export interface HandlerSettings {
   /** Asked for late, because plugins may fill the slots. */
   readonly access: () => AccessDecider
   readonly resource: () => ProtectedResource
+  readonly leastScopes: LeastScopes
 }
 
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */

@@ -105,6 +105,11 @@ export interface RouteSettings {
   listen?: boolean
   /** Who may use the route: `true` for any user, the name of a policy, or `{ scope, role }`, all of which must be there. */
   authorize?: AuthorizeRule
+  /**
+   * Scopes that a client without a token is told to ask for, where `authorize` names none: the least that is of use here.
+   * They are not enforced. Default: those that every item of the address needs.
+   */
+  challengeScope?: string | string[]
   /** The name of a CORS policy. */
   cors?: string
   /** Switches a plugin off, or changes its options, for this route alone. */
@@ -181,6 +186,10 @@ export interface Config {
     maxIdle?: number
     /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
     maxPerOwner?: number
+    /** Requests of one session that run at once; past it 429. One whose client has gone runs on. Default 32. */
+    maxCallsPerSession?: number
+    /** The same of all sessions of one owner. Default 256. */
+    maxCallsPerOwner?: number
   }
   /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
   redis?: RedisSettings

@@ -38,6 +38,8 @@ export interface Route {
   readonly listen: boolean
   /** As configured; an auth plugin enforces it. */
   readonly authorize: AuthorizeRule | undefined
+  /** What a client is told to ask for where `authorize` names no scope; empty: what all items of the address need. */
+  readonly challengeScopes: readonly string[]
   /** The name of a CORS policy. */
   readonly cors: string | undefined
   /** Every toolset that the route can serve. */
@@ -127,6 +129,8 @@ export interface PluginHost {
   contribute(definitions: readonly Definition[]): void
   /** What the addresses of a route can serve by the config, each item once. Complete from a starting task on. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** For `scope` of a challenge where nothing else names one: the least that is of use at an address; may be empty. */
+  leastScopes(route: Route, params: Readonly<Record<string, string>>): readonly string[]
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
 

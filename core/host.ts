@@ -1,7 +1,8 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
 import { openAccess, plainResource } from './access/access.ts'
-import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect-access.ts'
+import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
+import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
@@ -22,16 +23,8 @@ import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
-import {
-  checkReadiness,
-  createNotes,
-  createPluginHost,
-  type HostServices,
-  notesFor,
-  type PluginNotes,
-  startPlugin,
-} from './plugin-host.ts'
-import { checkConventions, type PluginInstance, planPlugins, providersAmong } from './plugin-plan.ts'
+import { checkReadiness, createNotes, notesFor, type PluginNotes, setUpPlugins } from './plugin-host.ts'
+import { checkConventions, planPlugins, providersAmong } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
 import { resolveHttp, resolveSessions } from './resolve-settings.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
@@ -99,9 +92,10 @@ interface Parts {
   readonly notes: PluginNotes
   readonly slots: Slots
   readonly secrets: Secrets
+  readonly leastScopes: LeastScopes
 }
 
-function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
+function handlerSettings({ config, catalog, secrets, slots, leastScopes }: Parts): HandlerSettings {
   const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
   return {
     callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
@@ -110,13 +104,7 @@ function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSet
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,
     resource: () => slots.protectedResource,
-  }
-}
-
-async function setUp(parts: Parts, instances: readonly PluginInstance[], services: HostServices) {
-  for (const instance of instances) {
-    const host = createPluginHost(instance, parts.notes, services)
-    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
+    leastScopes,
   }
 }
 
@@ -159,7 +147,8 @@ export async function buildHost(input: HostInput): Promise<Host> {
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
   })
-  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes }
+  const leastScopes = createLeastScopes({ routes, catalog, notes, slots })
+  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes, leastScopes }
   const methods = createMethodTable(handlerSettings(parts))
   const inFlight = createInFlight()
 
@@ -212,7 +201,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   })
 
   const filled = new Map<keyof Slots, string>()
-  await setUp(parts, instances, {
+  await setUpPlugins(instances, notes, {
     log,
     server: { name: config.server.name, version: config.server.version },
     http,
@@ -226,6 +215,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     addMethod: methods.add,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
+    leastScopes,
     openSession,
     sessions: registry,
     streams,
@@ -241,6 +231,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
   checkViews(routes, sessions)
   warnOpenDoors(parts)
+  warnUntoldScopes(parts, log)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 

@@ -5,11 +5,20 @@
 export const MAX_SENT_AHEAD = 100
 /** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
 export const LEAST_TAKEN = 64 * 1024
+/**
+ * Bytes that may wait for the reader of a stream when the next message comes; past it the stream is closed. Less than the
+ * event store keeps of a stream, so that whoever comes back finds all that waited.
+ */
+export const MAX_WAITING = 1024 * 1024
 /** Bytes that may wait for all readers together before those who take nothing go. */
 export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 /** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
 export const LARGE_ANSWER = 64 * 1024
 
+/** Deepest nesting of arrays and objects in a body. */
+export const MAX_DEPTH = 128
+/** Most entries of a batch. */
+export const MAX_BATCH = 50
 /** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */
 export const MAX_ID = 1_024
 /** Bytes of `clientInfo` as JSON, and of `capabilities`; the values in each of them. */
@@ -19,7 +28,11 @@ export const MAX_CLIENT_VALUES = 256
 export const MAX_URI = 8_192
 /** Resources that one session or one `subscriptions/listen` may watch, and the bytes of their URIs together. */
 export const MAX_WATCHED = 1_000
-export const MAX_WATCHED_BYTES = 256 * 1_024
+export const MAX_WATCHED_BYTES = 128 * 1_024
+/** `subscriptions/listen` streams that one caller may have open. */
+export const MAX_LISTENS_PER_CALLER = 100
+/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
+export const MAX_OPEN_GETS = 3
 /** Characters of what a client said that an error or a log line repeats. */
 export const MAX_SHOWN = 1_000
 /** Characters of an error's sentence, whatever it was made of. */

@@ -3,7 +3,7 @@ import sjson from 'secure-json-parse'
 import { isObject } from './call.ts'
 import { isShortName } from './client-said.ts'
 import { HostError } from './errors.ts'
-import { MAX_ID } from './limits.ts'
+import { MAX_BATCH, MAX_DEPTH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 
 export type Message =
@@ -14,11 +14,6 @@ export type Message =
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
 
 type Params = Readonly<Record<string, unknown>>
-
-/** Deepest nesting of arrays and objects in a body. */
-export const MAX_DEPTH = 128
-/** Most entries of a batch. */
-export const MAX_BATCH = 50
 
 const NO_PARAMS: Params = Object.freeze({})
 

@@ -85,6 +85,7 @@ export interface HostServices {
   addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
   addDefinition(toolset: string, definition: Definition): void
   itemsOf(route: Route): readonly CatalogItem[]
+  readonly leastScopes: PluginHost['leastScopes']
   openSession(facts: RequestFacts): Promise<OpenSession>
   answer(call: Call): Promise<object>
   readonly sessions: SessionRegistry
@@ -98,7 +99,7 @@ export interface HostServices {
 }
 
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
-export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
   try {
     await part()
   } catch (cause) {
@@ -117,7 +118,7 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 }
 
 /** The host as one instance of a plugin sees it. */
-export function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
+function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
   const {
     log,
     server,
@@ -167,6 +168,7 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
       if (!notes.contributed.some(({ value }) => value === toolset)) note(notes.contributed, toolset)
     },
     itemsOf: services.itemsOf,
+    leastScopes: services.leastScopes,
     variesByCaller: () => note(notes.varies, true),
     fill(slot, service) {
       const other = filled.get(slot)
@@ -190,6 +192,14 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
     answer,
     inFlight,
     keys,
+  }
+}
+
+/** Sets the plugins up, one after the other: each finds what those before it filled in. */
+export async function setUpPlugins(instances: readonly PluginInstance[], notes: PluginNotes, services: HostServices) {
+  for (const instance of instances) {
+    const host = createPluginHost(instance, notes, services)
+    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
   }
 }
 

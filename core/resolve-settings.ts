@@ -28,9 +28,14 @@ export function resolveHttp(given: HttpSettings = {}): ResolvedHttp {
   }
 }
 
-export const SESSION_DEFAULTS = { idleTimeout: '2h', maxIdle: 10_000 } as const
+export const SESSION_DEFAULTS = {
+  idleTimeout: '2h',
+  maxIdle: 10_000,
+  maxCallsPerSession: 32,
+  maxCallsPerOwner: 256,
+} as const
 
 export function resolveSessions(given: Config['sessions'] = {}): SessionBounds {
-  const { idleTimeout, maxIdle } = { ...SESSION_DEFAULTS, ...given }
-  return { idleTimeout: parseDuration(idleTimeout), maxIdle, maxPerOwner: given.maxPerOwner }
+  const { idleTimeout, ...bounds } = { ...SESSION_DEFAULTS, ...given }
+  return { idleTimeout: parseDuration(idleTimeout), ...bounds, maxPerOwner: given.maxPerOwner }
 }

@@ -110,6 +110,18 @@ const sessions = closed(
       minimum: 1,
       description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
     },
+    maxCallsPerSession: {
+      type: 'integer',
+      minimum: 1,
+      default: 32,
+      description: 'Requests of one session that run at once, also those whose client has gone; more are answered 429.',
+    },
+    maxCallsPerOwner: {
+      type: 'integer',
+      minimum: 1,
+      default: 256,
+      description: 'The same of all sessions of one user, or of one address for anonymous callers.',
+    },
   },
   { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
 )
@@ -142,6 +154,13 @@ const authorize: JsonSchema = {
   ],
 }
 
+const scope = text('A scope.', { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' })
+const challengeScope: JsonSchema = {
+  description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
+  anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],
+  examples: ['mcp.tools'],
+}
+
 const route = (plugins: JsonSchema): JsonSchema =>
   closed(
     {
@@ -154,6 +173,7 @@ const route = (plugins: JsonSchema): JsonSchema =>
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
       listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),
       authorize,
+      challengeScope,
       cors: text('The name of a CORS policy.'),
       plugins,
     },

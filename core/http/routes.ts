@@ -82,6 +82,7 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
       stateless: settings.stateless ?? config.stateless ?? false,
       listen: settings.listen ?? !(settings.stateless ?? config.stateless ?? false),
       authorize: settings.authorize as AuthorizeRule | undefined,
+      challengeScopes: [settings.challengeScope ?? []].flat(),
       cors: settings.cors,
       toolsets: all,
       get revisions() {

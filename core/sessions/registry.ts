@@ -11,19 +11,13 @@ import { type Caller, holderOf, openingOf, ownerOf, sameParams } from './callers
 import type { ChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import { createOwners } from './owners.ts'
+import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 import { Session, type SessionOwner } from './session.ts'
+import type { SessionBounds } from './session-bounds.ts'
 import { digestOf, type SessionIds, shortId } from './session-id.ts'
 import { createLife } from './session-life.ts'
 import { createSessionRuns } from './session-runs.ts'
 import { settleStreams } from './settle-streams.ts'
-
-export interface SessionBounds {
-  /** Milliseconds. */
-  readonly idleTimeout: number
-  readonly maxIdle: number
-  /** Undefined: no bound. */
-  readonly maxPerOwner: number | undefined
-}
 
 export interface RegistrySettings {
   readonly ids: SessionIds
@@ -43,6 +37,7 @@ export interface LocalSessions {
 }
 
 export type { Caller } from './callers.ts'
+export type { SessionBounds } from './session-bounds.ts'
 
 export interface SessionRegistry {
   /**
@@ -68,6 +63,8 @@ export interface SessionRegistry {
   /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
   close(reason: Error, patience: number): Promise<void>
   readonly count: number
+  /** For transports: the requests that run. */
+  readonly calls: RunningCalls
 }
 
 /** Sessions whose time is over are looked for this often at most, milliseconds. */
@@ -261,6 +258,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
 
   return {
     open,
+    calls: createRunningCalls(bounds),
     find(id, caller, transport, requests = []) {
       const session = sessions.get(id)
       if (session && session.opened.route !== caller.route) throw gone()

@@ -77,6 +77,8 @@ export class Session implements Held {
   /** When it was used last, milliseconds since the epoch. */
   lastUsed: number
   disposed = false
+  /** Its requests that run, be it over; see running-calls.ts. */
+  calls = 0
   readonly shared: SharedFacts | undefined
   readonly #owner: SessionOwner
   #digest: string | undefined

@@ -87,7 +87,10 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
   host.variesByCaller()
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
   if (hasShadow) logShadow(host, call => access.get(call.session.route))
-  const routeScopes = (route: Route) => (route.authorize && authorize.get(route.authorize)?.scopes) || []
+  const routeScopes = (route: Route) => [
+    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
+    ...route.challengeScopes,
+  ]
   host.starting(() => lint({ host, rules, access, routeScopes, options }))
 }
 

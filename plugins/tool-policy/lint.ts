@@ -9,7 +9,7 @@ export interface LintSubject {
   readonly host: PluginHost
   readonly rules: Rules
   readonly access: ReadonlyMap<Route, RouteAccess>
-  /** Every scope that a route's `authorize` names. */
+  /** Every scope that a route's `authorize` and `challengeScope` name. */
   readonly routeScopes: (route: Route) => readonly string[]
   readonly options: ToolPolicyOptions
 }

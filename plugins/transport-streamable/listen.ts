@@ -8,6 +8,7 @@ import {
   holderOf,
   type ItemKind,
   isObject,
+  MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   META,
@@ -18,9 +19,6 @@ import {
   type Subscriber,
   whenTokenExpires,
 } from '../../core/index.ts'
-
-/** Streams that one caller may have open. */
-export const MAX_LISTENS_PER_CALLER = 100
 
 const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
 

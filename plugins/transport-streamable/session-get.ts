@@ -5,6 +5,7 @@ import {
   type HostContext,
   HostError,
   heardBy,
+  MAX_OPEN_GETS,
   MODERN_REVISION,
   openEventStream,
   type PluginHost,
@@ -18,9 +19,6 @@ import {
 } from '../../core/index.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
-
-/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
-export const MAX_OPEN_GETS = 3
 
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {

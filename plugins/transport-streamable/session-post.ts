@@ -47,6 +47,8 @@ export function checkVersion({ req }: HostContext): void {
 }
 
 export function createSessionPosts(host: PluginHost, route: Route) {
+  const { calls } = host.sessions
+
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)
     const stream = host.streams.open(session, ids)
@@ -103,23 +105,26 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     }
     if (requests.length === 0) return accept(ctx)
     const replies: Array<readonly [Request, SessionReply]> = []
-    const leave = host.inFlight(reason => {
-      for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
-    })
-    ctx.respond = false
-    const exchange = createExchange(ctx.res, {
-      expected: requests.length,
-      batch,
-      open: () => openSink(session, requests, ctx),
-      cancelledByClose: false,
-    })
-    for (const request of requests) replies.push([request, createReply(exchange, session)])
+    let leave: (() => void) | undefined
+    calls.enter(session, requests.length)
     try {
+      leave = host.inFlight(reason => {
+        for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
+      })
+      ctx.respond = false
+      const exchange = createExchange(ctx.res, {
+        expected: requests.length,
+        batch,
+        open: () => openSink(session, requests, ctx),
+        cancelledByClose: false,
+      })
+      for (const request of requests) replies.push([request, createReply(exchange, session)])
       await Promise.all(
         replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),
       )
     } finally {
-      leave()
+      leave?.()
+      calls.leave(session, requests.length)
     }
   }
 
@@ -128,9 +133,12 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
     const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
-    await answerAll(session, [message], ctx, false)
-    // A handshake that was refused leaves nothing behind.
-    if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
+    try {
+      await answerAll(session, [message], ctx, false)
+    } finally {
+      // A handshake that was refused leaves nothing behind.
+      if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
+    }
   }
 
   /** What a session that was found may not be asked. */

@@ -37,7 +37,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   stateless: false,
   secrets: ['a long random string', undefined],
   tools: { fetchTimeout: '30s', callTimeout: 'off' },
-  sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100 },
+  sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100, maxCallsPerSession: 32, maxCallsPerOwner: 256 },
   redis: {
     url: 'rediss://redis.acme.example:6380/2',
     username: 'mcp',
@@ -56,7 +56,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   routes: {
     '/': { toolsets: ['clock'], plugins: { health: {}, audit: false } },
     '/admin': { toolsets: 'one', authorize: true, cors: 'browser', stateless: true },
-    '/who': { toolsets: 'one', authorize: 'mcp.admin' },
+    '/who': { toolsets: 'one', authorize: 'mcp.admin', challengeScope: 'mcp.tools' },
     '/scoped': { toolsets: 'one', authorize: { scope: ['a', 'b'], role: 'admin' } },
     '/t/:category?': { toolsets: ':category', default: ['clock', 'mixed'] },
   },
