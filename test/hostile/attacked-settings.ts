@@ -23,6 +23,8 @@ export interface AttackedSettings {
   readonly audience: string
   readonly markers: Markers
   readonly plants: readonly Plant[]
+  /** Without `configureSession` and `runSession`: what is served to many is then built once for all of them. */
+  readonly plain: boolean
 }
 
 /** The environment variable that carries them, as JSON. */

@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { defineConfig, definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
+import { type Config, defineConfig, definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'
@@ -11,7 +11,7 @@ import { probeLoop } from './loop-probe.ts'
 import { plant } from './planted-faults.ts'
 
 const settings = JSON.parse(process.env[SETTINGS] ?? '{}') as AttackedSettings
-const { issuer, audience, markers, plants } = settings
+const { issuer, audience, markers, plants, plain } = settings
 const tell = (report: Report) => void process.send?.(report)
 
 const counts = { runs: 0, calls: 0 }
@@ -88,7 +88,8 @@ const report = definePlugin<Record<never, never>>({
     })
     host.around(async (call, next) => {
       counts.calls++
-      probe.note(String(call.params['name'] ?? call.method).slice(0, 30))
+      const { name } = call.params
+      probe.note(typeof name === 'string' ? name.slice(0, 30) : call.method)
       try {
         return await next()
       } finally {
@@ -116,6 +117,21 @@ const contributed = definePlugin<Record<never, never>>({
     host.contribute([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
   },
 })
+
+const hooks: Pick<Config, 'configureSession' | 'runSession'> = {
+  async configureSession(_request, session) {
+    await Promise.resolve()
+    session.server = { ...session.server, title: 'attacked' }
+  },
+  async runSession(_request, _session, run) {
+    counts.runs++
+    try {
+      await run()
+    } finally {
+      counts.runs--
+    }
+  },
+}
 
 export default defineConfig({
   server: { name: 'attacked', version: '1.0.0', instructions: 'Attack me.' },
@@ -163,17 +179,5 @@ export default defineConfig({
     report: report(),
     planted: plant(settings, plants),
   },
-  async configureSession(request, session) {
-    await Promise.resolve()
-    // Of the others, what is served is shared by all.
-    if (request.route.path === '/policed') session.server = { ...session.server, title: 'attacked' }
-  },
-  async runSession(_request, _session, run) {
-    counts.runs++
-    try {
-      await run()
-    } finally {
-      counts.runs--
-    }
-  },
+  ...(plain ? {} : hooks),
 })

@@ -151,7 +151,7 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
   const issuer = await startIssuer()
   const markers = createMarkers(seed)
   const host = await startHostProcess(
-    { issuer: issuer.url, audience: AUDIENCE, markers, plants },
+    { issuer: issuer.url, audience: AUDIENCE, markers, plants, plain: seed % 2 === 0 },
     {
       stalled({ ran, wall, collecting, during }) {
         const text = `${ran} ms (${wall} ms by the clock, ${collecting} of them garbage collection): ${during}`

@@ -97,6 +97,8 @@ const guarded: Attack = {
   async run(round) {
     const { chance, target } = round
     const who = chance.pick<Identity>(['anonymous', 'mallory'])
+    // The open neighbours of guarded places: what is built for the ones must not be shown by the others.
+    if (chance.oneIn(8)) return lookInside(round, who, chance.pick(['/t', '/t', '/t/open', '/policed']))
     const suffix = chance.pick(SUFFIXES)
     const plain = `${chance.pick(GUARDED)}${suffix}`
     const path = chance.oneIn(10) ? plain : respell(plain, round)

@@ -11,8 +11,8 @@ const victims: Attack = {
   lanes: 2,
   async run(round) {
     const connection = await round.connect('alice')
-    // Among them a guarded route that serves more than its open neighbour.
-    const path = round.chance.pick(['/', '/', '/policed', '/u', '/t'])
+    // First of all a guarded route that serves more than its open neighbour: nobody was at either before.
+    const path = round.index === 0 ? '/u' : round.chance.pick(['/', '/', '/policed', '/u', '/t'])
     const session = await openSession(round, connection, { path })
     if (!session) return
     const level = { id: 'level', method: 'logging/setLevel', params: { level: 'debug' } }
