@@ -2,7 +2,7 @@
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
-import { StartError } from '../core/errors.ts'
+import { errorText, StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
@@ -100,8 +100,7 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
 
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
-  const text = error instanceof Error ? error.message : String(error)
-  console.error(`mcp-host: ${text}`)
+  console.error(`mcp-host: ${errorText(error)}`)
   if (verbose) console.error(error)
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.

@@ -2,16 +2,16 @@
 import cluster from 'node:cluster'
 import { createLogger, type Host } from '../core/create-host.ts'
 import type { VerbOptions } from './main.ts'
-import { nextSignal, serve, surviveRejections } from './serve.ts'
+import { nextCrash, nextSignal, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
 import { parseCount } from './workers/count.ts'
 import { supervise } from './workers/supervisor.ts'
 import { work } from './workers/worker.ts'
 
-async function drain(host: Host, signal: NodeJS.Signals) {
+async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   void nextSignal('SIGTERM', 'SIGINT').then(() => process.exit(1))
   const closing = host.close()
-  console.log(`${signal}: draining; a second signal ends at once`)
+  console.log(`${why}: draining; a second signal ends at once`)
   const { finished, cancelled } = await closing
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
@@ -27,9 +27,12 @@ async function serveAlone({ config, verbose }: VerbOptions): Promise<void> {
   const host = await serve(config, log)
   listening = true
   surviveRejections(log)
+  const crashed = nextCrash(log)
   console.log(startPage(host))
-  await drain(host, await signalled)
-  process.exit(0)
+  const why = await Promise.race([signalled, crashed])
+  await drain(host, why)
+  await log.flush()
+  process.exit(why === 'crash' ? 1 : 0)
 }
 
 export async function start(options: VerbOptions): Promise<void> {

@@ -155,7 +155,7 @@ class TransportCall implements Call {
   }
   get progressToken() {
     const token = this.meta['progressToken']
-    return typeof token === 'string' || typeof token === 'number' ? token : undefined
+    return isId(token) ? token : undefined
   }
 
   send(message: string) {
@@ -171,6 +171,9 @@ class TransportCall implements Call {
 
 /** A Call from what its transport knows. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
+
+/** A string, or an integer that JSON numbers hold exactly. */
+export const isId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isSafeInteger(id)
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

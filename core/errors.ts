@@ -1,5 +1,6 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
 // Thrown anywhere; written in one place (core/http/pipeline.ts for HTTP, the transport for JSON-RPC).
+import { errorText, isBranded } from './describe-thrown.ts'
 
 interface ErrorKind {
   /** HTTP status where the response has not begun and the host itself decided. */
@@ -105,7 +106,7 @@ export class HostError extends Error {
 
   /** True for a HostError of any copy of this module: a config may load its own. */
   static is(value: unknown): value is HostError {
-    return value instanceof Error && BRAND in value
+    return isBranded(value, BRAND)
   }
 }
 
@@ -121,5 +122,7 @@ export class StartError extends Error {
   }
 }
 
-/** The text of anything thrown, for a log line or a start-up message. */
-export const errorText = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+/** Of a text that a client chose, as much as is worth repeating to it or writing down. */
+export const cut = (text: string, most = 200): string => (text.length > most ? `${text.slice(0, most)}…` : text)
+
+export { errorText }

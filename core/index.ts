@@ -100,13 +100,22 @@ export {
   type RequestState,
   type Route,
 } from './define-plugin.ts'
-export { ERROR_KINDS, errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './errors.ts'
+export {
+  cut,
+  ERROR_KINDS,
+  errorText,
+  HostError,
+  type HostErrorKind,
+  type HostErrorOptions,
+  StartError,
+} from './errors.ts'
 export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
+export { clientInfoProblem } from './methods/params.ts'
 export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'

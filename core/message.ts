@@ -1,7 +1,7 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
-import sjson from 'secure-json-parse'
-import { isObject } from './call.ts'
+import { isId, isObject } from './call.ts'
 import { HostError } from './errors.ts'
+import { findForbidden } from './json-text.ts'
 import type { RequestId } from './protocol.ts'
 
 export type Message =
@@ -13,53 +13,22 @@ export type Message =
 
 type Params = Readonly<Record<string, unknown>>
 
-/** Deepest nesting of arrays and objects in a body. */
-export const MAX_DEPTH = 128
 /** Most entries of a batch. */
 export const MAX_BATCH = 50
 
+const BYTE_ORDER_MARK = 0xfeff
 const NO_PARAMS: Params = Object.freeze({})
-
-/** Brackets open at once, outside strings. Runs over the text, so that no recursion ever meets a hostile depth. */
-function isTooDeep(text: string): boolean {
-  if (text.length <= MAX_DEPTH * 2) return false
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (inString) {
-      if (code === 0x5c) index++
-      else if (code === 0x22) inString = false
-    } else if (code === 0x22) inString = true
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > MAX_DEPTH) return true
-    } else if (code === 0x5d || code === 0x7d) depth--
-  }
-  return false
-}
 
 function parse(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
-  if (isTooDeep(text)) throw new HostError('invalidRequest', { detail: `nested deeper than ${MAX_DEPTH} levels` })
+  const forbidden = findForbidden(text)
+  if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
   try {
-    return sjson.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' })
+    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   } catch (cause) {
-    if (isJson(text)) throw new HostError('invalidRequest', { detail: 'it has a key that no message may have', cause })
     throw new HostError('parseError', { detail: 'the body is not JSON', cause })
   }
 }
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** A string, or an integer that JSON numbers hold exactly. */
-const isId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isSafeInteger(id)
 
 function toMessage(value: unknown): Message {
   const id = isObject(value) && isId(value['id']) ? value['id'] : undefined

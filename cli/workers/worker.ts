@@ -1,10 +1,10 @@
 // One of several processes that serve a config: the same host as alone, started, told to leave and replaced by the
 // primary (supervisor.ts), whose port it shares.
 import cluster from 'node:cluster'
-import { createLogger, type Host } from '../../core/create-host.ts'
+import { createLogger, type Host, type ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import type { VerbOptions } from '../main.ts'
-import { serve, surviveRejections } from '../serve.ts'
+import { nextCrash, serve, surviveRejections } from '../serve.ts'
 import { FIRST_WORKER, isOrder, type Order, type Told } from './message.ts'
 
 /** Resolves once the primary has it, or is gone. */
@@ -37,8 +37,7 @@ function outliveThePrimary(gone: () => void) {
   })
 }
 
-async function startHost(count: number, { config, verbose }: VerbOptions): Promise<Host> {
-  const log = createLogger({ verbose, pid: process.pid })
+async function startHost(count: number, config: string | undefined, log: ProcessLog): Promise<Host> {
   try {
     const host = await serve(config, log, count)
     surviveRejections(log)
@@ -54,14 +53,21 @@ async function startHost(count: number, { config, verbose }: VerbOptions): Promi
 /** Serves as one of `count` processes until it is told to leave. */
 export async function work(count: number, options: VerbOptions): Promise<void> {
   const { stop, retire, leave } = listenForOrders()
-  const host = await startHost(count, options)
+  const log = createLogger({ verbose: options.verbose, pid: process.pid })
+  const host = await startHost(count, options.config, log)
+  let exitCode = 0
+  const crashed = nextCrash(log).then(() => {
+    exitCode = 1
+  })
   const orphaned = new Promise<void>(outliveThePrimary)
   await tell({ mcpHost: 'ready', url: host.url, routes: host.routes })
   const over = Promise.race([stop, orphaned])
-  await Promise.race([over, retire.then(() => Promise.race([over, host.handOver()]))])
+  // One that crashed leaves what comes to the others, as one that is replaced.
+  await Promise.race([over, Promise.race([retire, crashed]).then(() => Promise.race([over, host.handOver()]))])
   const report = await host.close()
   await tell({ mcpHost: 'drained', ...report })
   // What the primary had handed over before it knew that nothing is accepted here is given back first.
   await Promise.race([leave, orphaned])
-  process.exit(0)
+  await log.flush()
+  process.exit(exitCode)
 }

@@ -1,11 +1,12 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
-import { type Call, isObject } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { PromptItem, ResourceItem } from '../catalog.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
-import { HostError } from '../errors.ts'
+import { cut, HostError } from '../errors.ts'
 import type { Completion } from '../protocol.ts'
 import { admitCaller } from './admission.ts'
+import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
 /** Most values that may travel in one answer. */
@@ -14,20 +15,16 @@ const MAX_VALUES = 100
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
 /** What the ref names, of what this caller may use: nothing is said of the rest, its parameters neither. */
-function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptItem | ResourceItem {
+function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceItem {
   const { view } = call
-  if (!isObject(ref)) throw refuse('completion/complete needs a ref')
-  const { type, name, uri } = ref
-  if (type !== 'ref/prompt' && type !== 'ref/resource') {
-    throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
-  }
-  const key = type === 'ref/prompt' ? name : uri
-  if (typeof key !== 'string') throw refuse(`the ref's ${type === 'ref/prompt' ? 'name' : 'uri'} must be a string`)
+  const { ref } = paramsOf(call, 'completion/complete')
   const item =
-    type === 'ref/prompt'
-      ? view.prompts.get(key)
-      : (view.templates.find(template => template.key === key) ?? findResource(view, key)?.item)
-  if (!item) throw refuse(`unknown ${type === 'ref/prompt' ? 'prompt' : 'resource'} "${key}"`)
+    ref.type === 'ref/prompt'
+      ? view.prompts.get(ref.name)
+      : (view.templates.find(({ key }) => key === ref.uri) ?? findResource(view, ref.uri)?.item)
+  if (!item) {
+    throw refuse(ref.type === 'ref/prompt' ? `unknown prompt "${cut(ref.name)}"` : `unknown resource "${cut(ref.uri)}"`)
+  }
   admitCaller(call, item, settings)
   return item
 }
@@ -35,10 +32,11 @@ function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptIt
 function completerOf(item: PromptItem | ResourceItem, argument: string): Completer | undefined {
   if (item.kind === 'prompts') {
     const known = item.definition.arguments ?? {}
-    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${argument}"`)
+    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${cut(argument)}"`)
     return known[argument]?.complete
   }
-  if (!item.template?.variables.includes(argument)) throw refuse(`resource "${item.key}" has no variable "${argument}"`)
+  if (!item.template?.variables.includes(argument))
+    throw refuse(`resource "${item.key}" has no variable "${cut(argument)}"`)
   const completers = item.definition.complete ?? {}
   return Object.hasOwn(completers, argument) ? completers[argument] : undefined
 }
@@ -53,15 +51,11 @@ function toCompletion(value: string[] | Completion): Completion {
 }
 
 export async function complete(call: Call, settings: HandlerSettings): Promise<object> {
-  const { ref, argument, context } = call.params
-  if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
-    throw refuse('completion/complete needs an argument with name and value')
-  }
+  const { argument, context } = paramsOf(call, 'completion/complete')
   const { name, value } = argument
-  const item = findItem(call, ref, settings)
+  const item = findItem(call, settings)
   const completer = completerOf(item, name)
-  const chosen = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
-  const given = { arguments: chosen as Record<string, string> }
+  const given = { arguments: context?.arguments ?? {} }
   if (!completer) return { completion: toCompletion([]) }
   const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
   return { completion: toCompletion(values as string[] | Completion) }

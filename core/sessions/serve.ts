@@ -2,12 +2,12 @@
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRequest } from '../call.ts'
-import { isObject } from '../call.ts'
+import { isId, isObject } from '../call.ts'
 import type { User } from '../define.ts'
 import type { PluginHost } from '../define-plugin.ts'
-import { HostError } from '../errors.ts'
+import { cut, HostError } from '../errors.ts'
 import type { Message } from '../message.ts'
-import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
+import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision } from '../protocol.ts'
 import { encodeAnswer, encodeError } from '../wire.ts'
 import type { Session } from './session.ts'
 
@@ -116,10 +116,9 @@ function receiveNotification(
 ): Promise<void> | undefined {
   if (method !== 'notifications/cancelled') return undefined
   const { requestId, reason } = params
-  return session.cancel(
-    requestId as RequestId,
-    typeof reason === 'string' ? reason : 'the client cancelled the request',
-  )
+  // A notification has no answer to say so in.
+  if (!isId(requestId)) return undefined
+  return session.cancel(requestId, typeof reason === 'string' ? cut(reason) : 'the client cancelled the request')
 }
 
 /**

@@ -1,7 +1,7 @@
 // Holds the headers of a 2026-07-28 request against its body, so that whoever routes by them and whoever answers see
 // the same request (basic/transports/streamable-http, "Server Validation").
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkHeaderParams, decodeHeaderValue, HostError, isObject, type View } from '../../core/index.ts'
+import { checkHeaderParams, cut, decodeHeaderValue, HostError, isObject, type View } from '../../core/index.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, 'name' | 'uri'> = new Map([
@@ -14,7 +14,7 @@ type Params = Readonly<Record<string, unknown>>
 
 const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
-const shown = (value: unknown) => JSON.stringify(value) ?? 'nothing'
+const shown = (value: unknown) => cut(JSON.stringify(value) ?? 'nothing')
 
 /** Checks `Mcp-Method` and `Mcp-Name`. Throws `headerMismatch`. */
 export function checkStandardHeaders(headers: IncomingHttpHeaders, method: string, params: Params): void {

@@ -50,7 +50,6 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'koa-compose',
   'lru-cache',
   'pino',
-  'secure-json-parse',
   'tinyglobby',
   'tsx',
   'yaml',
