@@ -6,6 +6,7 @@ import type { CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, type RuntimeHost, ToolError } from './define.ts'
 import { HostError } from './errors.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { StallWatch } from './stall-watch.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
@@ -14,6 +15,8 @@ export interface HandlerSettings {
   /** Milliseconds. */
   readonly fetchTimeout: number
   readonly runtime: RuntimeHost
+  /** Hears what each handler does with the event loop. */
+  readonly stalls: StallWatch
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Asked for late, because plugins may fill the slots. */
@@ -205,8 +208,10 @@ export function runHandler(
     settle?.(result)
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
-  const value = handle(ctx)
+  const { stalls } = settings
+  const value = stalls.run(item, () => handle(ctx))
   if (!isThenable(value)) return interrupted ?? value
+  stalls.begin(item)
   const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
   return new Promise((resolve, reject) => {
     const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
@@ -223,11 +228,13 @@ export function runHandler(
     value.then(
       result => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
         resolve(result)
       },
       error => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
         reject(error)
       },

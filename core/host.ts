@@ -6,7 +6,6 @@ import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { createSharedSessions } from './cluster/shared-sessions.ts'
-import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
@@ -33,7 +32,7 @@ import {
 } from './plugin-host.ts'
 import { checkConventions, type PluginInstance, planPlugins, providersAmong } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
-import { resolveHttp, resolveSessions } from './resolve-settings.ts'
+import { resolveHttp, resolveSessions, resolveTools } from './resolve-settings.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
@@ -43,6 +42,7 @@ import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
 import { checkSharing } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
+import { createStallWatch } from './stall-watch.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
 
@@ -96,11 +96,13 @@ interface Parts {
   readonly secrets: Secrets
 }
 
-function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
-  const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
+function handlerSettings({ config, catalog, secrets, slots, log, notes }: Parts): HandlerSettings {
+  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const stalls = createStallWatch(stallWarning, log, notes)
   return {
-    callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
-    fetchTimeout: parseDuration(fetchTimeout),
+    callTimeout,
+    fetchTimeout,
+    stalls,
     runtime: catalog.runtime,
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,
