@@ -2,7 +2,8 @@
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
-import { StartError } from '../core/errors.ts'
+import { describeThrown, isError } from '../core/describe-thrown.ts'
+import { errorText, StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
@@ -102,14 +103,14 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
 
 /** An error and what caused it. Not what else they carry: a URL that is none is kept whole, with its password. */
 function stacksOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const { stack = error.message, cause } = error
+  const { message, stack = message } = describeThrown(error, true)
+  const cause = isError(error) ? error.cause : undefined
   return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause)}`
 }
 
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
-  const said = error instanceof Error ? error.message : String(error)
+  const said = errorText(error)
   const text = AuthError.is(error) ? inFlags(said) : said
   console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
   if (verbose) console.error(knownSecrets.scrub(stacksOf(error)))

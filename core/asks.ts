@@ -43,17 +43,20 @@ function missingCapability({ method, params }: Question, has: ClientCapabilities
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
+const isRoot = (root: unknown) =>
+  isObject(root) && typeof root['uri'] === 'string' && ['string', 'undefined'].includes(typeof root['name'])
+
+const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
+
 async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
   if (!isObject(answer)) return false
   if (method === 'roots/list') {
-    return (
-      Array.isArray(answer['roots']) && answer['roots'].every(root => isObject(root) && typeof root['uri'] === 'string')
-    )
+    return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
   }
   if (method === 'sampling/createMessage') {
-    return (
-      typeof answer['model'] === 'string' && typeof answer['role'] === 'string' && typeof answer['content'] === 'object'
-    )
+    const { model, role, content } = answer
+    const blocks = Array.isArray(content) ? content : [content]
+    return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
   }
   if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
   if (answer['action'] !== 'accept') return false

@@ -7,6 +7,7 @@ import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError } from './define.ts'
 import { HostError } from './errors.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { StallWatch } from './stall-watch.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
@@ -16,6 +17,8 @@ export interface HandlerSettings {
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */
   readonly openRuntime: () => CallRuntime
+  /** Hears what each handler does with the event loop. */
+  readonly stalls: StallWatch
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Asked for late, because plugins may fill the slots. */
@@ -227,8 +230,10 @@ export function runHandler(
     settle?.(result)
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
-  const value = runToValue(ctx, handle)
+  const { stalls } = settings
+  const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
+  stalls.begin(item)
   const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
   return new Promise((resolve, reject) => {
     const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
@@ -245,11 +250,13 @@ export function runHandler(
     value.then(
       result => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
         resolve(ctx.whenTold(() => result))
       },
       error => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
         ctx.whenTold(() => reject(error))
       },

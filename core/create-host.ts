@@ -15,9 +15,10 @@ import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
+export { describeThrown, originOf } from './describe-thrown.ts'
 export type { CloseReport, Host } from './host.ts'
 export type { RouteSummary } from './http/route-summary.ts'
-export { createLogger, type Logger } from './log.ts'
+export { createLogger, type Logger, type ProcessLog } from './log.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */

@@ -178,6 +178,8 @@ export interface Config {
     fetchTimeout?: Duration
     /** For a whole call; a tool's own `timeout` wins. Default `'off'`. */
     callTimeout?: Duration | 'off'
+    /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
+    stallWarning?: Duration | 'off'
   }
   sessions?: {
     /** A session that nothing used for so long ends. Default `2h`; an open GET is a use. */

@@ -1,6 +1,7 @@
 // What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
 // Nothing is checked or compiled here; that happens once at start-up, in core/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
+import { isBranded } from './describe-thrown.ts'
 import type { FromJsonSchema, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
@@ -256,7 +257,7 @@ export class ToolError extends Error {
 
   /** True for a ToolError of any copy of this module. */
   static is(value: unknown): value is ToolError {
-    return value instanceof Error && TOOL_ERROR in value
+    return isBranded(value, TOOL_ERROR)
   }
 }
 

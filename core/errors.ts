@@ -1,5 +1,6 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
 // Thrown anywhere; written in one place (core/http/pipeline.ts for HTTP, the transport for JSON-RPC).
+import { errorText, isBranded } from './describe-thrown.ts'
 
 import { MAX_DETAIL } from './limits.ts'
 
@@ -108,7 +109,7 @@ export class HostError extends Error {
 
   /** True for a HostError of any copy of this module: a config may load its own. */
   static is(value: unknown): value is HostError {
-    return value instanceof Error && BRAND in value
+    return isBranded(value, BRAND)
   }
 }
 
@@ -134,5 +135,4 @@ export class StartError extends Error {
   }
 }
 
-/** The text of anything thrown, for a log line or a start-up message. */
-export const errorText = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+export { errorText }

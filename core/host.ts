@@ -7,7 +7,6 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { createSharedSessions } from './cluster/shared-sessions.ts'
-import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
@@ -26,7 +25,7 @@ import { createMethodTable } from './methods/index.ts'
 import { checkReadiness, createNotes, notesFor, type PluginNotes, setUpPlugins } from './plugin-host.ts'
 import { checkConventions, planPlugins, providersAmong } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
-import { resolveHttp, resolveSessions } from './resolve-settings.ts'
+import { resolveHttp, resolveSessions, resolveTools } from './resolve-settings.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
@@ -36,6 +35,7 @@ import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
 import { checkSharing, keepsSessions } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
+import { createStallWatch } from './stall-watch.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
 
@@ -95,11 +95,13 @@ interface Parts {
   readonly leastScopes: LeastScopes
 }
 
-function handlerSettings({ config, catalog, secrets, slots, leastScopes }: Parts): HandlerSettings {
-  const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
+function handlerSettings({ config, catalog, secrets, slots, leastScopes, log, notes }: Parts): HandlerSettings {
+  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const stalls = createStallWatch(stallWarning, log, notes)
   return {
-    callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
-    fetchTimeout: parseDuration(fetchTimeout),
+    callTimeout,
+    fetchTimeout,
+    stalls,
     openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,

@@ -121,6 +121,7 @@ export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './
 export { LARGE_ANSWER, MAX_LISTENS_PER_CALLER, MAX_OPEN_GETS, MAX_WATCHED, MAX_WATCHED_BYTES } from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
+export { clientInfoProblem } from './methods/params.ts'
 export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
 export { publicKeyIn } from './public-key.ts'

@@ -1,9 +1,9 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
-import sjson from 'secure-json-parse'
 import { isObject } from './call.ts'
 import { isShortName } from './client-said.ts'
 import { HostError } from './errors.ts'
-import { MAX_BATCH, MAX_DEPTH, MAX_ID } from './limits.ts'
+import { findForbidden } from './json-text.ts'
+import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 
 export type Message =
@@ -15,43 +15,17 @@ export type Message =
 
 type Params = Readonly<Record<string, unknown>>
 
+const BYTE_ORDER_MARK = 0xfeff
 const NO_PARAMS: Params = Object.freeze({})
-
-/** Brackets open at once, outside strings. Runs over the text, so that no recursion ever meets a hostile depth. */
-function isTooDeep(text: string): boolean {
-  if (text.length <= MAX_DEPTH * 2) return false
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (inString) {
-      if (code === 0x5c) index++
-      else if (code === 0x22) inString = false
-    } else if (code === 0x22) inString = true
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > MAX_DEPTH) return true
-    } else if (code === 0x5d || code === 0x7d) depth--
-  }
-  return false
-}
 
 function parse(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
-  if (isTooDeep(text)) throw new HostError('invalidRequest', { detail: `nested deeper than ${MAX_DEPTH} levels` })
+  const forbidden = findForbidden(text)
+  if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
   try {
-    return sjson.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' })
+    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   } catch (cause) {
-    if (isJson(text)) throw new HostError('invalidRequest', { detail: 'it has a key that no message may have', cause })
     throw new HostError('parseError', { detail: 'the body is not JSON', cause })
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

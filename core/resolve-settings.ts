@@ -1,4 +1,4 @@
-// The config's `http` and `sessions` with their defaults, in bytes and milliseconds.
+// The config's `http`, `sessions` and `tools` with their defaults, in bytes and milliseconds.
 import { parseDuration, parseSize } from './config/units.ts'
 import type { Config, HttpSettings, ResolvedHttp } from './define-config.ts'
 import type { SessionBounds } from './sessions/registry.ts'
@@ -38,4 +38,16 @@ export const SESSION_DEFAULTS = {
 export function resolveSessions(given: Config['sessions'] = {}): SessionBounds {
   const { idleTimeout, ...bounds } = { ...SESSION_DEFAULTS, ...given }
   return { idleTimeout: parseDuration(idleTimeout), ...bounds, maxPerOwner: given.maxPerOwner }
+}
+
+export const TOOL_DEFAULTS = { fetchTimeout: '30s', callTimeout: 'off', stallWarning: '200ms' } as const
+
+/** Milliseconds; undefined: off. */
+export function resolveTools(given: Config['tools'] = {}) {
+  const { fetchTimeout, callTimeout, stallWarning } = { ...TOOL_DEFAULTS, ...given }
+  return {
+    fetchTimeout: parseDuration(fetchTimeout),
+    callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
+    stallWarning: stallWarning === 'off' ? undefined : parseDuration(stallWarning),
+  }
 }

@@ -92,6 +92,11 @@ const tools = closed(
       default: 'off',
       description: "For a whole call; a tool's own timeout wins.",
     },
+    stallWarning: {
+      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
+      default: '200ms',
+      description: 'A handler that holds the event loop for longer is told of in the log.',
+    },
   },
   { description: 'Limits for every tool.' },
 )

@@ -1,5 +1,5 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
-import { type Call, isObject } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { PromptItem, ResourceItem } from '../catalog.ts'
 import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
@@ -7,6 +7,7 @@ import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
 import type { Completion } from '../protocol.ts'
 import { admitCaller } from './admission.ts'
+import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
 /** Most values that may travel in one answer. */
@@ -15,21 +16,19 @@ const MAX_VALUES = 100
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
 /** What the ref names, of what this caller may use: nothing is said of the rest, its parameters neither. */
-function findItem(call: Call, ref: unknown, settings: HandlerSettings): PromptItem | ResourceItem {
+function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceItem {
   const { view } = call
-  if (!isObject(ref)) throw refuse('completion/complete needs a ref')
-  const { type, name, uri } = ref
-  if (type !== 'ref/prompt' && type !== 'ref/resource') {
-    throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
-  }
-  const key = type === 'ref/prompt' ? name : uri
-  if (typeof key !== 'string') throw refuse(`the ref's ${type === 'ref/prompt' ? 'name' : 'uri'} must be a string`)
-  if (type === 'ref/resource') checkUri(key)
+  const { ref } = paramsOf(call, 'completion/complete')
+  if (ref.type === 'ref/resource') checkUri(ref.uri)
   const item =
-    type === 'ref/prompt'
-      ? view.prompts.get(key)
-      : (view.templates.find(template => template.key === key) ?? findResource(view, key)?.item)
-  if (!item) throw refuse(`unknown ${type === 'ref/prompt' ? 'prompt' : 'resource'} "${shown(key)}"`)
+    ref.type === 'ref/prompt'
+      ? view.prompts.get(ref.name)
+      : (view.templates.find(({ key }) => key === ref.uri) ?? findResource(view, ref.uri)?.item)
+  if (!item) {
+    throw refuse(
+      ref.type === 'ref/prompt' ? `unknown prompt "${shown(ref.name)}"` : `unknown resource "${shown(ref.uri)}"`,
+    )
+  }
   admitCaller(call, item, settings)
   return item
 }
@@ -57,15 +56,11 @@ function toCompletion(value: string[] | Completion): Completion {
 }
 
 export async function complete(call: Call, settings: HandlerSettings): Promise<object> {
-  const { ref, argument, context } = call.params
-  if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
-    throw refuse('completion/complete needs an argument with name and value')
-  }
+  const { argument, context } = paramsOf(call, 'completion/complete')
   const { name, value } = argument
-  const item = findItem(call, ref, settings)
+  const item = findItem(call, settings)
   const completer = completerOf(item, name)
-  const chosen = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
-  const given = { arguments: chosen as Record<string, string> }
+  const given = { arguments: context?.arguments ?? {} }
   if (!completer) return { completion: toCompletion([]) }
   const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
   return { completion: toCompletion(values as string[] | Completion) }

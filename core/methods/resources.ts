@@ -10,6 +10,7 @@ import type { View } from '../view.ts'
 import { isInputRequired } from '../wire.ts'
 import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
 
 /** The resource that a URI names, and its template's variables. */
 export function findResource(
@@ -33,8 +34,7 @@ export function mayHear(view: View, uri: string): boolean {
 }
 
 export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { uri } = call.params
-  if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: 'resources/read needs a uri' })
+  const { uri } = paramsOf(call, 'resources/read')
   checkUri(uri)
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   ASSUMED_REVISION,
   type ClientFacts,
+  clientInfoProblem,
   HANDSHAKE_REVISIONS,
   HostError,
   type Implementation,
@@ -53,6 +54,8 @@ function readMeta(meta: unknown): Speech & { readonly version: string } {
   if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
   if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
   if (info !== undefined && !isObject(info)) throw refuse(`${META.clientInfo} must be an object`)
+  const problem = info === undefined ? undefined : clientInfoProblem(info)
+  if (problem !== undefined) throw refuse(problem)
   if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as LogLevel)) {
     throw refuse(`${META.logLevel} must be one of ${LOG_LEVELS.join(', ')}`)
   }

@@ -51,7 +51,6 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'lru-cache',
   'pino',
   'proxy-addr',
-  'secure-json-parse',
   'tinyglobby',
   'tsx',
   'yaml',

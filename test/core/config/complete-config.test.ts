@@ -36,7 +36,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   },
   stateless: false,
   secrets: ['a long random string', undefined],
-  tools: { fetchTimeout: '30s', callTimeout: 'off' },
+  tools: { fetchTimeout: '30s', callTimeout: 'off', stallWarning: '200ms' },
   sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100, maxCallsPerSession: 32, maxCallsPerOwner: 256 },
   redis: {
     url: 'rediss://redis.acme.example:6380/2',
