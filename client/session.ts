@@ -11,6 +11,7 @@ import { AuthError } from './errors.ts'
 import { createEmit } from './events.ts'
 import { FLOW_LIFETIME_MS } from './flow-store.ts'
 import { expiresAt, isExpired } from './freshness.ts'
+import { isUnattended } from './grants/request-by-grant.ts'
 import { createOAuthHttp } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
@@ -29,7 +30,7 @@ export interface SessionStatus {
   readonly expired: boolean
   /** Milliseconds since the epoch; undefined: it does not expire, or there is none. */
   readonly expiresAt: number | undefined
-  /** True with a refresh token. */
+  /** True where the next token needs nobody: with a refresh token, or a grant that asks nobody. */
   readonly refreshable: boolean
   readonly tokenType: string | undefined
   readonly scope: string | undefined
@@ -190,7 +191,8 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       const { engine } = await ready()
       const stored = await engine.store.read()
       const expired = stored?.accessToken !== undefined && isExpired(stored, now())
-      const refreshable = stored?.refreshToken !== undefined
+      const refreshable =
+        stored?.refreshToken !== undefined || (stored?.accessToken !== undefined && isUnattended(options.grant))
       return {
         serverUrl: options.serverUrl,
         profile: options.profile,

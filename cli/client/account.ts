@@ -8,6 +8,7 @@ import { type Credentials, recallCredentials } from './credentials.ts'
 import { tokenDirectory } from './home.ts'
 import { createLogins, type Login, type Logins } from './logins.ts'
 import { step } from './narrate.ts'
+import { createReachingFetch, type Reach } from './reach.ts'
 import { say } from './terminal.ts'
 
 export interface Accounts {
@@ -15,7 +16,11 @@ export interface Accounts {
   readonly logins: Logins
   /** The login of a URL: as it was made, or one with every default. */
   recall(url: string, profile: string | undefined): Promise<Login>
+  /** How its server, and what that names, is reached. */
+  fetchFor(login: Login): typeof fetch
 }
+
+const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
 
 /** What passes is known as a secret from then on. */
 function watched(cache: FileTokenCache): FileTokenCache {
@@ -37,11 +42,13 @@ function watched(cache: FileTokenCache): FileTokenCache {
   }
 }
 
-export function openAccounts(directory: string = tokenDirectory()): Accounts {
+/** `reach`: what the command line says about it. */
+export function openAccounts(reach: Reach = DIRECTLY, directory: string = tokenDirectory()): Accounts {
   const logins = createLogins(directory)
   return {
     cache: watched(createFileTokenCache(directory)),
     logins,
+    fetchFor: login => createReachingFetch(reach, login),
     async recall(url, profile) {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
     },
@@ -70,12 +77,18 @@ export const keyOf = (login: Login): Promise<string> =>
     grant: grantOf(login),
   } as Parameters<typeof createCacheKey>[0])
 
+/** Every login of this machine, by the name of its token file. */
+export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<string, Login>> {
+  const all = await logins.list()
+  return new Map(await Promise.all(all.map(async login => [await keyOf(login), login] as const)))
+}
+
 export const readTokens = async ({ cache }: Accounts, login: Login): Promise<TokenContainer | undefined> =>
   cache.getTokens({ key: await keyOf(login) })
 
 export type OpenOptions = Pick<
   ClientOAuthOptions,
-  'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'onEvent' | 'redirectUri'
+  'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
 /** A `fetch` for the login's server. `credentials`: those of the login, by default. */
@@ -93,11 +106,13 @@ export async function openAuthFetch(
     serverUrl: url,
     grant: grantOf(login),
     tokenCache: accounts.cache,
+    fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },
     ...(profile !== undefined && { profile }),
     ...(clientId !== undefined && { clientId }),
     ...(clientMetadataDocumentUri !== undefined && { clientMetadataDocumentUri }),
     ...(scopes !== undefined && { scopes }),
+    ...login.ways,
     ...credentials,
     ...options,
     ...(redirectUri !== undefined && { redirectUri }),

@@ -21,6 +21,8 @@ const PATIENCE_WITH_LOGIN = 310_000
 export interface ConnectOptions {
   readonly signal: AbortSignal
   /** Answers what the server asks the person. */
+  /** True: the requests carry an Authorization header of the person's own. */
+  readonly own?: boolean
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
 }
 
@@ -145,7 +147,11 @@ async function open(url: URL, authFetch: typeof fetch, options: ConnectOptions):
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
   if (!hasPerson() || login.grant === 'client_credentials') return
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
-  if ((await session.token({ signal })) !== undefined || !(await asksForLogin(login.url, signal))) return
+  if (
+    (await session.token({ signal })) !== undefined ||
+    !(await asksForLogin(login.url, accounts.fetchFor(login), signal))
+  )
+    return
   await logIn(accounts, login, { credentials: recallCredentials(login), browser: true, signal })
 }
 
@@ -165,6 +171,7 @@ const quietly = (event: AuthEvent) => {
 
 /** Connects as the login of `url` and `profile`, or as nobody where the server lets anyone in. */
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
+  if (options.own) return open(new URL(login.url), accounts.fetchFor(login), options)
   await prepare(accounts, login, options.signal)
   const receiver = await receiverFor(accounts, login)
   const authFetch = await openAuthFetch(accounts, login, {
