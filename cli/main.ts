@@ -19,7 +19,7 @@ export interface VerbOptions {
 }
 
 const startVerb = defineVerb({
-  summary: 'serve the config until SIGTERM or SIGINT',
+  summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
   options: {
     ...CONFIG_OPTION,
     workers: {

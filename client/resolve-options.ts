@@ -6,7 +6,7 @@ import { createMemoryFlowStore } from './flow-store.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
 
 /** The parameters that are ours in an authorization request. */
-const RESERVED = [
+export const RESERVED_PARAMETERS: readonly string[] = [
   'client_id',
   'redirect_uri',
   'response_type',
@@ -113,7 +113,7 @@ function checkMetadataDocument(value: string | URL): string {
 
 function checkParameters(extra: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(extra)) {
-    if (!RESERVED.includes(name)) continue
+    if (!RESERVED_PARAMETERS.includes(name)) continue
     const instead =
       name === 'scope' ? '`scopes`' : name === 'resource' ? '`resourceIndicator`' : 'the option of its own'
     throw fail(`additionalAuthorizationParameters may not set ${name}`, `use ${instead}`)

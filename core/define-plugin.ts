@@ -174,7 +174,8 @@ export interface PluginHost {
   answer(call: Call): Promise<object>
   /**
    * For transports: counts a request in flight until the returned function is called. `cancel` is called when the host
-   * closes and its grace period is over. Throws `unavailable` once the host drains.
+   * closes and its grace period is over: answer the request with `nodeLost()`, then abort it. Throws `unavailable` from
+   * then on; until then a host that drains answers what comes.
    */
   inFlight(cancel: (reason: Error) => void): () => void
   /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */

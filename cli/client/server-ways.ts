@@ -1,6 +1,7 @@
 // The flags of `login` for servers that do it their own way: each becomes an option of `createAuthFetch`, and is
 // remembered with the login.
 import type { ClientOAuthOptions } from '../../client/index.ts'
+import { RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { StartError } from '../../core/errors.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 
@@ -62,6 +63,13 @@ function readChoice<Known extends string>(option: string, text: string | undefin
   return choice
 }
 
+function readParameter(text: string): readonly [string, string] {
+  const pair = readPair('authorize-param', text, 'audience=value')
+  if (!RESERVED_PARAMETERS.includes(pair[0])) return pair
+  const instead = { scope: '; give --scope', resource: '; give --resource' }[pair[0]] ?? ''
+  throw usage(`--authorize-param may not set ${pair[0]}, which is the client's own${instead}`)
+}
+
 /** Issuers hold `=` seldom, and listed servers hardly ever: the first one parts them. */
 function readTrusted(texts: readonly string[]): Record<string, string[]> {
   const trusted: Record<string, string[]> = {}
@@ -87,7 +95,7 @@ const given = <T extends object>(ways: T): T =>
 /** What was said now, else what was said before; each flag by itself. */
 export function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
   const trusted = values['trusted-issuer']
-  const parameters = values['authorize-param']?.map(text => readPair('authorize-param', text, 'audience=value'))
+  const parameters = values['authorize-param']?.map(readParameter)
   const hosts = values['allow-host']
   const now = given({
     resourceIndicator: readResource(values),

@@ -9,7 +9,14 @@ import type { PeerMessage, Peers } from './peers.ts'
 import { notSure, perhapsRunning, running, sessionGone, tooManySessions, tooManyWatched } from './refusals.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
-import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
+import {
+  type Entered,
+  FIRST_STATE,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+} from './session-store.ts'
+import type { SharedVisit } from './shared-visit.ts'
 
 export interface SharedSettings {
   /** This node. */
@@ -27,16 +34,6 @@ export interface SharedSettings {
 }
 
 export type OtherMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
-
-/** A request that names a session by its id, which its signature says to be the caller's. */
-export interface SharedVisit {
-  readonly digest: string
-  readonly requests: readonly RequestId[]
-  /** Throws for a session that is not the caller's, or not here. */
-  readonly check: (opening: SessionOpening) => void
-  /** Builds a session of this node from its record: `configureSession` runs again. */
-  readonly rebuild: (record: SessionRecord) => Promise<Session>
-}
 
 /** How many records go to a store that has lost them at once. */
 const RESTORE_BATCH = 100
@@ -233,13 +230,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     peers,
     local,
     async create(digest, opening) {
-      const state = {
-        revision: undefined,
-        client: { info: undefined, capabilities: {} },
-        logLevel: 'info',
-        watched: [],
-      } as const
-      if (await store.create(digest, { opening, state, version: 1, home: node }, bounds)) return
+      if (await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: node }, bounds)) return
       throw tooManySessions(bounds.maxPerOwner)
     },
     visit: visitSession,

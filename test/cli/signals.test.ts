@@ -155,10 +155,10 @@ describe('a host that closes', () => {
       },
     })
     const { host, url } = await startHost({ toolsets: { all: [endless] }, routes: { '/': { toolsets: 'all' } } })
-    const call = modern(url, 'tools/call', { name: 'endless' }).catch((error: unknown) => error)
+    const call = modern(url, 'tools/call', { name: 'endless' })
     await runs
     expect(await host.close({ grace: 1 })).to.deep.equal({ finished: 0, cancelled: 1 })
     expect((await reason).message).to.equal('the server is shutting down')
-    expect(await call).to.be.an('error')
+    expect((await call).message.error.data).to.deep.equal({ reason: 'node-lost', retryable: true })
   })
 })

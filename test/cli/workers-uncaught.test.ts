@@ -1,5 +1,7 @@
 // Something throws in a worker and nobody catches it: what runs there is answered, another worker takes its place, and the
 // log has the reason.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../core/config/folder.ts'
 import { callText } from '../support/steady-load.ts'
@@ -39,8 +41,10 @@ describe('a worker in which something breaks that nobody caught', function () {
   })
 
   it('is started later each time', async () => {
-    const before = "setTimeout(() => { throw new Error('broken again') }, 1_500)"
-    const { running } = await startCrew(1, crewConfig({ before }))
+    const before = `import { existsSync } from 'node:fs'
+setInterval(() => { if (existsSync('broken')) throw new Error('broken again') }, 20)`
+    const { running, folder } = await startCrew(1, crewConfig({ before }))
+    await writeFile(join(folder, 'broken'), '')
     await running.logged(/"wait":400/)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended

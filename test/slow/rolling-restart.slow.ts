@@ -1,0 +1,43 @@
+// Nine rolling restarts of three nodes behind nginx, as examples/scaling has them, under steady load of requests with and
+// without a session: none is refused, and none is lost.
+import { expect } from 'chai'
+import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced.ts'
+import { openSession } from '../support/session-client.ts'
+import { startLoad, stopLoads } from '../support/steady-load.ts'
+
+const ROUNDS = 3
+
+after(stopLoads)
+after(stopBalanced)
+
+describe('rolling restarts behind nginx', function () {
+  this.timeout(600_000)
+
+  let balanced: Balanced
+  before(async function () {
+    needsDeployment(this)
+    balanced = await startBalanced({ config: 'examples/scaling/mcp.config.ts' })
+  })
+
+  it('refuse and lose nothing', async () => {
+    const url = `${balanced.url}/mcp`
+    const session = await openSession(url)
+    const loads = [startLoad(url, 'current_time'), startLoad(url, 'current_time', { session: session.id })]
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const place of balanced.nodes.keys()) {
+        await Promise.all(loads.map(load => load.answers(50)))
+        expect(await balanced.nodes[place]?.stop()).to.equal(true)
+        await balanced.restart(place)
+      }
+    }
+    const reports = await Promise.all(loads.map(load => load.stop()))
+    for (const [index, { answered, failures }] of reports.entries()) {
+      const refused = failures.filter(why => why === 'status 503').length
+      const kind = index === 0 ? 'without a session' : 'in a session'
+      const lost = failures.length - refused
+      console.log(`      ${kind}: ${answered} answered, ${refused} refused with 503, ${lost} lost`)
+    }
+    console.log(`      requests: ${balanced.describeCounts()}`)
+    expect(reports.flatMap(({ failures }) => failures)).to.deep.equal([])
+  })
+})
