@@ -36,7 +36,7 @@ const BULKS: Readonly<Record<string, Bulk>> = {
   },
   'not UTF-8': ({ target }) => requestBytes(target, { body: Buffer.alloc(MOST, 0xff) }),
   'many keys': round =>
-    toolCall(round, Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]))),
+    toolCall(round, Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`k${index}`, index]))),
   'many tags': round =>
     toolCall(round, { name: 'a', tags: Array.from({ length: 300_000 }, (_, index) => `t${index}`) }),
   'a long name': round => toolCall(round, { name: 'a-'.repeat(1_500_000) }),
