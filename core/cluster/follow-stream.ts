@@ -1,7 +1,7 @@
 // A client comes back to a call's stream at another node than the one that runs the call: what is stored is sent, and
 // what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
 import { HostError, nodeLost } from '../errors.ts'
-import type { EventStream } from '../http/sse.ts'
+import { type EventStream, RETRY } from '../http/sse.ts'
 import type { RequestId } from '../protocol.ts'
 import type { EventId } from '../sessions/event-id.ts'
 import { type SharedStreams, type StoredEvent, StreamFenced, type StreamState } from '../sessions/event-store.ts'
@@ -89,6 +89,8 @@ class Following {
   }
 
   async follow(reader: EventStream) {
+    // Another node goes on with it, unless the session is over.
+    this.#session.onDispose(() => reader.end(RETRY))
     const more = whenMore(this.#parts, this.#stream)
     try {
       while (!reader.closed) {

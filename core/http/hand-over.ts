@@ -1,14 +1,14 @@
 // Leaves a port to other processes without a caller noticing: nothing new is accepted, what comes on open connections is
 // answered, and each of them is closed by its answer or when it has idled.
-import type { Server } from 'node:http'
-import { Server as NetServer } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
-/** Milliseconds: connections that clients keep idle for longer are closed all the same. */
+/** Milliseconds: connections that are open for longer are closed all the same. */
 const LONGEST = 10_000
 /** Node closes an idle connection at its keep-alive time, or a little later. */
 const MARGIN = 1_500
-/** How often connections that became idle are looked for, milliseconds. */
+/** How often connections are looked at, milliseconds. */
 const SWEEP_INTERVAL = 50
 /** The port is closed by then, however many connections still come, milliseconds. */
 const LONGEST_WATCH = 100
@@ -20,7 +20,7 @@ const IDLE_TURNS = 2
 export interface Port {
   /** Accepts nothing new. Resolves once that is so; what then comes on open connections is answered with `Connection: close`. */
   leave(): Promise<void>
-  /** Leaves, and resolves when no connection is open, at the latest when all that were idle have had their keep-alive time. */
+  /** Leaves, and resolves when each connection was closed or has idled for its keep-alive time, after 10 s at the latest. */
   handOver(): Promise<void>
   /** Leaves, and closes connections as they become idle, until the returned function is called. */
   sweep(): () => void
@@ -62,14 +62,52 @@ async function idleTurns(server: Server) {
   server.off('connection', note)
 }
 
+/** What Node keeps on a socket: the response that is being written. Not documented, the same since Node 0.12. */
+interface Answering extends Socket {
+  readonly _httpMessage?: ServerResponse | null
+}
+
+/** The connections of a server. */
+function createConnections(server: Server) {
+  const open = new Set<Answering>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return {
+    /** Says to whoever is being answered that the connection closes with it. */
+    announceClose() {
+      for (const { _httpMessage: response } of open) {
+        if (response && !response.headersSent) response.setHeader('Connection', 'close')
+      }
+    },
+    /** Resolves when each has been closed, or has idled for `patience` milliseconds, at the latest after the longest time. */
+    async whenIdle(patience: number) {
+      const end = performance.now() + LONGEST
+      const idleSince = new Map<Answering, number>()
+      const hasIdled = (socket: Answering, now: number) => {
+        if (socket._httpMessage) idleSince.delete(socket)
+        else if (!idleSince.has(socket)) idleSince.set(socket, now)
+        return now - (idleSince.get(socket) ?? now) >= patience
+      }
+      for (let now = performance.now(); now < end; now = performance.now()) {
+        if ([...open].filter(socket => !hasIdled(socket, now)).length === 0) return
+        await pause(SWEEP_INTERVAL)
+      }
+    },
+  }
+}
+
 /** The port of a server, and how it is left. All of it may be done twice. */
 export function createPort(server: Server, keepAliveTimeout: number): Port {
+  const connections = createConnections(server)
   let leaving: Promise<void> | undefined
   let empty: Promise<void> = Promise.resolve()
 
   async function closePort() {
     if (!server.listening) return
     server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
+    connections.announceClose()
     await idleTurns(server)
     empty = new Promise<void>(resolve => {
       // An HTTP server's own `close` cuts idle connections, on which a request may be under way.
@@ -86,7 +124,7 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
     leave,
     async handOver() {
       await leave()
-      await within(Math.min(LONGEST, keepAliveTimeout + MARGIN), empty)
+      await connections.whenIdle(keepAliveTimeout + MARGIN)
     },
     sweep() {
       let sweeper: NodeJS.Timeout | undefined

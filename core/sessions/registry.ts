@@ -40,10 +40,7 @@ export type { Caller } from './callers.ts'
 export type { SessionBounds } from './session-bounds.ts'
 
 export interface SessionRegistry {
-  /**
-   * Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where the host closes
-   * and the session would end with it.
-   */
+  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,

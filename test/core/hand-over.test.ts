@@ -4,6 +4,8 @@ import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 after(stopHosts)
@@ -73,6 +75,27 @@ describe('a host that hands its port over', () => {
     expect(await idle.read()).to.match(/^HTTP\/1\.1 200/)
     await host.handOver()
     expect(await idle.read()).to.equal('')
+    await host.close()
+  })
+
+  it('closes the connection of a call with its answer, and waits for it', async () => {
+    const puppet = createPuppet()
+    const { host, url } = await startHost({
+      toolsets: { all: [puppet.tool] },
+      routes: { '/': { toolsets: 'all', stateless: true } },
+      http: { port: 0, keepAliveTimeout: 500 },
+    })
+    const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'running' } })
+    const { finish } = await puppet.call('running')
+    let over = false
+    const handedOver = host.handOver().then(() => {
+      over = true
+    })
+    await pause(50)
+    expect(over).to.equal(false)
+    finish('done')
+    expect((await running).headers.get('connection')).to.equal('close')
+    await handedOver
     await host.close()
   })
 })
