@@ -45,8 +45,7 @@ export interface SessionRegistry {
   /**
    * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
    * so that the client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also
-   * `invalidRequest`
-   * where one of `requests` runs already, and `unavailable` where the store cannot be asked.
+   * `invalidRequest` where one of `requests` runs already, and `unavailable` where the store cannot be asked.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
   /** Ends a session, for every node. Rejects with `unavailable` where others cannot be told; it lives on then. */
