@@ -27,7 +27,7 @@ export interface ProcessLog extends Logger {
 /** Characters of one text in a line. */
 const MAX_TEXT = 1_000
 const PATIENCE = 1_000
-const DEBUG = 20
+const WARN = 40
 const FATAL = 60
 
 /** What a client chose may be in any field, and of any size. */
@@ -53,6 +53,10 @@ function cutObject(value: object): unknown {
   }
 }
 
+/** What strangers can cause: warnings and errors, and denials. What plugins tell at `info`, such as an audit, is whole. */
+const isLimited = (level: number, fields: unknown) =>
+  (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
+
 /** `verbose` adds debug lines and the stacks of errors; `pid`, where several processes write to one log, is in each line. */
 export function createLogger({ verbose = false, pid }: { verbose?: boolean; pid?: number } = {}): ProcessLog {
   const base = pid === undefined ? null : { pid }
@@ -73,8 +77,8 @@ export function createLogger({ verbose = false, pid }: { verbose?: boolean; pid?
       ...options,
       hooks: {
         logMethod(args, method, level) {
-          const [, message] = args as [unknown, unknown]
-          if (level <= DEBUG || level >= FATAL || budget.admits(typeof message === 'string' ? message : '')) {
+          const [fields, message] = args as [unknown, unknown]
+          if (!isLimited(level, fields) || budget.admits(typeof message === 'string' ? message : '')) {
             method.apply(this, args)
           }
         },
