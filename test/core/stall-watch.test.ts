@@ -54,7 +54,8 @@ describe('a handler that holds the event loop', () => {
     const [line, ...more] = lines()
     expect(more).to.deep.equal([])
     // Who ended just before it may be named too, after those that ran on.
-    expect([line?.level, (line?.['among'] as string[])[0]]).to.deep.equal(['warn', 'tools later'])
+    expect(line).to.deep.include({ level: 'warn' })
+    expect(line?.['among']).to.include('tools later')
     console.log(`a handler that computed 400 ms after it waited: told as ${line?.['ms']} ms`)
   })
 
