@@ -91,15 +91,4 @@ describe('an error that nobody catches, in a tool’s timer', () => {
     expect(stdout).to.match(/stopped; running requests: 1 finished, 0 cancelled\n$/)
     expect([more, code]).to.deep.equal([[], 1])
   })
-
-  it('ends its worker alone, which another one replaces', async () => {
-    const { running, url } = await serve(['--workers', '2'])
-    await leave(url, 'timer')
-    await running.logged(/"level":60[^\n]*"msg":"an error that nobody caught[^\n]*\n/)
-    await running.logged(/"code":1[^\n]*"msg":"a worker ended; another is started"/)
-    await running.logged(/"msg":"a worker serves"/)
-    expect((await leave(url, 'none')).status).to.equal(200)
-    running.child.kill('SIGTERM')
-    expect((await running.ended).code).to.equal(0)
-  }).timeout(60_000)
 })
