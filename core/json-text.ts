@@ -47,13 +47,13 @@ export function findForbidden(text: string): string | undefined {
   const open: boolean[] = []
   let key: string | undefined
   let parts = 0
-  const tooMany = `it has more than ${MAX_PARTS} objects, lists and keys`
+  const tooMany = `it has more than ${MAX_PARTS} objects, lists and texts`
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code === QUOTE) {
+      if (++parts > MAX_PARTS) return tooMany
       const end = endOfString(text, index)
       if (isKey(text, end)) {
-        if (++parts > MAX_PARTS) return tooMany
         key = readKey(text, index, end)
         if (key === '__proto__' || (key === 'prototype' && open.at(-1))) return 'it has a key that no message may have'
       }

@@ -36,7 +36,7 @@ const BULKS: Readonly<Record<string, Bulk>> = {
   },
   'not UTF-8': ({ target }) => requestBytes(target, { body: Buffer.alloc(MOST, 0xff) }),
   'many keys': round => {
-    const length = round.chance.pick([45_000, 200_000])
+    const length = round.chance.pick([90_000, 200_000])
     return toolCall(round, Object.fromEntries(Array.from({ length }, (_, index) => [`k${index}`, index])))
   },
   'many tags': round =>
