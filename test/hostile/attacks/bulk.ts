@@ -39,8 +39,12 @@ const BULKS: Readonly<Record<string, Bulk>> = {
     const length = round.chance.pick([90_000, 200_000])
     return toolCall(round, Object.fromEntries(Array.from({ length }, (_, index) => [`k${index}`, index])))
   },
-  'many tags': round =>
-    toolCall(round, { name: 'a', tags: Array.from({ length: 300_000 }, (_, index) => `t${index}`) }),
+  'many tags': round => {
+    const length = round.chance.pick([90_000, 300_000])
+    return toolCall(round, { name: 'a', tags: Array.from({ length }, (_, index) => `t${index}`) })
+  },
+  'many numbers': round =>
+    toolCall(round, { name: 'a', tags: Array.from({ length: 1_900_000 }, (_, index) => index % 10) }),
   'a long name': round => toolCall(round, { name: 'a-'.repeat(1_500_000) }),
   'a long mail': round => toolCall(round, { name: 'a', mail: `${'a.'.repeat(1_000_000)}@` }),
   'a long page': round => toolCall(round, { name: 'a', page: `http://${'a:'.repeat(1_000_000)}` }),
