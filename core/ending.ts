@@ -8,8 +8,8 @@ import { RETRY } from './http/sse.ts'
 import type { PluginNotes } from './plugin-host.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
 
-/** How long the last that clients are told may take to reach them, milliseconds. */
-const FLUSH_TIME = 1_000
+/** How long the last that clients are told may take to reach them, milliseconds: streams of other nodes are looked at each second. */
+const FLUSH_TIME = 1_500
 
 export interface EndingParts {
   readonly server: Server

@@ -89,8 +89,6 @@ class Following {
   }
 
   async follow(reader: EventStream) {
-    // Another node goes on with it, unless the session is over.
-    this.#session.onDispose(() => reader.end(RETRY))
     const more = whenMore(this.#parts, this.#stream)
     try {
       while (!reader.closed) {
@@ -106,7 +104,8 @@ class Following {
       this.#parts.log.error({ err }, 'a stream could not be followed')
     } finally {
       more.stop()
-      if (!reader.closed) reader.end()
+      // Where this node goes, another can be followed at.
+      if (!reader.closed) reader.end(this.#session.disposed ? RETRY : undefined)
     }
   }
 

@@ -177,7 +177,9 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
         ? { ok: true, value }
         : { ok: false, problems: explainErrors(findErrors(value), value, role) }
     } catch (error) {
-      return tooDeep(role)(error)
+      // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
+      if (!(error instanceof TypeError)) return tooDeep(role)(error)
+      return { ok: false, problems: explainIssues([{ message: 'has a key such as toString or valueOf' }], role) }
     }
   }
 }

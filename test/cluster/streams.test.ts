@@ -133,6 +133,24 @@ describe('streams that every node goes on with', () => {
     expect(again.map(({ params, id }) => params?.progress ?? id)).to.deep.equal([1, 2, 3, 'moving'])
   })
 
+  it('that are followed at a node that closes end cleanly with a hint to come back, and go on elsewhere', async () => {
+    const cluster = await startCluster(2, config)
+    const [a, b] = await openAtAll(cluster)
+    const call = await a.call('puppet', { name: 'followed' }, { id: 'followed' })
+    const { ctx, finish } = await puppet.call('followed')
+    const primed = await call.next()
+    call.drop()
+    const followed = await (b as SessionClient).get({ 'Last-Event-ID': String(primed?.id) })
+    ctx.progress(1)
+    expect((await nextMessage(followed)).params.progress).to.equal(1)
+    await cluster.nodes[1]?.host.close({ grace: 2_000 })
+    expect((await followed.rest()).at(-1)).to.include({ retry: 1_000 })
+    expect(await followed.whole).to.equal(true)
+    const resumed = await a.get({ 'Last-Event-ID': String(primed?.id) })
+    finish('elsewhere')
+    expect((await restOf(resumed)).at(-1)?.result.content[0].text).to.equal('elsewhere')
+  })
+
   it('go on elsewhere when their node closes: calls are answered, or said to be lost, at once', async () => {
     const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster, 0)

@@ -79,6 +79,36 @@ describe('a value that is slow to judge', () => {
   }
 })
 
+describe('a value that is odd to compare', () => {
+  const odd: readonly object[] = [
+    { toString: 1 },
+    { valueOf: null },
+    { toString: {}, constructor: 1 },
+    { constructor: { name: 1 } },
+    { a: { toString: 1 } },
+  ]
+  for (const [what, schema] of [
+    ['const', { const: { a: {} } }],
+    ['enum', { enum: [{}, { a: {} }, 1] }],
+    ['uniqueItems', { type: 'array', uniqueItems: true, items: {} }],
+  ] as const) {
+    it(`is judged, and fails no call: ${what}`, async () => {
+      const takes = defineTool({ name: 'takes', input: object({ a: schema }), handler: () => 'ran' })
+      const { url } = await startHost({ toolsets: { all: [takes] }, routes: { '/': { toolsets: 'all' } } })
+      let judged = 0
+      for (const value of odd) {
+        const a = what === 'uniqueItems' ? [value, {}, value] : value
+        const { message } = await modern(url, 'tools/call', { name: 'takes', arguments: { a } })
+        expect(message.error, JSON.stringify(message)).to.equal(undefined)
+        expect(message.result.isError).to.equal(true)
+        expect(message.result.content[0].text).to.include('a')
+        judged += 1
+      }
+      console.log(`      ${judged} of ${odd.length} judged`)
+    })
+  }
+})
+
 describe('what is judged in another way is judged alike:', () => {
   it('uniqueItems', () => {
     const ownCheck = ours({ type: 'array', uniqueItems: true })
@@ -91,6 +121,8 @@ describe('what is judged in another way is judged alike:', () => {
     fc.assert(
       fc.property(fc.array(item, { maxLength: 6 }), items => {
         const list = items.map((value, index) => (index % 3 === 2 ? structuredClone(items[0]) : value))
+        // The usual one calls these on what it is given.
+        fc.pre(!/"(?:toString|valueOf)"/.test(JSON.stringify(list)))
         const expected = usualCheck(list)
         if (expected) unique += 1
         else repeated += 1

@@ -49,10 +49,13 @@ describe('a handler that holds the event loop', () => {
     for (const { ms } of lines()) expect(ms).to.be.at.least(150)
     log.splice(0)
     await call('waits')
+    expect(lines()).to.deep.equal([])
     await call('later')
     const [line, ...more] = lines()
     expect(more).to.deep.equal([])
-    expect(line).to.deep.include({ level: 'warn', among: ['tools later'] })
+    // Who ended just before it may be named too, after those that ran on.
+    expect(line).to.deep.include({ level: 'warn' })
+    expect(line?.['among']).to.include('tools later')
     console.log(`a handler that computed 400 ms after it waited: told as ${line?.['ms']} ms`)
   })
 
