@@ -217,10 +217,12 @@ function isSmall(value: unknown, levels: number): boolean {
     if (typeof item === 'string') text += item.length
     if (depth > levels || text > SMALL_TEXT) return false
     if (typeof item !== 'object' || item === null) continue
-    const children: unknown[] = Object.values(item)
-    count += children.length
-    if (count > SMALL) return false
-    for (const child of children) waiting.push({ item: child, depth: depth + 1 })
+    if (Array.isArray(item) && item.length > SMALL) return false
+    // Not by Object.values: of an object with very many keys it would copy them all before one is counted.
+    for (const key in item) {
+      if (++count > SMALL) return false
+      waiting.push({ item: (item as Record<string, unknown>)[key], depth: depth + 1 })
+    }
   }
   return true
 }

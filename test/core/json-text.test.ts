@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findForbidden } from '../../core/json-text.ts'
-import { MAX_DEPTH } from '../../core/limits.ts'
+import { MAX_DEPTH, MAX_PARTS } from '../../core/limits.ts'
 import { readMessages } from '../../core/message.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }
@@ -71,6 +71,21 @@ describe('the text of a message', () => {
     expect(findForbidden('[{'.repeat(MAX_DEPTH / 2).concat('['))).to.match(/deeper than 128 levels/)
   })
 
+  it('is too much past its bound of objects, lists and texts, whatever its numbers are', () => {
+    const filled = (part: string, count: number) => `[${`${part},`.repeat(count)}0]`
+    for (const part of ['{}', '[]', '""', '"[{:\\""']) {
+      expect(findForbidden(filled(part, MAX_PARTS - 1)), part).to.equal(undefined)
+      expect(findForbidden(filled(part, MAX_PARTS)), part).to.match(/more than 100000 objects/)
+    }
+    expect(findForbidden(filled('1', 1_000_000))).to.equal(undefined)
+    const keys = Array.from({ length: MAX_PARTS }, (_, index) => `"k${index}":1`)
+    expect(findForbidden(`{${keys.slice(1).join(',')}}`)).to.equal(undefined)
+    expect(findForbidden(`{${keys.join(',')}}`)).to.match(/more than 100000 objects/)
+    expect(() =>
+      readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_300_000)}}}`),
+    ).to.throw('Invalid request: it has more than 100000')
+  })
+
   it('is parsed once where it may be a message, and never where it may not', () => {
     const { parse } = JSON
     let parses = 0
@@ -79,13 +94,13 @@ describe('the text of a message', () => {
       return parse(...args)
     }
     try {
-      const many = '{},'.repeat(1_300_000)
+      const many = '{},'.repeat(40_000)
       const body = (last: string) => `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[${many}${last}]}}`
       expect(() => readMessages(body('{"__proto__":1}'))).to.throw('no message may have')
       const forbidden = parses
       readMessages(body('{}'))
       expect(() => readMessages(body('{'))).to.throw('not JSON')
-      console.log(`parses of 4 MB of {}: ${forbidden} with a forbidden key, ${parses - forbidden} in two others`)
+      console.log(`parses of 40,000 {}: ${forbidden} with a forbidden key, ${parses - forbidden} in two others`)
       expect([forbidden, parses]).to.deep.equal([0, 2])
     } finally {
       JSON.parse = parse

@@ -35,10 +35,16 @@ const BULKS: Readonly<Record<string, Bulk>> = {
     return requestBytes(target, { path: '/stateless', body: `[${Array.from({ length: 50 }, () => one).join(',')}]` })
   },
   'not UTF-8': ({ target }) => requestBytes(target, { body: Buffer.alloc(MOST, 0xff) }),
-  'many keys': round =>
-    toolCall(round, Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`k${index}`, index]))),
-  'many tags': round =>
-    toolCall(round, { name: 'a', tags: Array.from({ length: 300_000 }, (_, index) => `t${index}`) }),
+  'many keys': round => {
+    const length = round.chance.pick([90_000, 200_000])
+    return toolCall(round, Object.fromEntries(Array.from({ length }, (_, index) => [`k${index}`, index])))
+  },
+  'many tags': round => {
+    const length = round.chance.pick([90_000, 300_000])
+    return toolCall(round, { name: 'a', tags: Array.from({ length }, (_, index) => `t${index}`) })
+  },
+  'many numbers': round =>
+    toolCall(round, { name: 'a', tags: Array.from({ length: 1_900_000 }, (_, index) => index % 10) }),
   'a long name': round => toolCall(round, { name: 'a-'.repeat(1_500_000) }),
   'a long mail': round => toolCall(round, { name: 'a', mail: `${'a.'.repeat(1_000_000)}@` }),
   'a long page': round => toolCall(round, { name: 'a', page: `http://${'a:'.repeat(1_000_000)}` }),
