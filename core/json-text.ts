@@ -1,6 +1,7 @@
-// Looks at the text of a message before anything parses it: how deep it is nested, of how many parts it is, and whether a
-// key in it could reach a prototype once somebody copies it. One pass over the characters, whatever they are; no recursion meets a hostile depth.
-import { MAX_DEPTH, MAX_PARTS } from './limits.ts'
+// Looks at the text of a message before anything parses it: how deep it is nested, how many objects and lists it makes, and
+// whether a key in it could reach a prototype once somebody copies it. One pass over the characters, whatever they are; no
+// recursion meets a hostile depth.
+import { CHARACTERS_PER_OBJECT, MAX_DEPTH, OBJECTS_IN_ANY_BODY } from './limits.ts'
 
 /** A character of a key may be written as six. */
 const LONGEST_KEY = 'constructor'.length * 6
@@ -46,12 +47,11 @@ export function findForbidden(text: string): string | undefined {
   /** For each object or array that is open: whether it is the value of a key `constructor`. */
   const open: boolean[] = []
   let key: string | undefined
-  let parts = 0
-  const tooMany = `it has more than ${MAX_PARTS} objects, lists and texts`
+  let objects = 0
+  const most = Math.max(OBJECTS_IN_ANY_BODY, Math.floor(text.length / CHARACTERS_PER_OBJECT))
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code === QUOTE) {
-      if (++parts > MAX_PARTS) return tooMany
       const end = endOfString(text, index)
       if (isKey(text, end)) {
         key = readKey(text, index, end)
@@ -59,7 +59,7 @@ export function findForbidden(text: string): string | undefined {
       }
       index = end
     } else if (code === 0x7b || code === 0x5b) {
-      if (++parts > MAX_PARTS) return tooMany
+      if (++objects > most) return `it has more than ${most} objects and lists`
       if (open.push(key === 'constructor') > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH} levels`
       key = undefined
     } else if (code === 0x7d || code === 0x5d) {

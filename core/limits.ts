@@ -18,10 +18,11 @@ export const LARGE_ANSWER = 64 * 1024
 /** Deepest nesting of arrays and objects in a body. */
 export const MAX_DEPTH = 128
 /**
- * Objects, lists and texts of a body, keys among them. Four megabytes of `{},` are 1.4 million, for which JSON.parse alone
- * holds the loop a quarter of a second; as many bytes of numbers, or of one text, take a fraction of that.
+ * Objects and lists of a body, whatever its size; a longer one has one for each so many characters. Four megabytes of `{},`
+ * are 1.4 million, which JSON.parse alone holds the event loop for, and no data is like that.
  */
-export const MAX_PARTS = 100_000
+export const OBJECTS_IN_ANY_BODY = 100_000
+export const CHARACTERS_PER_OBJECT = 8
 /** Most entries of a batch. */
 export const MAX_BATCH = 50
 /** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */

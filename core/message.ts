@@ -64,7 +64,8 @@ function toMessage(value: unknown): Message {
 
 /**
  * Reads one message or a batch. Throws `parseError` for what is not JSON, and `invalidRequest` for an empty body, a
- * batch of none or of more than 50, nesting deeper than 128 levels, more than 100,000 objects, lists and texts, and `__proto__` or `constructor.prototype` keys.
+ * batch of none or of more than 50, nesting deeper than 128 levels, more objects and lists than data has (limits.ts), and
+ * `__proto__` or `constructor.prototype` keys.
  */
 export function readMessages(text: string): Message | readonly Message[] {
   const value = parse(text)
