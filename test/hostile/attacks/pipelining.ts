@@ -62,7 +62,7 @@ const NAMES = Object.keys(QUEUES)
 const queueing: Attack = {
   kind: 'pipelining',
   about: 'hundreds of requests queued on one connection, then dropped',
-  lanes: 2,
+  // One connection at a time: of many, a turn of the loop that takes in all of them says little about any.
   pause: 50,
   async run(round) {
     const { chance } = round
