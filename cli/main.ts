@@ -102,11 +102,14 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
 }
 
 /** An error and what caused it. Not what else they carry: a URL that is none is kept whole, with its password. */
-function stacksOf(error: unknown): string {
+function stacksOf(error: unknown, most = MAX_CAUSES): string {
   const { message, stack = message } = describeThrown(error, true)
-  const cause = isError(error) ? error.cause : undefined
-  return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause)}`
+  const cause = isError(error) && most > 0 ? error.cause : undefined
+  return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause, most - 1)}`
 }
+
+/** An error may be its own cause. */
+const MAX_CAUSES = 8
 
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)

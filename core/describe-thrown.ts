@@ -34,20 +34,21 @@ export const isError = (thrown: unknown): thrown is Error => attempt(() => throw
 export const isBranded = (thrown: unknown, brand: symbol): boolean =>
   attempt(() => thrown instanceof Error && brand in thrown) ?? false
 
-/** The text of anything thrown, for a log line or a start-up message. */
+/** The text of anything thrown, whole: a start-up message may list many faults. */
 export function errorText(thrown: unknown): string {
-  if (isError(thrown)) return textAt(thrown, 'message', MAX_MESSAGE) ?? 'an error whose message cannot be read'
-  return shortened(attempt(() => String(thrown)) ?? 'a value that cannot be written as text', MAX_MESSAGE)
+  if (isError(thrown)) return textAt(thrown, 'message', Infinity) ?? 'an error whose message cannot be read'
+  return attempt(() => String(thrown)) ?? 'a value that cannot be written as text'
 }
 
 /** What a log line says of anything thrown. */
 export function describeThrown(thrown: unknown, withStack = false): ThrownText {
-  if (!isError(thrown)) return { message: errorText(thrown) }
+  const message = shortened(errorText(thrown), MAX_MESSAGE)
+  if (!isError(thrown)) return { message }
   const type = textAt(thrown, 'name', 200)
   const stack = withStack ? textAt(thrown, 'stack', MAX_STACK) : undefined
   return {
     ...(type !== undefined && { type }),
-    message: errorText(thrown),
+    message,
     ...(stack !== undefined && { stack }),
   }
 }

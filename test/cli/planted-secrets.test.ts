@@ -79,7 +79,7 @@ describe('R-97: the CLI and servers that plant secrets', function () {
       await keep('call', desk, ['call', desk.url, 'add', 'a=1']),
     ]
     expect(ends.map(({ code }) => code)).to.deep.equal([1, 1])
-    expect(ends[0]?.stderr).to.include('what now?')
+    expect(ends[0]?.stderr).to.include('HTTP 500')
     await keep('doctor', desk, ['doctor', desk.url, '--token', plant()])
     await keep('status', desk, ['status'])
   })

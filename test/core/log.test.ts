@@ -1,6 +1,8 @@
 // The log under those who would make it the weak place: what strangers cause is counted, and nobody waits for its reader.
 import { once } from 'node:events'
 import { expect } from 'chai'
+import { describeThrown } from '../../core/describe-thrown.ts'
+import { errorText } from '../../core/errors.ts'
 import { createLogBudget, MAX_LINES } from '../../core/log-budget.ts'
 import { createLogWriter, MAX_WAITING_LOG } from '../../core/log-writer.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'
@@ -40,6 +42,12 @@ describe('the lines of one kind', () => {
       ['lines of other kinds', 10_000 - 498 - MAX_LINES],
     ])
     expect(budget.admits('often')).to.equal(true)
+  })
+
+  it('shorten what was thrown, which a start-up message does not', () => {
+    const faults = new Error(Array.from({ length: 500 }, (_, index) => `fault ${index}`).join('\n'))
+    expect(errorText(faults)).to.equal(faults.message)
+    expect(describeThrown(faults).message).to.match(/^fault 0\n.{1990,2000}…$/s)
   })
 
   it('that anonymous clients cause are told by their number, and are short', async () => {
