@@ -10,8 +10,10 @@ const LONGEST = 10_000
 const MARGIN = 1_500
 /** How often connections are looked at, milliseconds. */
 const SWEEP_INTERVAL = 50
-/** The port is closed by then, however many connections still come, milliseconds. */
-const LONGEST_WATCH = 100
+/** The port is closed by then, however busy this process is, milliseconds. What comes meanwhile is answered. */
+const LONGEST_WATCH = 3_000
+/** How often such a moment is looked for, milliseconds. */
+const WATCH_INTERVAL = 5
 /** In a turn of the event loop that is over so soon hardly anything happened, milliseconds. */
 const IDLE_TURN = 0.1
 /** So many of them, one after the other: what one does may make a connection that the next finds. */
@@ -39,27 +41,40 @@ export async function within(patience: number, awaited: Promise<unknown>): Promi
 }
 
 /**
- * Connections that the system has accepted, and this process has not yet, are cut when the port closes. So it is closed
- * at the end of turns of the event loop that found none and were over at once.
+ * Connections that the system has accepted, and this process has not yet, are cut when the port closes. So `close` is
+ * called at the end of turns of the event loop that found none and were over at once, and nothing is done in between: what
+ * is left of the gap are microseconds, unless the system interrupts this process there. Resolves when it was called.
  */
-async function idleTurns(server: Server) {
-  let came = false
-  const note = () => {
-    came = true
-  }
-  server.on('connection', note)
-  // What is left of the turn that this began in.
-  await nextTurn()
-  const start = performance.now()
-  let idle = 0
-  for (let began = start; idle < IDLE_TURNS && began - start < LONGEST_WATCH; ) {
-    came = false
-    await nextTurn()
-    const now = performance.now()
-    idle = !came && now - began < IDLE_TURN ? idle + 1 : 0
-    began = now
-  }
-  server.off('connection', note)
+function closeWhenIdle(server: Server, close: () => void): Promise<void> {
+  return new Promise(resolve => {
+    const end = performance.now() + LONGEST_WATCH
+    let came = false
+    let idle = 0
+    let began = 0
+    const note = () => {
+      came = true
+    }
+    server.on('connection', note)
+
+    function begin() {
+      came = false
+      began = performance.now()
+      setImmediate(look)
+    }
+
+    function look() {
+      const now = performance.now()
+      idle = !came && now - began < IDLE_TURN ? idle + 1 : 0
+      if (idle === IDLE_TURNS || now > end) {
+        close()
+        server.off('connection', note)
+        resolve()
+      } else if (idle > 0) begin()
+      // Whoever has waited is not soon interrupted: what follows is short.
+      else setTimeout(begin, WATCH_INTERVAL)
+    }
+    setTimeout(begin, WATCH_INTERVAL)
+  })
 }
 
 /** What Node keeps on a socket: the response that is being written. Not documented, the same since Node 0.12. */
@@ -102,17 +117,20 @@ function createConnections(server: Server) {
 export function createPort(server: Server, keepAliveTimeout: number): Port {
   const connections = createConnections(server)
   let leaving: Promise<void> | undefined
+  let closed: () => void = () => {}
   let empty: Promise<void> = Promise.resolve()
 
   async function closePort() {
     if (!server.listening) return
     server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
     connections.announceClose()
-    await idleTurns(server)
     empty = new Promise<void>(resolve => {
-      // An HTTP server's own `close` cuts idle connections, on which a request may be under way.
-      NetServer.prototype.close.call(server, () => resolve())
+      closed = resolve
     })
+    // Compiled now, not then.
+    new NetServer().close(() => {})
+    // An HTTP server's own `close` cuts idle connections, on which a request may be under way.
+    await closeWhenIdle(server, () => NetServer.prototype.close.call(server, closed))
   }
 
   const leave = () => {
