@@ -2,6 +2,7 @@
 import { printable } from '../client/printable.ts'
 import { StartError } from '../core/errors.ts'
 import type { Finding } from './doctor/finding.ts'
+import { knownSecrets } from './known-secrets.ts'
 import { readToken } from './read-token.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
@@ -19,6 +20,13 @@ function describe({ check, level, text, fix }: Finding, width: number): string {
   const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
   return fix === undefined ? line : `${line}\n${' '.repeat(width + 9)}fix: ${printable(fix)}`
 }
+
+/** What a server wrote back of the token that it was tried with is not shown. */
+const scrubFinding = (finding: Finding): Finding => ({
+  ...finding,
+  text: knownSecrets.scrub(finding.text),
+  ...(finding.fix !== undefined && { fix: knownSecrets.scrub(finding.fix) }),
+})
 
 /** The server as its operator sees it, then as a client does. */
 async function examineAll(url: string, options: { token?: string; origin?: string }): Promise<Finding[]> {
@@ -40,10 +48,11 @@ async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly
     throw new StartError('doctor takes one URL: leave --url out', { exitCode: 2 })
   }
   const token = readToken(values.token)
-  const findings = await examineAll(url, {
+  const found = await examineAll(url, {
     ...(token !== undefined && { token }),
     ...(origin !== undefined && { origin }),
   })
+  const findings = found.map(scrubFinding)
   const healthy = findings.every(({ level }) => level !== 'wrong')
   if (json) console.log(JSON.stringify({ url, healthy, findings }, undefined, 2))
   else {

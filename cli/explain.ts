@@ -55,10 +55,11 @@ function describeClaims(claims: Readonly<Record<string, unknown>>): string {
 
 function describeUser(user: User | undefined): string[] {
   if (!user) return [line('caller', 'anonymous')]
-  const { subject, issuer, clientId, scopes, roles, claims } = user
+  const { subject, subjectClaim, issuer, clientId, scopes, roles, claims } = user
+  const named = subjectClaim === undefined ? '' : ` (by ${subjectClaim})`
   const from = [issuer === undefined ? [] : `issuer ${issuer}`, clientId === undefined ? [] : `client ${clientId}`]
   return [
-    line('caller', plain([`subject ${subject}`, ...from.flat()].join(', '))),
+    line('caller', plain([`subject ${subject}${named}`, ...from.flat()].join(', '))),
     line('scopes', plain(scopes.join(' ')) || 'none'),
     line('roles', plain(roles.join(' ')) || 'none'),
     line('claims', describeClaims(claims)),

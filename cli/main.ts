@@ -2,8 +2,11 @@
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
 import { nearest } from '../core/config/nearest.ts'
-import { StartError } from '../core/errors.ts'
+import { describeThrown, isError } from '../core/describe-thrown.ts'
+import { errorText, StartError } from '../core/errors.ts'
 import { readArguments, usageError } from './arguments.ts'
+import { inFlags } from './client/flag-words.ts'
+import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -98,11 +101,22 @@ function exitCodeOf(error: unknown): 1 | 2 | undefined {
   return undefined
 }
 
+/** An error and what caused it. Not what else they carry: a URL that is none is kept whole, with its password. */
+function stacksOf(error: unknown, most = MAX_CAUSES): string {
+  const { message, stack = message } = describeThrown(error, true)
+  const cause = isError(error) && most > 0 ? error.cause : undefined
+  return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause, most - 1)}`
+}
+
+/** An error may be its own cause. */
+const MAX_CAUSES = 8
+
 function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
-  const text = error instanceof Error ? error.message : String(error)
-  console.error(`mcp-host: ${text}`)
-  if (verbose) console.error(error)
+  const said = errorText(error)
+  const text = AuthError.is(error) ? inFlags(said) : said
+  console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
+  if (verbose) console.error(knownSecrets.scrub(stacksOf(error)))
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.
   process.exit(exitCode ?? 1)

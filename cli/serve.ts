@@ -1,5 +1,5 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
-import { type Host, type Logger, loadHost } from '../core/create-host.ts'
+import { describeThrown, type Host, type Logger, loadHost, originOf, type ProcessLog } from '../core/create-host.ts'
 
 /** Resolves with the first of these signals. */
 export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -25,7 +25,22 @@ export async function serve(config: string | undefined, log: Logger, processes =
 export function surviveRejections(log: Logger): void {
   process.on('unhandledRejection', err => {
     // A handler that asked and did not wait is no failure: it runs again when the answer is there.
-    if (err instanceof Error && err.name === 'AwaitingInput') return
-    log.error({ err }, 'a promise was rejected and nobody handled it')
+    if (describeThrown(err).type === 'AwaitingInput') return
+    log.error({ err, at: originOf(err) }, 'a promise was rejected and nobody handled it')
+  })
+}
+
+/**
+ * Logs every error that nobody caught, such as one in a timer that a tool left behind; `crashed` hears of the first. Nobody
+ * knows what it left undone, so the process is to end: but after what runs was answered.
+ */
+export function onCrash(log: ProcessLog, crashed: (error: unknown) => void): void {
+  let first = true
+  process.on('uncaughtException', err => {
+    const fields = { err, at: originOf(err) }
+    if (!first) return log.error(fields, 'another error that nobody caught')
+    first = false
+    log.fatal(fields, 'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1')
+    crashed(err)
   })
 }

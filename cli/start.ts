@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import { createLogger, type Host } from '../core/create-host.ts'
 import type { VerbOptions } from './main.ts'
-import { nextSignal, serve, surviveRejections } from './serve.ts'
+import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
 import { parseCount } from './workers/count.ts'
 import { supervise } from './workers/supervisor.ts'
@@ -11,11 +11,11 @@ import { work } from './workers/worker.ts'
 /** SIGHUP is a terminal that closes, or somebody who expects a reload: workers have that, one process has not. */
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-async function drain(host: Host, signal: NodeJS.Signals) {
+async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   void nextSignal(...ENDING).then(() => process.exit(1))
   // At a terminal nobody waits for the connections of others, and nobody else serves them.
-  const closing = host.close(signal === 'SIGINT' ? { handOver: false } : {})
-  console.log(`${signal}: draining; a second signal ends at once`)
+  const closing = host.close(why === 'SIGINT' ? { handOver: false } : {})
+  console.log(`${why}: draining; a second signal ends at once`)
   const { finished, cancelled } = await closing
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
@@ -31,9 +31,12 @@ async function serveAlone({ config, verbose }: VerbOptions): Promise<void> {
   const host = await serve(config, log)
   listening = true
   surviveRejections(log)
+  const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
   console.log(startPage(host))
-  await drain(host, await signalled)
-  process.exit(0)
+  const why = await Promise.race([signalled, crashed])
+  await drain(host, why)
+  await log.flush()
+  process.exit(why === 'crash' ? 1 : 0)
 }
 
 export async function start(options: VerbOptions): Promise<void> {

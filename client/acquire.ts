@@ -11,13 +11,15 @@ import { requestByDevice } from './grants/device.ts'
 import { isUnattended, requestByGrant } from './grants/request-by-grant.ts'
 import { type ClientIdentity, type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'
-import { requestToken } from './token-endpoint.ts'
+import { mayHaveGranted, requestToken } from './token-endpoint.ts'
 import type { TokenStore } from './token-store.ts'
 import { createContainer, earlierScopes, fits, renewContainer } from './tokens.ts'
 
 export interface Need {
   readonly authority: Authority
   readonly challenged: readonly string[] | undefined
+  /** Asked for whatever else is. */
+  readonly added?: readonly string[] | undefined
   /** A token that is valid lacks scopes. */
   readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
@@ -62,6 +64,12 @@ const HEALED_BY_LOGIN = new Set([
   'interaction_required',
 ])
 
+/**
+ * Milliseconds: after an answer that was lost the refresh token is not shown again for so long. Then it is, since nothing
+ * but a login is left; servers that rotate forgive a repetition for about a minute, if at all.
+ */
+const DOUBT_MS = 10_000
+
 /** A registration that its server does not know any more. */
 const isGone = (error: unknown, client: ClientIdentity): boolean =>
   isClientRefused(error) && client.source === 'registered'
@@ -75,6 +83,10 @@ const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: T
 
 export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
   const { options, emit, now } = ctx
+  /** The refresh token whose answer was lost: it may be used up, and a server may take its next use for a theft. */
+  let doubt:
+    | { readonly refreshToken: string | undefined; readonly until: number; readonly error: AuthError }
+    | undefined
 
   /** Keeps a new registration at once: it survives a login that nobody finishes. */
   async function keepRegistration({ registration }: ClientIdentity) {
@@ -117,7 +129,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     refusedClientId,
   })
 
-  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp }: Need) =>
+  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp, added }: Need) =>
     chooseScope(
       options,
       {
@@ -125,6 +137,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
         supported: authority.info.scopesSupported,
         earlier: earlierScopes(before, authority.server.issuer),
         stepUp,
+        added,
       },
       authority.server,
     )
@@ -184,6 +197,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       // A client that would have to be registered first is not the one that the refresh token was given to.
       const client = knownClient(ctx, authority.server, { ...wish(container, container.scope), withoutRedirect: true })
       if (!client || !fits(container, authority, client)) return undefined
+      if (doubt && doubt.refreshToken === container.refreshToken && now() < doubt.until) throw doubt.error
       const scope = options.refreshScope === 'granted' ? container.scope : undefined
       const parameters = { refresh_token: container.refreshToken, resource: authority.resource, scope }
       try {
@@ -205,6 +219,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       } catch (error) {
         if (!AuthError.is(error) || error.code === 'cache_failed') throw error
         emit('refresh-failed', { code: error.code, retryable: error.retryable })
+        if (mayHaveGranted(error)) doubt = { refreshToken: container.refreshToken, until: now() + DOUBT_MS, error }
         const gone = isGone(error, client)
         if (error.retryable || !(gone || HEALED_BY_LOGIN.has(error.code))) throw error
         if (gone) await dropRegistration(client, error.code)

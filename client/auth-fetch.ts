@@ -7,7 +7,7 @@ import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
 import { createReplayable, type ReplayableRequest } from './replay.ts'
 import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
-import { type AuthSession, createSession } from './session.ts'
+import { type AuthSession, createSession, type Platform } from './session.ts'
 import { operationOf } from './step-ups.ts'
 
 /** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
@@ -79,6 +79,7 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
     try {
       const cue = readCue(response)
       if (!cue) return undefined
+      if (held) engine.storm.refused()
       engine.emit('challenge', { status: cue.status, scope: cue.scope?.join(' ') })
       const obtained = await answer(cue, held)
       if (!obtained || request.replayable) return obtained
@@ -91,8 +92,10 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
   }
 
   return async (): Promise<Response> => {
-    engine.storm.check()
+    engine.storm.check('token')
     let held = await engine.current(request.signal)
+    // Without a token the answer would be to ask once more.
+    if (!held) engine.storm.check('prompt')
     for (;;) {
       const response = await send(held)
       if (response.status !== 401 && response.status !== 403) {
@@ -126,14 +129,17 @@ const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
  * Throws an AuthError `invalid_options`. The `fetch` rejects with an AuthError (its `name` is `UnauthorizedError`) for
  * what its caller has to change or wait for, and with whatever `fetch` itself rejects with.
  */
-export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
-  const resolved = resolveOptions(options)
+export const createAuthFetch = (options: ClientOAuthOptions): AuthFetch => createAuthFetchOn({}, options)
+
+/** The same with what a platform adds. */
+export function createAuthFetchOn(platform: Platform, options: ClientOAuthOptions): AuthFetch {
+  const resolved = resolveOptions(options, platform.openRedirect !== undefined)
   const { origin } = new URL(resolved.serverUrl)
-  const { session, engine } = createSession(resolved)
+  const { session, engine, guarded } = createSession(resolved, platform)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
     if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
-    return createLoop(resolved, await engine(), request)()
+    return guarded(async () => createLoop(resolved, await engine(), request)())
   }
   return Object.assign(authFetch, { session })
 }

@@ -3,6 +3,7 @@
 // challenged may use what is known, for an hour.
 import type { ClientContext } from './context.ts'
 import { discoverResource, discoverServer, type ResourceInfo, type ServerInfo, selectServer } from './discovery.ts'
+import { printableUrl } from './printable.ts'
 
 /** Milliseconds. */
 const MAX_AGE = 3_600_000
@@ -32,7 +33,10 @@ export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
 
   async function find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
     const info = await discoverResource(ctx, metadataUrls, signal)
-    emit('resource-metadata-found', { url: info.metadataUrl ?? options.serverUrl, resource: info.resource })
+    emit('resource-metadata-found', {
+      url: printableUrl(info.metadataUrl ?? options.serverUrl),
+      resource: info.resource,
+    })
     const listed = await selectServer(ctx, info)
     const server = await discoverServer(ctx, listed, info.legacy, signal)
     emit('authorization-server-found', { issuer: server.issuer, url: server.metadataUrl })

@@ -2,8 +2,19 @@
 // listener and the clock. No step keeps state of its own beside it.
 import type { Emit } from './events.ts'
 import type { OAuthHttp } from './http.ts'
+import type { AuthorizationRedirectDelegate } from './options.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Secrets } from './secrets.ts'
+
+/** Something that listens for the answer of a login. */
+export interface OpenedRedirect {
+  readonly redirectUri: string
+  readonly delegate: AuthorizationRedirectDelegate
+  close(): Promise<void>
+}
+
+/** `before`: of an earlier registration, which holds for this redirect URI alone; used again where that can be. */
+export type OpenRedirect = (before: string | undefined) => Promise<OpenedRedirect>
 
 export interface ClientContext {
   readonly options: ResolvedOptions
@@ -12,4 +23,6 @@ export interface ClientContext {
   readonly emit: Emit
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Where the redirect URI names no port: opens one before each login. */
+  readonly openRedirect?: OpenRedirect | undefined
 }

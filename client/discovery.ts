@@ -1,7 +1,7 @@
 // Who protects the server, and who authorizes for it: the entry of both halves of discovery, and the choice between them.
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
-import { printable } from './printable.ts'
+import { printableUrl } from './printable.ts'
 import type { ResourceInfo } from './resource-metadata.ts'
 
 export { discoverResource, type ResourceInfo } from './resource-metadata.ts'
@@ -17,18 +17,20 @@ export async function selectServer(ctx: ClientContext, resource: ResourceInfo): 
   const [first] = listed
   const picked = authServerSelector ? await authServerSelector([...listed]) : first
   if (picked === null || picked === undefined) {
-    throw new AuthError(`authServerSelector picked none of ${printable(listed.join(', '), 500)}`, {
+    throw new AuthError(`authServerSelector picked none of ${listed.map(url => printableUrl(url)).join(', ')}`, {
       code: 'no_authorization_server',
       fix: 'return one of the listed addresses',
     })
   }
   if (!listed.includes(picked)) {
-    throw new AuthError(`authServerSelector picked ${JSON.stringify(picked)}, which the server does not list`, {
+    throw new AuthError(`authServerSelector picked "${printableUrl(String(picked))}", which the server does not list`, {
       code: 'invalid_options',
-      fix: `return one of: ${printable(listed.join(', '), 500)}, exactly as listed`,
+      fix: `return one of: ${listed.map(url => printableUrl(url)).join(', ')}, exactly as listed`,
     })
   }
-  if (!authServerSelector && listed.length > 1) ctx.emit('several-authorization-servers', { issuer: picked, listed })
-  ctx.emit('authorization-server-selected', { issuer: picked, listed })
+  // Nothing has checked them yet.
+  const about = { issuer: printableUrl(picked), listed: listed.map(url => printableUrl(url)) }
+  if (!authServerSelector && listed.length > 1) ctx.emit('several-authorization-servers', about)
+  ctx.emit('authorization-server-selected', about)
   return picked
 }

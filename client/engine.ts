@@ -1,6 +1,6 @@
 // Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
 // for a container at a time, and it goes on when whoever began it gives up.
-import { createAcquirer, type Need } from './acquire.ts'
+import type { Need } from './acquire.ts'
 import { type Authority, createAuthorityFinder } from './authority.ts'
 import type { CacheContext, TokenContainer } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
@@ -11,6 +11,7 @@ import { createFlights, type Outcome, withAbort } from './flights.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isDue, isExpired } from './freshness.ts'
 import { isUnattended } from './grants/request-by-grant.ts'
+import { createRedirectingAcquirer } from './redirected-login.ts'
 import { isLoopback } from './resolve-options.ts'
 import { covers, splitScope } from './scopes.ts'
 import { createStepUps, type StepUps } from './step-ups.ts'
@@ -28,6 +29,8 @@ export interface Want {
   readonly metadataUrls: readonly string[]
   readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
+  /** What a person wants beside what the server suggests. */
+  readonly added?: readonly string[] | undefined
   /** The token is valid and lacks scopes: a refresh does not help. */
   readonly stepUp: boolean
   /** Nobody challenged: what is known about the server will do. */
@@ -80,9 +83,13 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
   const { key } = context
   const store = watched(createTokenStore(options.tokenCache, context))
   const finder = createAuthorityFinder(ctx)
-  const acquirer = createAcquirer(ctx, store, key)
+  const acquirer = createRedirectingAcquirer(ctx, store, key)
   const flights = createFlights(options.tokenCache, key)
-  const storm = createStormBreaker(key, now, until => emit('storm-breaker-open', { until }))
+  const storm = createStormBreaker(key, {
+    serverUrl: options.serverUrl,
+    now,
+    opened: until => emit('storm-breaker-open', { until }),
+  })
   const spread = Math.random()
   let backOffUntil = 0
   let dpop: { readonly jwk: string; readonly signer: DPoPSigner } | undefined
@@ -137,12 +144,13 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const obtained = await work(stored)
-      if (obtained) storm.count('token')
+      if (obtained) storm.obtained(want.anew === true)
       return obtained
     })
 
   async function login(want: Want, need: Need, signal: AbortSignal): Promise<Outcome> {
-    const prompt = { defer: want.ask === 'defer', asking: () => storm.count('prompt') }
+    const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.anew === true) }
+    if (!want.anew) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
     const lease = await store.leaseLogin()
     if (!lease.held) {
@@ -160,7 +168,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const container = await acquirer.login(stored, need, prompt, signal)
-      storm.count('token')
+      storm.obtained(want.anew === true)
       return container
     } finally {
       await lease.release()
@@ -170,13 +178,13 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
   async function acquire(want: Want): Promise<Outcome> {
     // Its own: whoever waits for it may give up, and the next one finds what came of it.
     const { signal } = new AbortController()
-    storm.check()
+    storm.check(want.anew ? 'login' : 'token')
     refuseClearText(options.serverUrl)
     const stored = await store.read()
     const find = want.unasked ? finder.known : finder.find
     const authority = await find(want.metadataUrls, signal)
-    const { challenged, stepUp } = want
-    const need = { authority, challenged, stepUp, dpop: await signerWanted(authority, stored, want.scheme) }
+    const { challenged, stepUp, added } = want
+    const need = { authority, challenged, stepUp, added, dpop: await signerWanted(authority, stored, want.scheme) }
     if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
     if (!stepUp && !want.anew && stored?.refreshToken !== undefined) {
       const renewed = await alone(want, async latest =>

@@ -1,4 +1,6 @@
 // Every way that calling a protected server can fail, as one class with a code: what is wrong, and what to do.
+import { printable } from './printable.ts'
+import { redactCredentials } from './secrets.ts'
 
 /** Our codes; an authorization server's own error codes (RFC 6749 §5.2 and its extensions) pass through beside them. */
 export type AuthErrorCode =
@@ -43,6 +45,12 @@ export interface AuthErrorOptions {
   readonly cause?: unknown
 }
 
+/** Characters. */
+const MAX_MESSAGE = 2_000
+
+/** Whatever a message quotes of a server: it steers no terminal, and shows nothing that looks like a credential. */
+const showable = (text: string): string => printable(redactCredentials(text), MAX_MESSAGE)
+
 /** Tells the official client that this is about authorization, so that it is not taken for a server of another era. */
 const AUTH_SEAM = Symbol.for('mcp.authSeamEscape')
 
@@ -59,10 +67,10 @@ export class AuthError extends Error {
   readonly [AUTH_SEAM] = true
 
   constructor(what: string, { code, fix, retryable = false, cause }: AuthErrorOptions) {
-    super(fix === undefined ? what : `${what}; ${fix}`, cause === undefined ? undefined : { cause })
+    super(showable(fix === undefined ? what : `${what}; ${fix}`), cause === undefined ? undefined : { cause })
     this.code = code
     this.retryable = retryable
-    this.fix = fix
+    this.fix = fix === undefined ? undefined : showable(fix)
   }
 
   /** True for an AuthError of any copy of this package. */
@@ -88,9 +96,9 @@ export class RegistrationRejectedError extends AuthError {
   readonly status: number
   /** The server's error code, such as `invalid_redirect_uri`. */
   readonly error: string | undefined
-  /** What the server said: at most 64 KiB, control characters escaped, secrets scrubbed. */
-  readonly body: string
-  /** The metadata that was sent. */
+  /** The server's words about it, where its answer was JSON with an `error_description`. Nothing else of it is kept. */
+  readonly errorDescription: string | undefined
+  /** The metadata that was sent, without what is secret in it. */
   readonly submitted: Readonly<Record<string, unknown>>
 
   constructor(
@@ -98,7 +106,7 @@ export class RegistrationRejectedError extends AuthError {
     about: {
       readonly status: number
       readonly error: string | undefined
-      readonly body: string
+      readonly errorDescription: string | undefined
       readonly submitted: Readonly<Record<string, unknown>>
       readonly fix: string
     },
@@ -106,7 +114,7 @@ export class RegistrationRejectedError extends AuthError {
     super(what, { code: 'registration_rejected', fix: about.fix, retryable: about.status >= 500 })
     this.status = about.status
     this.error = about.error
-    this.body = about.body
+    this.errorDescription = about.errorDescription
     this.submitted = about.submitted
   }
 }

@@ -16,10 +16,10 @@ export interface HttpAnswer {
   readonly headers: Headers
   /** Where it came from, after redirects. */
   readonly url: string
-  /** Undefined where the body is no JSON, or was cut. As the server sent it: scrub what is shown of it. */
+  /** Undefined where the body is no JSON, or was cut. As the server sent it: never show it, but by `showText`. */
   readonly json: unknown
-  /** For messages: known secrets replaced, control characters escaped. Empty for a document that is no success. */
-  readonly text: string
+  /** Of the body as far as it was read, bytes. */
+  readonly length: number
 }
 
 export interface OAuthHttp {
@@ -46,8 +46,13 @@ export interface OAuthHttp {
 export class ConnectionError extends AuthError {
   /** False only where the request surely never left: then it may be sent again without fear. */
   readonly bodySent: boolean
+  /** Of the answer whose body was cut off; undefined: not even its head came. */
+  readonly status: number | undefined
 
-  constructor(what: string, about: { readonly bodySent: boolean; readonly cause: Error }) {
+  constructor(
+    what: string,
+    about: { readonly bodySent: boolean; readonly status?: number | undefined; readonly cause: Error },
+  ) {
     super(what, {
       code: 'temporarily_unavailable',
       fix: 'check that it runs and can be reached from here, then try again',
@@ -55,6 +60,7 @@ export class ConnectionError extends AuthError {
       cause: about.cause,
     })
     this.bodySent = about.bodySent
+    this.status = about.status
   }
 }
 
@@ -90,16 +96,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** In one spelling, so that a secret cannot hide in another one of JSON. */
-function respell(text: string, json: unknown): string {
-  if (json === undefined) return text
-  try {
-    return JSON.stringify(json)
-  } catch {
-    return text // nested too deep to be written again
-  }
-}
-
 /** `timeoutMs`: for a whole exchange with its redirects. */
 export function createOAuthHttp({
   fetch,
@@ -116,7 +112,13 @@ export function createOAuthHttp({
     new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
   /** What a failed exchange rejects with. The cause is made anew: the caller's `fetch` may put headers in its errors. */
-  function failure(thrown: unknown, url: URL, { what, signal }: Exchange, timeout: AbortSignal): AuthError {
+  function failure(
+    thrown: unknown,
+    url: URL,
+    { what, signal }: Exchange,
+    timeout: AbortSignal,
+    status?: number,
+  ): AuthError {
     if (AuthError.is(thrown)) return thrown
     if (signal?.aborted) {
       if (AuthError.is(signal.reason)) return signal.reason
@@ -126,8 +128,8 @@ export function createOAuthHttp({
     const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
     const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
     const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : `cannot be reached (${code ?? said})`
-    const bodySent = timeout.aborted || code === undefined || !NOT_SENT.test(code)
-    return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, cause })
+    const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
+    return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
   }
 
   async function send(url: URL, init: RequestInit, exchange: Exchange, timeout: AbortSignal): Promise<Response> {
@@ -165,15 +167,15 @@ export function createOAuthHttp({
     const { response, url } = await follow(first, init, exchange, timeout)
     const { status, headers } = response
     const { bytes, cut } = await readBody(response, exchange.limit).catch(thrown => {
-      throw failure(thrown, url, exchange, timeout)
+      throw failure(thrown, url, exchange, timeout, status)
     })
     if (cut && response.ok) {
       const limit = `is larger than ${exchange.limit / 1_024} KiB`
       throw malformed(exchange.what, url, limit, 'ask the operator of that server about it')
     }
-    const raw = new TextDecoder().decode(bytes)
-    const json = cut ? undefined : parseJson(raw)
-    return { status, headers, url: url.href, json, text: printable(secrets.scrub(respell(raw, json))) }
+    const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
+    secrets.addFrom(json)
+    return { status, headers, url: url.href, json, length: bytes.byteLength }
   }
 
   return {

@@ -15,5 +15,12 @@ export function readNumber(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
+/** What an answer says about its failure (RFC 6749 §5.2): `error` and `error_description`, and nothing else of it. */
+export function saidIn({ json }: { readonly json: unknown }): string | undefined {
+  if (!isObject(json)) return undefined
+  const said = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)
+  return said.length > 0 ? said.join(': ') : undefined
+}
+
 /** A server's words for a message: without known secrets, nothing unprintable, 500 characters at most. */
 export const showText = (secrets: Secrets, text: string): string => printable(secrets.scrub(text), 500)

@@ -2,7 +2,7 @@
 // caller's own network unless the server is there itself or the caller listed it.
 import { type AddressKind, kindOfHost } from './addresses.ts'
 import { AuthError } from './errors.ts'
-import { printable, printableUrl } from './printable.ts'
+import { printableUrl } from './printable.ts'
 
 /**
  * It can judge names and literal addresses. What a name resolves to is judged by `createGuardedFetch` of
@@ -58,11 +58,11 @@ function readHost(entry: string): string {
 function parse(url: string | URL, what: string): URL {
   try {
     return new URL(url)
-  } catch (cause) {
-    throw new AuthError(`${what} is not an absolute URL: "${printable(String(url), 200)}"`, {
+  } catch {
+    // The cause is left out: it quotes the whole text, query and all.
+    throw new AuthError(`${what} is not an absolute URL: "${printableUrl(url)}"`, {
       code: 'insecure_endpoint',
       fix: 'its publisher must give the whole https address',
-      cause,
     })
   }
 }

@@ -47,6 +47,7 @@ export interface RegistrationResponse {
 
 /** Dynamic client registration (RFC 7591), used where there is no client id and no metadata document that fits. */
 export interface DynamicClientRegistration {
+  /** What people read who are asked to agree. Default `MCP client (mcp-host)`; empty: none is sent. */
   readonly clientName?: string
   readonly clientUri?: string
   /** Sent as a bearer token with the registration alone. */

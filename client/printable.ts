@@ -11,9 +11,8 @@ export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): s
   return cut.replace(UNPRINTABLE, escapeOne)
 }
 
-/** A URL for a message: without its query and fragment, which may carry what nobody should read. */
+/** A URL for a message: without its user, query and fragment, which may carry what nobody should read. */
 export function printableUrl(url: string | URL): string {
-  const text = String(url)
-  const end = text.search(/[?#]/)
-  return printable(end === -1 ? text : text.slice(0, end), 300)
+  const [text = ''] = String(url).split(/[?#]/, 1)
+  return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1'), 300)
 }

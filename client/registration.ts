@@ -4,12 +4,17 @@
 // real servers leave out.
 import type { Registration } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
+import { describeAnswer } from './describe-answer.ts'
 import type { ServerInfo } from './discovery.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
-import { isObject, readNumber, readText, showText } from './json.ts'
+import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
 import type { RegistrationResponse } from './options.ts'
 import { isLoopback } from './resolve-options.ts'
+import { withoutSecrets } from './secrets.ts'
+
+/** What a person reads who is asked to agree, unless the program says its own name. */
+const CLIENT_NAME = 'MCP client (mcp-host)'
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -39,7 +44,7 @@ function chooseMethod({ options }: ClientContext, server: ServerInfo, native: bo
 /** What is sent: ours, then what the caller adds or replaces. */
 function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | undefined): Record<string, unknown> {
   const { redirectUri, dynamicClientRegistration, grant } = ctx.options
-  const { clientName, clientUri, applicationType, metadata } = dynamicClientRegistration
+  const { clientName = CLIENT_NAME, clientUri, applicationType, metadata } = dynamicClientRegistration
   const native = isNative(redirectUri)
   const withBrowser = grant.type !== 'device'
   return {
@@ -47,7 +52,7 @@ function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | 
     grant_types: [withBrowser ? 'authorization_code' : DEVICE_GRANT, 'refresh_token'],
     token_endpoint_auth_method: chooseMethod(ctx, server, native),
     application_type: applicationType ?? (native ? 'native' : 'web'),
-    ...(clientName !== undefined && { client_name: clientName }),
+    ...(clientName !== '' && { client_name: clientName }),
     ...(clientUri !== undefined && { client_uri: clientUri }),
     ...(scope !== undefined && { scope }),
     ...metadata,
@@ -67,28 +72,25 @@ function rejection(
   submitted: Record<string, unknown>,
   answer: HttpAnswer,
 ): RegistrationRejectedError {
-  const { status, json, text } = answer
+  const { status, json } = answer
   const error = isObject(json) ? readText(json['error']) : undefined
   const description = isObject(json) ? readText(json['error_description']) : undefined
-  const said = [error, description].filter(Boolean).join(': ')
+  const said = saidIn(answer)
+  const shown = (text: string | undefined) => (text === undefined ? undefined : showText(ctx.secrets, text))
   const kind = String(submitted['application_type'])
   const redirect = ctx.options.redirectUri ?? 'no redirect URI'
-  const what = `${server.issuer} did not register this client (${kind}, ${redirect}): HTTP ${status}`
+  const what = `${server.issuer} did not register this client (${kind}, ${redirect}): ${describeAnswer(answer)}`
   const denied = status === 401 || status === 403
-  return new RegistrationRejectedError(said === '' ? what : `${what}, ${showText(ctx.secrets, said)}`, {
+  return new RegistrationRejectedError(said === undefined ? what : `${what}, ${shown(said)}`, {
     status,
-    error: error === undefined ? undefined : showText(ctx.secrets, error),
-    body: text,
-    submitted: withoutAssertions(submitted),
+    error: shown(error),
+    errorDescription: shown(description),
+    submitted: withoutSecrets(submitted) as Record<string, unknown>,
     fix:
       FIXES[error ?? (denied ? 'access_denied' : '')] ??
       (status >= 500 ? 'try again later' : 'register a client by hand and set clientId'),
   })
 }
-
-/** A software statement is a signed assertion: it is not shown. */
-const withoutAssertions = (submitted: Record<string, unknown>): Record<string, unknown> =>
-  'software_statement' in submitted ? { ...submitted, software_statement: '[redacted]' } : submitted
 
 /** The answer as a registration; undefined where it is none. */
 function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown): Registration | undefined {
@@ -99,7 +101,6 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
   const clientSecretExpiresAt = readNumber(json['client_secret_expires_at'])
   const method = readText(json['token_endpoint_auth_method'])
   const { redirectUri } = ctx.options
-  ctx.secrets.add(clientSecret, readText(json['registration_access_token']))
   return {
     issuer: server.issuer,
     clientId,

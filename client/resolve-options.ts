@@ -1,11 +1,12 @@
 // Checks the options of `createAuthFetch` and fills in their defaults. A mistake is told at construction, with its fix.
 import { createMemoryTokenCache } from './cache/memory.ts'
+import { checkOptions, checkScopes } from './check-options.ts'
 import { AuthError } from './errors.ts'
 import { createMemoryFlowStore } from './flow-store.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
 
 /** The parameters that are ours in an authorization request. */
-const RESERVED = [
+export const RESERVED_PARAMETERS: readonly string[] = [
   'client_id',
   'redirect_uri',
   'response_type',
@@ -74,9 +75,15 @@ function checkServerUrl(value: string | URL): string {
 }
 
 /** https, http to this machine, or a scheme of the program's own (MCP authorization, "Communication Security"). */
-function checkRedirectUri(value: string | URL): string {
-  const { protocol, hostname, hash } = parse('redirectUri', value)
+function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
+  const { protocol, hostname, hash, port } = parse('redirectUri', value)
   const text = String(value)
+  if (port === '0' && !mayBeOpen) {
+    throw fail(
+      'redirectUri has the port 0, and no browser can come back to that',
+      'name a port; on Node a loopback redirectUri may leave it open, without a query, where neither authorizationRedirectDelegate nor interactive: "defer" is set; or use createLoopbackRedirect',
+    )
+  }
   if (hash || text.includes('#')) throw fail('redirectUri has a fragment', 'leave it out (RFC 6749 §3.1.2)')
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return text
   if (protocol === 'http:') {
@@ -106,17 +113,11 @@ function checkMetadataDocument(value: string | URL): string {
 
 function checkParameters(extra: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(extra)) {
-    if (!RESERVED.includes(name)) continue
+    if (!RESERVED_PARAMETERS.includes(name)) continue
     const instead =
       name === 'scope' ? '`scopes`' : name === 'resource' ? '`resourceIndicator`' : 'the option of its own'
     throw fail(`additionalAuthorizationParameters may not set ${name}`, `use ${instead}`)
   }
-}
-
-function checkScopes(scopes: readonly string[]): void {
-  const wrong = scopes.find(scope => typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
-  if (wrong === undefined) return
-  throw fail(`scopes has ${JSON.stringify(wrong)}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
 }
 
 function checkClient(options: ClientOAuthOptions): void {
@@ -139,21 +140,22 @@ function checkClient(options: ClientOAuthOptions): void {
   }
 }
 
-function checkNumbers(options: ClientOAuthOptions): void {
-  for (const name of ['loginTimeoutMs', 'maxStepUps', 'refreshLeewaySeconds'] as const) {
-    const value = options[name]
-    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) {
-      throw fail(`${name} is ${String(value)}`, 'give a number of 0 or more')
-    }
-  }
-}
+/** A member that is undefined is as good as absent: it must not hide a default. */
+const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
+  Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as unknown as ClientOAuthOptions
 
-/** Throws an AuthError `invalid_options` for the first mistake. */
-export function resolveOptions(options: ClientOAuthOptions): ResolvedOptions {
+/**
+ * Throws an AuthError `invalid_options` for the first mistake. `opensRedirects`: the port 0 of a redirect URI becomes a
+ * real one before it is sent anywhere.
+ */
+export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
+  checkOptions(all)
+  const options = given(all)
   checkClient(options)
-  checkNumbers(options)
   checkParameters(options.additionalAuthorizationParameters ?? {})
-  checkScopes(options.scopes ?? [])
+  checkScopes('scopes', options.scopes ?? [])
   const { redirectUri, clientMetadataDocumentUri, dynamicClientRegistration } = options
   return {
     scopeMode: 'override',
@@ -175,7 +177,7 @@ export function resolveOptions(options: ClientOAuthOptions): ResolvedOptions {
     tokenCache: options.tokenCache ?? createMemoryTokenCache(),
     flowStore: options.flowStore ?? createMemoryFlowStore(),
     serverUrl: checkServerUrl(options.serverUrl),
-    redirectUri: redirectUri === undefined ? undefined : checkRedirectUri(redirectUri),
+    redirectUri: redirectUri === undefined ? undefined : checkRedirectUri(redirectUri, opensRedirects),
     clientMetadataDocumentUri:
       clientMetadataDocumentUri === undefined ? undefined : checkMetadataDocument(clientMetadataDocumentUri),
     dynamicClientRegistration: { ...dynamicClientRegistration, enabled: dynamicClientRegistration?.enabled ?? true },

@@ -2,7 +2,7 @@
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import { type Lookup, listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
-import { printable, printableUrl } from './printable.ts'
+import { printableUrl } from './printable.ts'
 
 const WHAT = 'The resource metadata'
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -51,7 +51,7 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
   if (speaksFor(resource, serverUrl, resourceMatch)) return resource
   const isParent = speaksFor(resource, serverUrl, 'path-prefix')
   throw new AuthError(
-    `${WHAT} at ${printableUrl(url)} is about ${printable(resource, 300)}, not about ${printableUrl(serverUrl)}`,
+    `${WHAT} at ${printableUrl(url)} is about ${printableUrl(resource)}, not about ${printableUrl(serverUrl)}`,
     {
       code: 'resource_mismatch',
       fix: isParent
@@ -68,7 +68,8 @@ function checkServers(members: Members, url: string): readonly string[] {
   }
   const wrong = listed.find(entry => typeof entry !== 'string' || !URL.canParse(entry))
   if (wrong === undefined) return listed as string[]
-  const shown = printable(JSON.stringify(wrong) ?? '', 200)
+  const shown =
+    typeof wrong === 'string' ? `"${printableUrl(wrong)}"` : `of type ${wrong === null ? 'null' : typeof wrong}`
   throw invalid(url, `lists the authorization server ${shown}`, 'its publisher must give absolute URLs')
 }
 

@@ -25,6 +25,8 @@ export interface ScopeFacts {
   readonly supported: readonly string[] | undefined
   /** Asked for or granted before at this authorization server: never given up. */
   readonly earlier: readonly string[]
+  /** By name, whatever else is asked for. */
+  readonly added?: readonly string[] | undefined
   /** True where a call needs more than the token has: what it needs is asked for, whatever the caller configured. */
   readonly stepUp: boolean
 }
@@ -71,8 +73,9 @@ export async function chooseScope(
   server: Pick<ServerInfo, 'scopesSupported'>,
 ): Promise<ScopeChoice> {
   const { offlineAccess, scopeSelector } = options
-  const wanted = unite(facts.earlier, suggested(options, facts))
-  const asked = isOverridden(options) || offlineAccess === true || facts.challenged?.includes(OFFLINE_ACCESS)
+  const wanted = unite(facts.earlier, suggested(options, facts), facts.added)
+  const byName = unite(facts.challenged, facts.added)
+  const asked = isOverridden(options) || offlineAccess === true || byName.includes(OFFLINE_ACCESS)
   // A resource that lists `offline_access` does not decide about it (MCP authorization, "Refresh Tokens").
   const base = asked ? wanted : wanted.filter(scope => scope !== OFFLINE_ACCESS)
   const scopes = wantsOffline(options, base, server) ? unite(base, [OFFLINE_ACCESS]) : base

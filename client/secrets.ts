@@ -1,5 +1,70 @@
 // The secrets that the client has seen, so that no text which a server echoes can carry one into a message or a log.
 
+/** Members of JSON whose values are secrets, wherever a server puts them. */
+const SECRET_MEMBERS = new Set([
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'client_secret',
+  'registration_access_token',
+  'initial_access_token',
+  'device_code',
+  'device_secret',
+  'code',
+  'code_verifier',
+  'assertion',
+  'client_assertion',
+  'subject_token',
+  'actor_token',
+  'software_statement',
+  'password',
+])
+
+/** Of one answer, so many: a server must not be able to push out what was known before. */
+const MAX_OF_ANSWER = 20
+const MAX_DEPTH = 6
+
+/** What looks like a credential, whoever it is of: a named one, one of a scheme, a JWT. */
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  [
+    /((?:access|refresh|id|registration_access|initial_access|subject|actor)_token|client_secret|client_assertion|device_code|code_verifier)(["']?\s*[=:]\s*["']?|%3D)[^\s"'&,;<>]{8,}/gi,
+    '$1$2[redacted]',
+  ],
+  [/\b(Bearer|DPoP|Basic) (?=[\w.~+/-]*\d)[\w.~+/-]{16,}=*/gi, '$1 [redacted]'],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){1,3}/g, '[redacted]'],
+]
+
+/** The text without what looks like a credential: for words of servers that nobody has told us the secrets of. */
+export const redactCredentials = (text: string): string =>
+  CREDENTIALS.reduce((left, [pattern, instead]) => left.replace(pattern, instead), text)
+
+/** The secrets that a document names as such, at any depth that people write. */
+function namedSecrets(value: unknown, depth = 0, found: string[] = []): string[] {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return found
+  for (const [name, member] of Object.entries(value)) {
+    if (found.length >= MAX_OF_ANSWER) break
+    if (typeof member === 'string' && SECRET_MEMBERS.has(name)) found.push(member)
+    else namedSecrets(member, depth + 1, found)
+  }
+  return found
+}
+
+/** A copy to show: what is named as a secret is replaced, at any depth; everything below the sixth level is left out. */
+export function withoutSecrets(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return redactCredentials(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > MAX_DEPTH) return '[deep]'
+  if (Array.isArray(value)) return value.map(one => withoutSecrets(one, depth + 1))
+  const shown = (name: string, member: unknown) =>
+    SECRET_MEMBERS.has(name) || ('kty' in value && PRIVATE_PARTS.has(name))
+      ? REDACTED
+      : withoutSecrets(member, depth + 1)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shown(name, member)]))
+}
+
+/** Of a JWK (RFC 7518 §6). */
+const PRIVATE_PARTS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
+
 /** As many are kept; the oldest go first. Adding one again makes it the newest. */
 const MAX_SECRETS = 500
 
@@ -8,7 +73,12 @@ const REDACTED = '[redacted]'
 export interface Secrets {
   /** Call it as soon as a secret is known, and again at each use. Undefined and empty values are ignored. */
   add(...values: (string | undefined)[]): void
-  /** The text with every known secret replaced, also where it is written in form, URL or JSON encoding. */
+  /** The secrets that an answer of a server names as such; call it before anything of the answer is used. */
+  addFrom(json: unknown): void
+  /**
+   * The text with every known secret replaced, also where it is written in form, URL or JSON encoding, and with
+   * everything else that looks like a credential.
+   */
   scrub(text: string): string
 }
 
@@ -27,21 +97,23 @@ function spellings(value: string): string[] {
 /** Keeps the values in a closure: nothing that prints or serializes the object shows them. */
 export function createSecrets(): Secrets {
   const known = new Map<string, readonly string[]>()
+  function add(...values: (string | undefined)[]): void {
+    for (const value of values) {
+      if (!value) continue
+      const written = known.get(value) ?? spellings(value)
+      known.delete(value)
+      known.set(value, written)
+      const [oldest] = known.keys()
+      if (known.size > MAX_SECRETS && oldest !== undefined) known.delete(oldest)
+    }
+  }
   return {
-    add(...values) {
-      for (const value of values) {
-        if (!value) continue
-        const written = known.get(value) ?? spellings(value)
-        known.delete(value)
-        known.set(value, written)
-        const [oldest] = known.keys()
-        if (known.size > MAX_SECRETS && oldest !== undefined) known.delete(oldest)
-      }
-    },
+    add,
+    addFrom: json => add(...namedSecrets(json)),
     scrub(text) {
       // The longest first: a secret that begins with another one must not leave its end behind.
       const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
-      return written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text)
+      return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))
     },
   }
 }

@@ -4,7 +4,7 @@
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import { listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
-import { printable, printableUrl } from './printable.ts'
+import { printableUrl } from './printable.ts'
 
 const WHAT = 'The authorization server metadata'
 const OAUTH = '/.well-known/oauth-authorization-server'
@@ -49,7 +49,7 @@ function metadataUrls(issuer: URL): string[] {
 function checkListed(ctx: ClientContext, listed: string): URL {
   const url = ctx.http.check(listed, 'The authorization server')
   if (!/[?#]/.test(listed)) return url
-  throw new AuthError(`The authorization server ${printable(listed, 300)} has a query or fragment`, {
+  throw new AuthError(`The authorization server ${printableUrl(listed)} has a query or fragment`, {
     code: 'invalid_resource_metadata',
     fix: 'the publisher of the resource metadata must list an issuer identifier (RFC 8414 §2)',
   })
@@ -67,24 +67,27 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   const issuer = textOf(members, 'issuer')
   const mismatch = (why: string, fix: string) =>
     new AuthError(`${WHAT} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
-  if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printable(listed, 300)} there`)
+  if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
   if (issuer === listed) return issuer
   const bySlash = differBySlash(issuer, listed)
   // Nobody listed a legacy server: its identifier is its origin, in either spelling.
   if (legacy && bySlash) return issuer
   if (bySlash && issuerMatch === 'ignore-trailing-slash') {
-    ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'issuerMatch' })
+    ctx.emit('tolerated', { what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`, option: 'issuerMatch' })
     return issuer
   }
   if (trustedIssuers[listed]?.includes(issuer)) {
-    ctx.emit('tolerated', { what: `issuer ${printable(issuer, 300)} for ${listed}`, option: 'trustedIssuers' })
+    ctx.emit('tolerated', {
+      what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`,
+      option: 'trustedIssuers',
+    })
     return issuer
   }
-  const shown = printable(issuer, 300)
+  const shown = printableUrl(issuer)
   const fix = bySlash
     ? "only the final slash differs: if you know this server, set issuerMatch: 'ignore-trailing-slash'"
-    : `it may pose as another; only where the documentation of that server says so, set trustedIssuers: { ${JSON.stringify(printable(listed, 300))}: [${JSON.stringify(shown)}] }`
-  throw mismatch(`names the issuer ${shown} instead of ${printable(listed, 300)}`, fix)
+    : `it may pose as another; only where the documentation of that server says so, set trustedIssuers: { ${JSON.stringify(printableUrl(listed))}: [${JSON.stringify(shown)}] }`
+  throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
 }
 
 function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: string, isNeeded: boolean): void {
@@ -101,7 +104,8 @@ function readDocument(ctx: ClientContext, members: Members, listed: string, lega
   checkEndpoint(ctx, members, 'token_endpoint', url, true)
   const vouched = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
   const pkce = listOf(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
-  if (vouched && !pkce) ctx.emit('tolerated', { what: `no PKCE methods listed by ${listed}`, option: 'assumePkceS256' })
+  if (vouched && !pkce)
+    ctx.emit('tolerated', { what: `no PKCE methods listed by ${printableUrl(listed)}`, option: 'assumePkceS256' })
   return {
     listed,
     issuer,
@@ -142,10 +146,10 @@ function defaultEndpoints(origin: string): ServerInfo {
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
   throw new AuthError(
-    `${printable(issuer, 300)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
+    `${printableUrl(issuer)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
     {
       code: 'pkce_unsupported',
-      fix: `its operator must list S256 in \`code_challenge_methods_supported\`; where it is known to do it all the same, set assumePkceS256: [${JSON.stringify(printable(issuer, 300))}]`,
+      fix: `its operator must list S256 in \`code_challenge_methods_supported\`; where it is known to do it all the same, set assumePkceS256: [${JSON.stringify(printableUrl(issuer))}]`,
     },
   )
 }
@@ -177,7 +181,7 @@ export async function discoverServer(
   if (busyStatus !== undefined) throw unavailable(WHAT, urls[0] ?? listed, busyStatus)
   if (legacy) return defaultEndpoints(listed)
   throw invalid(
-    `${printable(listed, 300)} publishes no authorization server metadata`,
+    `${printableUrl(listed)} publishes no authorization server metadata`,
     `its operator must publish it at ${urls[0]}; or the resource lists a wrong address`,
   )
 }

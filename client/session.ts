@@ -4,16 +4,20 @@ import type { TokenContainer } from './cache/types.ts'
 import { createCacheKey } from './cache-key.ts'
 import type { AuthCue } from './challenge.ts'
 import { readCue } from './challenge.ts'
-import type { ClientContext } from './context.ts'
+import { checkScopes } from './check-options.ts'
+import type { ClientContext, OpenRedirect } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError } from './errors.ts'
 import { createEmit } from './events.ts'
 import { FLOW_LIFETIME_MS } from './flow-store.ts'
 import { expiresAt, isExpired } from './freshness.ts'
+import { isUnattended } from './grants/request-by-grant.ts'
 import { createOAuthHttp } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
+import { printableUrl } from './printable.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
+import { scrubError } from './scrub-error.ts'
 import { createSecrets } from './secrets.ts'
 import { revokeToken } from './token-endpoint.ts'
 
@@ -26,7 +30,7 @@ export interface SessionStatus {
   readonly expired: boolean
   /** Milliseconds since the epoch; undefined: it does not expire, or there is none. */
   readonly expiresAt: number | undefined
-  /** True with a refresh token. */
+  /** True where the next token needs nobody: with a refresh token, or a grant that asks nobody. */
   readonly refreshable: boolean
   readonly tokenType: string | undefined
   readonly scope: string | undefined
@@ -65,19 +69,34 @@ export interface SessionParts {
   readonly session: AuthSession
   /** Made at the first use: the key of the cache is a hash, which is asynchronous. */
   engine(): Promise<Engine>
+  /** Runs `work`; what it throws shows no secret that this session has seen. */
+  guarded<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Options and clock to a session. `now` is injected by tests. */
-export function createSession(options: ResolvedOptions, now: () => number = Date.now): SessionParts {
+/** What a platform adds to the portable client. */
+export interface Platform {
+  readonly openRedirect?: OpenRedirect | undefined
+}
+
+export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
+  const now = Date.now
   const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
+  const secrets = createSecrets()
+  secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
+
+  async function guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (thrown) {
+      throw scrubError(thrown, secrets.scrub)
+    }
+  }
 
   async function build() {
     const key = await createCacheKey(options)
-    const secrets = createSecrets()
-    secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
     const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
-    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now }
+    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }
   }
@@ -96,7 +115,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       return readCue(response)
     } catch (cause) {
       if (AuthError.is(cause) || signal?.aborted) throw cause
-      throw new AuthError(`${options.serverUrl} cannot be reached`, {
+      throw new AuthError(`${printableUrl(options.serverUrl)} cannot be reached`, {
         code: 'temporarily_unavailable',
         retryable: true,
         fix: 'check the address and that the server runs',
@@ -125,19 +144,19 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     return true
   }
 
-  const session: AuthSession = {
+  const plain: AuthSession = {
     async token({ signal } = {}) {
       const { engine } = await ready()
       return (await engine.current(signal))?.accessToken
     },
 
     async login({ scopes, signal } = {}) {
+      if (scopes !== undefined) checkScopes('scopes of login', scopes)
       const { engine } = await ready()
       const cue = await probe(signal)
-      const challenged = cue?.scope || scopes ? [...(cue?.scope ?? []), ...(scopes ?? [])] : undefined
       const ask = options.interactive === 'defer' ? 'defer' : 'ask'
       const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
-      await engine.obtain({ ...about, challenged, stepUp: scopes !== undefined, anew: true, ask }, signal)
+      await engine.obtain({ ...about, challenged: cue?.scope, added: scopes, stepUp: false, anew: true, ask }, signal)
     },
 
     async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {
@@ -172,7 +191,8 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       const { engine } = await ready()
       const stored = await engine.store.read()
       const expired = stored?.accessToken !== undefined && isExpired(stored, now())
-      const refreshable = stored?.refreshToken !== undefined
+      const refreshable =
+        stored?.refreshToken !== undefined || (stored?.accessToken !== undefined && isUnattended(options.grant))
       return {
         serverUrl: options.serverUrl,
         profile: options.profile,
@@ -181,7 +201,7 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
         expiresAt: stored && expiresAt(stored),
         refreshable,
         tokenType: stored?.tokenType,
-        scope: stored?.scope,
+        scope: stored?.scope === undefined ? undefined : secrets.scrub(stored.scope),
         issuer: stored?.authorizationServer,
         clientId: stored?.clientId,
         resource: stored?.resource,
@@ -192,7 +212,8 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
       const { engine } = await ready()
       const cue = readCue(response)
       if (!cue) return false
-      engine.storm.check()
+      engine.storm.refused()
+      engine.storm.check('token')
       const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
       const ask = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
       const used = await engine.store.read()
@@ -201,5 +222,14 @@ export function createSession(options: ResolvedOptions, now: () => number = Date
     },
   }
 
-  return { session, engine: async () => (await ready()).engine }
+  const session: AuthSession = {
+    token: about => guarded(() => plain.token(about)),
+    login: about => guarded(() => plain.login(about)),
+    logout: about => guarded(() => plain.logout(about)),
+    forgetClient: () => guarded(() => plain.forgetClient()),
+    completeAuthorization: callbackUrl => guarded(() => plain.completeAuthorization(callbackUrl)),
+    status: () => guarded(() => plain.status()),
+    onUnauthorized: (response, about) => guarded(() => plain.onUnauthorized(response, about)),
+  }
+  return { session, engine: async () => (await ready()).engine, guarded }
 }

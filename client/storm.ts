@@ -1,6 +1,8 @@
-// Stops a client that gets tokens over and over and is still refused: three of them, or three logins, within a minute and
-// no answer in between open the breaker, and for a minute nothing is sent.
+// Stops a client that gets tokens over and over and is still refused, and one that asks over and over for a login that
+// nobody finishes: three within a minute, and no answer in between, open the breaker for a minute (R-11). A login that a
+// person or a program asks for by name counts only once its token is refused.
 import { AuthError } from './errors.ts'
+import { printableUrl } from './printable.ts'
 
 const LIMIT = 3
 /** Milliseconds. */
@@ -9,17 +11,26 @@ const COOL_DOWN = 60_000
 /** Keys that are remembered at most; the oldest go first. */
 const MAX_KEYS = 1_000
 
+type Kind = 'token' | 'prompt' | 'login'
+
 interface Count {
+  /** When tokens were obtained that led to nothing. */
   token: readonly number[]
+  /** When somebody was asked on behalf of a request. */
   prompt: readonly number[]
-  openUntil: number
+  /** When somebody was asked because a login was begun by name. */
+  login: readonly number[]
+  readonly openUntil: Record<Kind, number>
+  /** The newest token is of a login by name, and nobody has refused it yet. */
+  fresh: boolean
 }
 
 /** Of every client in this process that has the same key, because a program may make a client for each request. */
 const counts = new Map<string, Count>()
 
 function countOf(key: string): Count {
-  const count = counts.get(key) ?? { token: [], prompt: [], openUntil: 0 }
+  const openUntil = { token: 0, prompt: 0, login: 0 }
+  const count = counts.get(key) ?? { token: [], prompt: [], login: [], openUntil, fresh: false }
   counts.delete(key)
   counts.set(key, count)
   if (counts.size > MAX_KEYS) counts.delete(counts.keys().next().value as string)
@@ -27,39 +38,88 @@ function countOf(key: string): Count {
 }
 
 export interface StormBreaker {
-  /** Before anything is sent or asked for. Throws `auth_storm` while the breaker is open, and opens it at the limit. */
-  check(): void
-  /** A token was obtained, or a person is asked to log in. */
-  count(what: 'token' | 'prompt'): void
+  /**
+   * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before anything is sent;
+   * `prompt`: before a person is asked on behalf of a request; `login`: before a login by name.
+   */
+  check(what: Kind): void
+  /** A token was obtained. */
+  obtained(byName: boolean): void
+  /** A person is asked to log in. */
+  asked(byName: boolean): void
+  /** The server answered a token with a challenge. */
+  refused(): void
   /** The server answered with something else than 401 and 403. */
   success(): void
 }
 
-export function createStormBreaker(key: string, now: () => number, opened: (until: number) => void): StormBreaker {
-  const refuse = (until: number) =>
-    new AuthError('the server refuses every token that it is given', {
-      code: 'auth_storm',
-      retryable: true,
-      fix: `nothing is sent for ${Math.ceil((until - now()) / 1000)} s; check audience and scopes with: mcp-host doctor`,
-    })
+export interface StormContext {
+  readonly serverUrl: string
+  readonly now: () => number
+  /** Milliseconds since the epoch. */
+  readonly opened: (until: number) => void
+}
 
-  const isFull = (times: readonly number[]) => times.filter(time => time > now() - WINDOW).length >= LIMIT
+export function createStormBreaker(key: string, { serverUrl, now, opened }: StormContext): StormBreaker {
+  const recent = (times: readonly number[]) => times.filter(time => time > now() - WINDOW)
+  const withNow = (times: readonly number[]) => [...times.slice(1 - LIMIT), now()]
+
+  function refuse(until: number, tokensWereRefused: boolean): AuthError {
+    const seconds = Math.ceil((until - now()) / 1000)
+    const about = { code: 'auth_storm', retryable: true }
+    if (!tokensWereRefused) {
+      return new AuthError(`${LIMIT} logins were asked for within a minute, and nobody finished one`, {
+        ...about,
+        fix: `nobody is asked for ${seconds} s; log in when somebody is there to do it (session.login())`,
+      })
+    }
+    const doctor = `mcp-host doctor ${printableUrl(serverUrl)}`
+    return new AuthError(`${LIMIT} tokens within a minute, and the server refused each`, {
+      ...about,
+      fix: `nothing is sent for ${seconds} s, unless somebody logs in anew; check audience and scopes with: ${doctor}`,
+    })
+  }
 
   return {
-    check() {
+    check(what) {
       const count = counts.get(key)
       if (!count) return
-      if (count.openUntil > now()) throw refuse(count.openUntil)
-      if (!isFull(count.token) && !isFull(count.prompt)) return
-      count.openUntil = now() + COOL_DOWN
-      count.token = []
-      count.prompt = []
-      opened(count.openUntil)
-      throw refuse(count.openUntil)
+      const tokensWereRefused = what === 'token' || (what === 'login' && recent(count.token).length > 0)
+      if (count.openUntil[what] > now()) throw refuse(count.openUntil[what], tokensWereRefused)
+      if (recent(count[what]).length < LIMIT) return
+      const until = now() + COOL_DOWN
+      count.openUntil[what] = until
+      count[what] = []
+      opened(until)
+      throw refuse(until, tokensWereRefused)
     },
-    count(what) {
+    obtained(byName) {
       const count = countOf(key)
-      count[what] = [...count[what].slice(1 - LIMIT), now()]
+      // Somebody is there, and does what they are asked.
+      count.prompt = []
+      count.openUntil.prompt = 0
+      if (!byName) {
+        count.token = withNow(count.token)
+        return
+      }
+      count.fresh = true
+      if (count.openUntil.token > now()) {
+        // It may be tried; one more refusal, and the breaker is open again.
+        count.openUntil.token = 0
+        count.token = Array<number>(LIMIT - 1).fill(now())
+      }
+      if (recent(count.token).length === 0) count.login = []
+    },
+    asked(byName) {
+      const count = countOf(key)
+      if (byName) count.login = withNow(count.login)
+      else count.prompt = withNow(count.prompt)
+    },
+    refused() {
+      const count = counts.get(key)
+      if (!count?.fresh) return
+      count.fresh = false
+      count.token = withNow(count.token)
     },
     success: () => void counts.delete(key),
   }

@@ -3,11 +3,13 @@
 // oauth4webapi's response readers are not used: they take 200 alone, stumble over null members and over ID tokens that
 // nobody asked for, and a WWW-Authenticate header hides `invalid_client` from them.
 import type { ClientContext } from './context.ts'
+import { describeAnswer } from './describe-answer.ts'
 import type { ServerInfo } from './discovery.ts'
 import { AuthError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
 import type { ClientIdentity } from './identity.ts'
-import { isObject, readNumber, readText, showText } from './json.ts'
+import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
+import type { Secrets } from './secrets.ts'
 
 /** Tokens as granted. An ID token is never among them. */
 export interface TokenAnswer {
@@ -82,12 +84,24 @@ function fixFor(code: string, { client }: TokenAbout): string {
     : 'have this client allowed to use the grant at the authorization server'
 }
 
+/** What can be shown of an answer that is no token: how it looks, and what it says in the two members for that. */
+function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
+  const said = saidIn(answer)
+  return said === undefined ? describeAnswer(answer) : `${describeAnswer(answer)}: ${showText(secrets, said)}`
+}
+
 /** Why a server was not understood or could not answer: the same request may succeed later. */
-function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, { status, text }: HttpAnswer): AuthError {
-  const said = text === '' ? '' : `: ${showText(ctx.secrets, text)}`
-  return new AuthError(`${server.issuer} could not answer a token request (${grantType}): HTTP ${status}${said}`, {
+function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
+  const said = describeRefusal(ctx.secrets, answer)
+  const granted = answer.status >= 200 && answer.status < 300
+  const what = granted ? 'answered a token request without tokens' : 'could not answer a token request'
+  const fix =
+    grantType === 'authorization_code'
+      ? 'log in again: the code of this login may be used up, and is not shown twice'
+      : 'try again later; what was kept is kept'
+  return new AuthError(`${server.issuer} ${what} (${grantType}): ${said}`, {
     code: 'temporarily_unavailable',
-    fix: 'try again later; what was kept is kept',
+    fix,
     retryable: true,
   })
 }
@@ -96,17 +110,11 @@ function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, { st
 function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): AuthError {
   const code = errorCodeOf(answer)
   if (code === undefined) return unavailable(ctx, about, answer)
-  const description = isObject(answer.json) ? readText(answer.json['error_description']) : undefined
-  const said = showText(ctx.secrets, description === undefined ? code : `${code}: ${description}`)
+  const said = showText(ctx.secrets, saidIn(answer) ?? code)
   return new AuthError(`${about.server.issuer} refused a token (${about.grantType}): ${said}`, {
     code: showText(ctx.secrets, code),
     fix: fixFor(code, about),
   })
-}
-
-/** Registers every secret of an answer before anything can show it. */
-function hide(ctx: ClientContext, json: Record<string, unknown>): void {
-  for (const name of ['access_token', 'refresh_token', 'id_token']) ctx.secrets.add(readText(json[name]))
 }
 
 /**
@@ -115,7 +123,6 @@ function hide(ctx: ClientContext, json: Record<string, unknown>): void {
  */
 export function readSuccess(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Record<string, unknown> {
   const { json } = answer
-  if (isObject(json)) hide(ctx, json)
   if (!isAccepted(answer) || !isObject(json) || readText(json['error']) !== undefined) throw errorOf(ctx, about, answer)
   return json
 }
@@ -137,11 +144,15 @@ function readTokenType(about: TokenAbout, value: unknown): TokenAnswer['tokenTyp
 export function readTokens(about: TokenAbout, json: Record<string, unknown>): TokenAnswer {
   const accessToken = readText(json['access_token'])
   if (accessToken === undefined) throw malformed(about, 'has no access_token')
+  const refreshToken = readText(json['refresh_token'])
+  const scope = readText(json['scope'])
+  const isToken = scope?.includes(accessToken) || (refreshToken !== undefined && scope?.includes(refreshToken))
   return {
     accessToken,
     tokenType: readTokenType(about, json['token_type']),
     expiresIn: readNumber(json['expires_in']),
-    refreshToken: readText(json['refresh_token']),
-    scope: readText(json['scope']),
+    refreshToken,
+    // Scopes are shown to people; a token in their place is none.
+    scope: isToken ? undefined : scope,
   }
 }

@@ -6,6 +6,7 @@ import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import { ConnectionError, type HttpAnswer } from './http.ts'
 import type { ClientIdentity } from './identity.ts'
+import { isObject } from './json.ts'
 import { sleep } from './sleep.ts'
 import { errorCodeOf, readSuccess, readTokens, type TokenAnswer } from './token-answer.ts'
 
@@ -23,7 +24,7 @@ export interface TokenRequest {
   readonly dpop?: DPoPSigner | undefined
   /**
    * True: never sent again after a failure. Default false: sent again twice after failures that may pass, but a code, a
-   * refresh token or an assertion only where a lost connection cannot have delivered it, because it is valid once.
+   * refresh token or an assertion only where the server surely did nothing with it, because it is valid once.
    */
   readonly sendOnce?: boolean | undefined
 }
@@ -35,7 +36,12 @@ const RETRY_DELAYS = [200, 800]
 const MAX_RETRY_AFTER = 5_000
 
 /** What they carry is worth nothing once the server has seen it. */
-const SINGLE_USE = new Set(['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:jwt-bearer'])
+const SINGLE_USE = new Set([
+  'authorization_code',
+  'refresh_token',
+  'urn:ietf:params:oauth:grant-type:jwt-bearer',
+  'urn:ietf:params:oauth:grant-type:device_code',
+])
 
 /** Parameters whose values must never be shown. */
 const SECRET_PARAMETERS = [
@@ -92,7 +98,7 @@ async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: Ab
   }
   const answer = await send()
   const nonceWanted = errorCodeOf(answer) === 'use_dpop_nonce' && answer.headers.has('dpop-nonce')
-  return dpop && nonceWanted ? send() : answer
+  return dpop && nonceWanted && !isSuccess(answer.status) ? send() : answer
 }
 
 /** Milliseconds to wait before the next attempt. */
@@ -102,11 +108,32 @@ function delayBefore(attempt: number, answer: HttpAnswer | undefined): number {
   return Math.max(asked, RETRY_DELAYS[attempt] ?? 0)
 }
 
-/** True where the same request may be sent again after this failure. */
-function mayResend({ sendOnce, grantType }: TokenRequest, thrown: AuthError): boolean {
-  if (sendOnce || !thrown.retryable) return false
-  return !(SINGLE_USE.has(grantType) && thrown instanceof ConnectionError && thrown.bodySent)
+/**
+ * True where the server surely did nothing with a request. A 2xx may have granted already; behind a 500, 502 or 504, or
+ * a 503 of a proxy whose server went away, it may have been carried out. A 4xx is a refusal, of whoever gave it; a 503
+ * that names a time, and the code `temporarily_unavailable`, say that nothing was begun.
+ */
+function isUntouched(thrown: AuthError, answer: HttpAnswer | undefined): boolean {
+  if (!answer) return thrown instanceof ConnectionError && !thrown.bodySent
+  const { status, headers, json } = answer
+  if (status < 400) return false
+  if (status < 500 || (isObject(json) && json['error'] === 'temporarily_unavailable')) return true
+  return status === 503 && headers.has('retry-after')
 }
+
+/** True where the same request may be sent again after this failure. */
+const mayResend = ({ sendOnce, grantType }: TokenRequest, thrown: AuthError, answer: HttpAnswer | undefined): boolean =>
+  !sendOnce && thrown.retryable && (!SINGLE_USE.has(grantType) || isUntouched(thrown, answer))
+
+const isSuccess = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 300
+
+/** Failures of requests that were answered with success: their tokens exist, and nobody has them. */
+const lost = new WeakSet<object>()
+
+/** True where a server answered with success and the tokens of its answer could not be had: the grant may be used up. */
+export const mayHaveGranted = (thrown: unknown): boolean =>
+  (typeof thrown === 'object' && thrown !== null && lost.has(thrown)) ||
+  (thrown instanceof ConnectionError && isSuccess(thrown.status))
 
 /**
  * One token request and its JSON, whatever it grants. Throws an AuthError with the server's code (permanent), or
@@ -124,7 +151,8 @@ export async function requestGrant(
       return readSuccess(ctx, request, answer)
     } catch (thrown) {
       const last = attempt === RETRY_DELAYS.length
-      if (last || !AuthError.is(thrown) || !mayResend(request, thrown)) throw thrown
+      if (AuthError.is(thrown) && isSuccess(answer?.status)) lost.add(thrown)
+      if (last || !AuthError.is(thrown) || !mayResend(request, thrown, answer)) throw thrown
       await sleep(delayBefore(attempt, answer), signal)
     }
   }
@@ -152,9 +180,15 @@ export async function requestToken(
   request: TokenRequest,
   signal: AbortSignal,
 ): Promise<TokenAnswer> {
-  const tokens = readTokens(request, await requestGrant(ctx, request, signal))
-  checkBinding(ctx, request, tokens)
-  return tokens
+  const json = await requestGrant(ctx, request, signal)
+  try {
+    const tokens = readTokens(request, json)
+    checkBinding(ctx, request, tokens)
+    return tokens
+  } catch (thrown) {
+    lost.add(thrown as AuthError)
+    throw thrown
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
+import { userKey } from './access/user-key.ts'
 import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
@@ -42,17 +43,20 @@ function missingCapability({ method, params }: Question, has: ClientCapabilities
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
+const isRoot = (root: unknown) =>
+  isObject(root) && typeof root['uri'] === 'string' && ['string', 'undefined'].includes(typeof root['name'])
+
+const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
+
 async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
   if (!isObject(answer)) return false
   if (method === 'roots/list') {
-    return (
-      Array.isArray(answer['roots']) && answer['roots'].every(root => isObject(root) && typeof root['uri'] === 'string')
-    )
+    return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
   }
   if (method === 'sampling/createMessage') {
-    return (
-      typeof answer['model'] === 'string' && typeof answer['role'] === 'string' && typeof answer['content'] === 'object'
-    )
+    const { model, role, content } = answer
+    const blocks = Array.isArray(content) ? content : [content]
+    return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
   }
   if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
   if (answer['action'] !== 'accept') return false
@@ -77,7 +81,7 @@ interface Bindings {
 /** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
 function bindingOf(call: Call, item: CatalogItem): string {
   const { user, method, params, session } = call
-  const caller = user ? [user.issuer ?? '', user.subject] : 'anonymous'
+  const caller = user ? userKey(user) : 'anonymous'
   const subject = params['arguments'] ?? params['uri'] ?? null
   return JSON.stringify([caller, session.route.path, session.params, method, item.key, digest(subject), item.digest])
 }

@@ -1,6 +1,7 @@
 // One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
 import type { IncomingHttpHeaders } from 'node:http'
+import { isShortName } from './client-said.ts'
 import type { User } from './define.ts'
 import type { Route } from './define-plugin.ts'
 import {
@@ -155,7 +156,7 @@ class TransportCall implements Call {
   }
   get progressToken() {
     const token = this.meta['progressToken']
-    return typeof token === 'string' || typeof token === 'number' ? token : undefined
+    return isShortName(token) ? token : undefined
   }
 
   send(message: string) {

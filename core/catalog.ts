@@ -1,6 +1,7 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/view.ts) are cut from here.
 import { createHash } from 'node:crypto'
+import { describeFault, findFaults, labelOf } from './config/check-definition.ts'
 import { parseDuration } from './config/units.ts'
 import {
   type Definition,
@@ -12,6 +13,8 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { errorText, StartError } from './errors.ts'
+import type { Logger } from './log.ts'
+import { createPublishing, type Publisher } from './publishing.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { type CompiledSchema, compileSchema } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
@@ -108,10 +111,9 @@ function compileDefinition(definition: Definition, where: string): CatalogItem {
       exitCode: 2,
     })
   }
-  const label = `${where}: ${kind} "${definition.name}"`
-  if (typeof definition.name !== 'string' || definition.name === '' || typeof definition.handler !== 'function') {
-    throw new StartError(`${label} needs a name and a handler function`, { exitCode: 2 })
-  }
+  const label = `${where}: ${labelOf(definition)}`
+  const faults = findFaults(definition)
+  if (faults.length > 0) throw new StartError(`${label}: ${faults.map(describeFault).join('\n')}`, { exitCode: 2 })
   try {
     const item =
       kind === 'tool'
@@ -149,11 +151,20 @@ export interface Catalog {
   /** Adds before the host runs, to a toolset that may be new: nobody is told. */
   add(toolset: string, definition: Definition): void
   readonly runtime: RuntimeHost
+  /** One for a single call: its `settled` waits for the changes of that call. */
+  openRuntime(): CallRuntime
+}
+
+/** `ctx.host` of one call. */
+export interface CallRuntime extends RuntimeHost {
+  /** `settled`, or undefined where there is nothing to wait for. */
+  pending(): Promise<void> | undefined
 }
 
 export interface CatalogSettings {
   /** Told of every change. Asked for late: a plugin may fill the slot. */
   readonly bus: () => ChangeBus
+  readonly log: Logger
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
   /** The toolsets that some address serves together. */
@@ -163,9 +174,10 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { bus, decidesAccess, combinations }: CatalogSettings,
+  { bus, log, decidesAccess, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
+  const publishing = createPublishing(bus, log)
   const sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
@@ -195,9 +207,9 @@ export function createCatalog(
     for (const definition of definitions) put(name, definition)
   }
 
-  function changed(kind: ItemKind, toolset: string) {
+  function changed(kind: ItemKind, toolset: string, { publish }: Publisher) {
     generation++
-    bus().publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
+    publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
   /** The other toolsets that are served where this one is. */
@@ -208,7 +220,7 @@ export function createCatalog(
       .flat()
       .filter(name => name !== toolset)
 
-  const runtimeItems = <D extends Definition>(kind: ItemKind): RuntimeItems<D> => ({
+  const runtimeItems = <D extends Definition>(kind: ItemKind, publisher: Publisher): RuntimeItems<D> => ({
     add(definition, { toolset = EVERYWHERE } = {}) {
       const item = put(toolset, definition)
       const twin = neighbours(toolset).find(name => sets.get(name)?.has(itemId(item)))
@@ -216,14 +228,26 @@ export function createCatalog(
         sets.get(toolset)?.delete(itemId(item))
         throw new Error(`${describeToolset(twin)} has one of the ${item.kind} called "${item.key}" on the same route`)
       }
-      changed(item.kind, toolset)
+      changed(item.kind, toolset, publisher)
     },
     remove(name, { toolset = EVERYWHERE } = {}) {
       const removed = sets.get(toolset)?.delete(itemId({ kind, key: name })) ?? false
-      if (removed) changed(kind, toolset)
+      if (removed) changed(kind, toolset, publisher)
       return removed
     },
   })
+
+  function openRuntime(): CallRuntime {
+    const publisher = publishing.open()
+    return {
+      tools: runtimeItems('tools', publisher),
+      resources: runtimeItems('resources', publisher),
+      prompts: runtimeItems('prompts', publisher),
+      resourceUpdated: uri => publisher.publish({ kind: 'resource', uri }),
+      settled: async () => publisher.pending(),
+      pending: publisher.pending,
+    }
+  }
 
   return {
     generation: () => generation,
@@ -235,11 +259,7 @@ export function createCatalog(
       put(toolset, definition)
     },
     items: toolset => [...(sets.get(toolset)?.values() ?? [])],
-    runtime: {
-      tools: runtimeItems('tools'),
-      resources: runtimeItems('resources'),
-      prompts: runtimeItems('prompts'),
-      resourceUpdated: uri => bus().publish({ kind: 'resource', uri }),
-    },
+    runtime: openRuntime(),
+    openRuntime,
   }
 }

@@ -1,11 +1,13 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import type { AccessDecider, ProtectedResource } from './access/access.ts'
+import type { LeastScopes } from './access/least-scopes.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
-import type { CatalogItem } from './catalog.ts'
-import { type AskOptions, type CallContext, type RuntimeHost, ToolError } from './define.ts'
+import type { CallRuntime, CatalogItem } from './catalog.ts'
+import { type AskOptions, type CallContext, ToolError } from './define.ts'
 import { HostError } from './errors.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { StallWatch } from './stall-watch.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
@@ -13,12 +15,16 @@ export interface HandlerSettings {
   readonly callTimeout: number | undefined
   /** Milliseconds. */
   readonly fetchTimeout: number
-  readonly runtime: RuntimeHost
+  /** `ctx.host` of a call. */
+  readonly openRuntime: () => CallRuntime
+  /** Hears what each handler does with the event loop. */
+  readonly stalls: StallWatch
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Asked for late, because plugins may fill the slots. */
   readonly access: () => AccessDecider
   readonly resource: () => ProtectedResource
+  readonly leastScopes: LeastScopes
 }
 
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
@@ -32,6 +38,7 @@ class HandlerContext implements CallContext {
   readonly #settings: HandlerSettings
   readonly #interrupt: Interrupt
   #asks: Asks | undefined
+  #host: CallRuntime | undefined
   #controller: AbortController | undefined
   #progress = Number.NEGATIVE_INFINITY
   #ended: unknown
@@ -67,7 +74,8 @@ class HandlerContext implements CallContext {
     return this.#call.meta
   }
   get host() {
-    return this.#settings.runtime
+    this.#host ??= this.#settings.openRuntime()
+    return this.#host
   }
 
   get signal(): AbortSignal {
@@ -79,6 +87,12 @@ class HandlerContext implements CallContext {
       else signal.addEventListener('abort', () => this.#controller?.abort(signal.reason), { once: true })
     }
     return this.#controller.signal
+  }
+
+  /** What came of the handler, once other nodes are sure to hear of what it changed. */
+  whenTold<Outcome>(outcome: () => Outcome): Outcome | Promise<Outcome> {
+    const pending = this.#host?.pending()
+    return pending ? pending.then(outcome) : outcome()
   }
 
   /** The handler is done: what it kept of this says nothing any more. */
@@ -185,6 +199,17 @@ class HandlerContext implements CallContext {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
+/** What it throws at once it rejects with, where somebody must be told of a change first. */
+function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown): unknown {
+  try {
+    return handle(ctx)
+  } catch (error) {
+    return ctx.whenTold(() => {
+      throw error
+    })
+  }
+}
+
 /**
  * Runs a handler to its value, or to the `input_required` result that stands for its questions.
  * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
@@ -205,31 +230,35 @@ export function runHandler(
     settle?.(result)
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
-  const value = handle(ctx)
-  if (!isThenable(value)) return interrupted ?? value
+  const { stalls } = settings
+  const value = stalls.run(item, () => runToValue(ctx, handle))
+  if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
+  stalls.begin(item)
   const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
   return new Promise((resolve, reject) => {
     const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
     function stop(limit: number) {
       const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms` })
-      reject(error)
       ctx.end(error)
+      ctx.whenTold(() => reject(error))
     }
     settle = result => {
       clearTimeout(timer)
-      resolve(result)
+      resolve(ctx.whenTold(() => result))
       ctx.end(new Error('waiting for the client to answer'))
     }
     value.then(
       result => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
-        resolve(result)
+        resolve(ctx.whenTold(() => result))
       },
       error => {
         clearTimeout(timer)
+        stalls.end(item)
         ctx.finish()
-        reject(error)
+        ctx.whenTold(() => reject(error))
       },
     )
   })

@@ -6,6 +6,7 @@ import { isObject } from './call.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
+import { trimSecrets } from './config/secret-keys.ts'
 import type { Config } from './define-config.ts'
 import { isConfiguredPlugin } from './define-plugin.ts'
 import { buildHost, type Host } from './host.ts'
@@ -14,9 +15,10 @@ import { findPlugins, type PluginTable } from './plugin-plan.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
+export { describeThrown, originOf } from './describe-thrown.ts'
 export type { CloseReport, Host } from './host.ts'
 export type { RouteSummary } from './http/route-summary.ts'
-export { createLogger, type Logger } from './log.ts'
+export { createLogger, type Logger, type ProcessLog } from './log.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -62,7 +64,7 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
 export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
   const directory = dirname(loaded.file)
-  const config = loaded.config as Config
+  const config = trimSecrets(loaded.config, hostSchema) as Config
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
   assertNoProblems(inFileOrder([...checkConfig(loaded, hostSchema), ...checkOptions(loaded, builtIns)]))
   const plugins = await findPlugins(config, builtInPlugins, directory)

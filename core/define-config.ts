@@ -29,12 +29,18 @@ export interface HttpSettings {
   keepAliveTimeout?: Duration
   /** How long receiving one request may take. Default `60s`; it never ends a call or a stream. */
   requestTimeout?: Duration
+  /** How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then. Default `30s`. */
+  writeTimeout?: Duration
   /** Host names that may be asked for, beside `publicUrl`'s and, on a loopback bind, loopback names. */
   allowedHosts?: string[]
   /** Origins whose pages may call, beside `publicUrl`'s and, on a loopback bind, loopback origins. */
   allowedOrigins?: string[]
-  /** Believe `X-Forwarded-*`. Only behind a proxy that sets them. Default false. */
-  trustProxy?: boolean
+  /**
+   * Which proxies stand in front, so that `X-Forwarded-For` and `X-Forwarded-Host` are believed as far as they wrote them:
+   * how many (`true` is one), or their addresses and ranges (`10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`).
+   * Default false.
+   */
+  trustProxy?: boolean | number | string[]
 }
 
 /** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
@@ -45,9 +51,11 @@ export interface ResolvedHttp {
   readonly maxBodySize: number
   readonly keepAliveTimeout: number
   readonly requestTimeout: number
+  readonly writeTimeout: number
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  readonly trustProxy: boolean
+  /** How many proxies stand in front, or their addresses; false: none. */
+  readonly trustProxy: false | number | readonly string[]
 }
 
 /** How Redis is reached: one connection for every plugin that keeps things there. */
@@ -95,8 +103,13 @@ export interface RouteSettings {
   stateless?: boolean
   /** Serves `subscriptions/listen` on a stateless route too. Default: on routes that keep sessions. */
   listen?: boolean
-  /** Who may use the route: any user, who meets a policy, or who has a scope or role. */
+  /** Who may use the route: `true` for any user, the name of a policy, or `{ scope, role }`, all of which must be there. */
   authorize?: AuthorizeRule
+  /**
+   * Scopes that a client without a token is told to ask for, where `authorize` names none: the least that is of use here.
+   * They are not enforced. Default: those that every item of the address needs.
+   */
+  challengeScope?: string | string[]
   /** The name of a CORS policy. */
   cors?: string
   /** Switches a plugin off, or changes its options, for this route alone. */
@@ -165,6 +178,8 @@ export interface Config {
     fetchTimeout?: Duration
     /** For a whole call; a tool's own `timeout` wins. Default `'off'`. */
     callTimeout?: Duration | 'off'
+    /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
+    stallWarning?: Duration | 'off'
   }
   sessions?: {
     /** A session that nothing used for so long ends. Default `2h`; an open GET is a use. */
@@ -173,6 +188,10 @@ export interface Config {
     maxIdle?: number
     /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
     maxPerOwner?: number
+    /** Requests of one session that run at once; past it 429. One whose client has gone runs on. Default 32. */
+    maxCallsPerSession?: number
+    /** The same of all sessions of one owner. Default 256. */
+    maxCallsPerOwner?: number
   }
   /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
   redis?: RedisSettings

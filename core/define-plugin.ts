@@ -14,6 +14,11 @@ import type { Slots } from './slots.ts'
 
 /** What the pipeline keeps in `ctx.state`; each field has one writer. */
 export interface RequestState {
+  /**
+   * Written by the host before its match: the path in its one spelling, without a slash at its end. Everything is looked
+   * up by it, and `ctx.path` says the same. Undefined only where the request names no path, and so nothing is served.
+   */
+  path?: string | undefined
   /** Written by the host's match. */
   route?: Route
   params: Readonly<Record<string, string>>
@@ -33,6 +38,8 @@ export interface Route {
   readonly listen: boolean
   /** As configured; an auth plugin enforces it. */
   readonly authorize: AuthorizeRule | undefined
+  /** What a client is told to ask for where `authorize` names no scope; empty: what all items of the address need. */
+  readonly challengeScopes: readonly string[]
   /** The name of a CORS policy. */
   readonly cors: string | undefined
   /** Every toolset that the route can serve. */
@@ -69,6 +76,13 @@ export interface EndpointPlace {
   readonly route?: Route
   /** Served only where nothing else has the path; of several fallbacks the first. */
   readonly fallback?: boolean
+}
+
+/** What is known of a host's readiness. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly checks: Readonly<Record<string, boolean>>
+  readonly reasons?: Readonly<Record<string, string>>
 }
 
 /** What `host` offers in `setup`. */
@@ -115,6 +129,8 @@ export interface PluginHost {
   contribute(definitions: readonly Definition[]): void
   /** What the addresses of a route can serve by the config, each item once. Complete from a starting task on. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** For `scope` of a challenge where nothing else names one: the least that is of use at an address; may be empty. */
+  leastScopes(route: Route, params: Readonly<Record<string, string>>): readonly string[]
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
 
@@ -130,10 +146,13 @@ export interface PluginHost {
   starting(task: () => void | Promise<void>): void
   /** Runs while the host closes, last set up first. */
   closing(task: () => void | Promise<void>): void
-  /** A named condition for readiness: false, or a throw, makes the host not ready. */
-  ready(name: string, check: () => boolean | Promise<boolean>): void
-  /** Whether the host is ready, and each named condition. */
-  readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, boolean>> }>
+  /**
+   * A named condition for readiness: false, a throw, or a text makes the host not ready. The text says why, to whoever may
+   * see the health page.
+   */
+  ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
+  /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */
+  readiness(): Promise<Readiness>
 
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */
   draining(task: () => void): void
@@ -165,7 +184,7 @@ export interface PluginHost {
 
 /** Not spread over a union: the values of an enum belong to one schema. */
 type Primitive<T> = [T] extends [string]
-  ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string }
+  ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string; writeOnly?: true }
   : [T] extends [number]
     ? { type: 'integer' | 'number'; minimum?: number; maximum?: number; default?: T }
     : [T] extends [boolean]
@@ -178,7 +197,10 @@ type OptionSchema<T> = (
   | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
 ) & { description?: string }
 
-/** The JSON Schema of a plugin's options: one entry an option, none missing and none more. */
+/**
+ * The JSON Schema of a plugin's options: one entry an option, none missing and none more. `writeOnly: true` marks a
+ * secret: it is never shown, and loses the line break that a file ends with.
+ */
 export interface OptionsSchema<Options> {
   type: 'object'
   description?: string

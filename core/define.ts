@@ -1,6 +1,7 @@
 // What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
 // Nothing is checked or compiled here; that happens once at start-up, in core/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
+import { isBranded } from './describe-thrown.ts'
 import type { FromJsonSchema, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
@@ -28,9 +29,14 @@ import type {
 
 /** Who calls, as an auth plugin established it. */
 export interface User {
-  /** Who issued the identity; with `subject` it names the user across issuers. */
+  /** Who issued the identity; with `subject` and `subjectClaim` it names the user across issuers. */
   issuer?: string
   subject: string
+  /**
+   * The claim that `subject` is the value of, where that is not the first one that the issuer writes subjects to (`sub`):
+   * what another claim names is another user, be the value the same. `client_id`: a client that acts for itself.
+   */
+  subjectClaim?: string
   clientId?: string
   scopes: readonly string[]
   roles: readonly string[]
@@ -61,6 +67,11 @@ export interface RuntimeHost {
   readonly prompts: RuntimeItems<PromptDefinition>
   /** Tells those who watch `uri` that its contents changed. */
   resourceUpdated(uri: string): void
+  /**
+   * Resolves once all that was changed here so far is sure to be told, on every node; where nodes share a bus that is
+   * away, after its time-out. A handler need not wait: its call is answered after that.
+   */
+  settled(): Promise<void>
 }
 
 /** The second argument of every handler. */
@@ -246,7 +257,7 @@ export class ToolError extends Error {
 
   /** True for a ToolError of any copy of this module. */
   static is(value: unknown): value is ToolError {
-    return value instanceof Error && TOOL_ERROR in value
+    return isBranded(value, TOOL_ERROR)
   }
 }
 

@@ -9,15 +9,16 @@ import { notesFor, type PluginNotes } from './plugin-host.ts'
 
 type Wrap = PluginNotes['around'][number]['value']
 
-/** Calls `wraps[index]`, whose `next` calls the one behind it. */
-function wrapped(
-  wraps: readonly Wrap[],
-  call: Call,
-  innermost: (call: Call) => Promise<object>,
-  index = 0,
-): Promise<object> {
-  const wrap = wraps[index]
-  return wrap ? wrap(call, () => wrapped(wraps, call, innermost, index + 1)) : innermost(call)
+/** Calls the outermost, whose `next` calls the one behind it: once, as in Koa, for behind the last is the handler. */
+function wrapped(wraps: readonly Wrap[], call: Call, innermost: (call: Call) => Promise<object>): Promise<object> {
+  let reached = -1
+  async function pass(index: number): Promise<object> {
+    if (index <= reached) throw new Error('an `around` called next() twice; keep the promise of the first call instead')
+    reached = index
+    const wrap = wraps[index]
+    return wrap ? wrap(call, () => pass(index + 1)) : innermost(call)
+  }
+  return pass(0)
 }
 
 export function createDispatch(
@@ -44,6 +45,8 @@ export function createDispatch(
 
   return async call => {
     try {
+      // Before plugins: they too take params for what they should be.
+      methods.check(call)
       const around = wraps.get(call.session.route) ?? []
       return around.length === 0 ? await answer(call) : await wrapped(around, call, answer)
     } catch (error) {

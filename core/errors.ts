@@ -1,5 +1,8 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
 // Thrown anywhere; written in one place (core/http/pipeline.ts for HTTP, the transport for JSON-RPC).
+import { errorText, isBranded } from './describe-thrown.ts'
+
+import { MAX_DETAIL } from './limits.ts'
 
 interface ErrorKind {
   /** HTTP status where the response has not begun and the host itself decided. */
@@ -11,7 +14,10 @@ interface ErrorKind {
 
 const kind = (status: number, code: number, message: string): ErrorKind => ({ status, code, message })
 
-/** The table. Codes: JSON-RPC 2.0, and 2026-07-28 basic "Error Codes" for -32020 to -32022. */
+/**
+ * The table. Codes: JSON-RPC 2.0; 2026-07-28 basic "Error Codes" for -32020 to -32022; -32000 and -32001 as the official
+ * SDKs, for what HTTP refuses and for a session that is not there, which is what clients open a new one after.
+ */
 export const ERROR_KINDS = {
   parseError: kind(400, -32700, 'Parse error'),
   invalidRequest: kind(400, -32600, 'Invalid request'),
@@ -27,15 +33,17 @@ export const ERROR_KINDS = {
   nodeLost: kind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
   stateTooLarge: kind(200, -32603, 'The recorded answers do not fit into requestState'),
   unauthorized: kind(401, -32600, 'Authentication required'),
-  forbidden: kind(403, -32600, 'Forbidden'),
-  hostNotAllowed: kind(403, -32600, 'Host not allowed'),
-  originNotAllowed: kind(403, -32600, 'Origin not allowed'),
+  forbidden: kind(403, -32000, 'Forbidden'),
+  hostNotAllowed: kind(403, -32000, 'Host not allowed'),
+  originNotAllowed: kind(403, -32000, 'Origin not allowed'),
   notFound: kind(404, -32600, 'Not found'),
+  sessionIdMissing: kind(400, -32000, 'Session id missing'),
+  sessionNotFound: kind(404, -32001, 'Session not found'),
   methodNotAllowed: kind(405, -32600, 'Method not allowed'),
-  notAcceptable: kind(406, -32600, 'Not acceptable'),
-  conflict: kind(409, -32600, 'Conflict'),
-  payloadTooLarge: kind(413, -32600, 'Payload too large'),
-  unsupportedMediaType: kind(415, -32600, 'Unsupported media type'),
+  notAcceptable: kind(406, -32000, 'Not acceptable'),
+  conflict: kind(409, -32000, 'Conflict'),
+  payloadTooLarge: kind(413, -32000, 'Payload too large'),
+  unsupportedMediaType: kind(415, -32000, 'Unsupported media type'),
   tooManyRequests: kind(429, -32600, 'Too many requests'),
   unavailable: kind(503, -32603, 'Service unavailable'),
 } as const satisfies Record<string, ErrorKind>
@@ -43,7 +51,7 @@ export const ERROR_KINDS = {
 export type HostErrorKind = keyof typeof ERROR_KINDS
 
 export interface HostErrorOptions {
-  /** One sentence for the client; appended to the kind's text. Never a secret, never another user's data. */
+  /** One sentence for the client, cut at 4,096 characters; appended to the kind's text. Never a secret, never another user's data. */
   detail?: string
   /** `error.data` for the client. */
   data?: unknown
@@ -67,10 +75,11 @@ export class HostError extends Error {
   #status: number | undefined
 
   constructor(kind: HostErrorKind, { detail, data, headers, cause }: HostErrorOptions = {}) {
-    super(detail === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${detail}`, { cause })
+    const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
+    super(said === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${said}`, { cause })
     this.name = 'HostError'
     this.kind = kind
-    this.detail = detail
+    this.detail = said
     this.data = data
     this.headers = headers
     Object.defineProperty(this, BRAND, { value: true })
@@ -100,7 +109,7 @@ export class HostError extends Error {
 
   /** True for a HostError of any copy of this module: a config may load its own. */
   static is(value: unknown): value is HostError {
-    return value instanceof Error && BRAND in value
+    return isBranded(value, BRAND)
   }
 }
 
@@ -126,5 +135,4 @@ export class StartError extends Error {
   }
 }
 
-/** The text of anything thrown, for a log line or a start-up message. */
-export const errorText = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+export { errorText }

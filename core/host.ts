@@ -1,12 +1,12 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
-import { type InspectedAddress, inspectAddress, itemsOn } from './access/inspect-access.ts'
+import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
+import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
+import { warnOpenDoors } from './access/warn-open-doors.ts'
 import type { Call } from './call.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { createSharedSessions } from './cluster/shared-sessions.ts'
-import { parseDuration } from './config/units.ts'
 import type { HandlerSettings } from './context.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { Config, ResolvedHttp } from './define-config.ts'
@@ -14,6 +14,7 @@ import type { Plugin } from './define-plugin.ts'
 import { createDispatch } from './dispatch.ts'
 import { createEnding } from './ending.ts'
 import { collectEndpoints } from './http/collect-endpoints.ts'
+import { createHttpServer } from './http/create-server.ts'
 import { createInFlight } from './http/in-flight.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { createPipeline } from './http/pipeline.ts'
@@ -21,18 +22,10 @@ import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './http/routes.ts'
 import type { Logger } from './log.ts'
 import { createMethodTable } from './methods/index.ts'
-import {
-  checkReadiness,
-  createNotes,
-  createPluginHost,
-  type HostServices,
-  notesFor,
-  type PluginNotes,
-  startPlugin,
-} from './plugin-host.ts'
-import { checkConventions, type PluginInstance, planPlugins, providersAmong } from './plugin-plan.ts'
+import { checkReadiness, createNotes, notesFor, type PluginNotes, setUpPlugins } from './plugin-host.ts'
+import { checkConventions, planPlugins, providersAmong } from './plugin-plan.ts'
 import type { Revision } from './protocol.ts'
-import { resolveHttp, resolveSessions } from './resolve-settings.ts'
+import { resolveHttp, resolveSessions, resolveTools } from './resolve-settings.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 import { checkViews, createSessions, type SessionSettings } from './session.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
@@ -42,6 +35,7 @@ import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
 import { checkSharing, keepsSessions } from './sharing.ts'
 import { createMemoryChangeBus, type Slots } from './slots.ts'
+import { createStallWatch } from './stall-watch.ts'
 import { loadToolsets } from './toolsets.ts'
 import { createViews } from './view.ts'
 
@@ -98,24 +92,21 @@ interface Parts {
   readonly notes: PluginNotes
   readonly slots: Slots
   readonly secrets: Secrets
+  readonly leastScopes: LeastScopes
 }
 
-function handlerSettings({ config, catalog, secrets, slots }: Parts): HandlerSettings {
-  const { callTimeout = 'off', fetchTimeout = '30s' } = config.tools ?? {}
+function handlerSettings({ config, catalog, secrets, slots, leastScopes, log, notes }: Parts): HandlerSettings {
+  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const stalls = createStallWatch(stallWarning, log, notes)
   return {
-    callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
-    fetchTimeout: parseDuration(fetchTimeout),
-    runtime: catalog.runtime,
+    callTimeout,
+    fetchTimeout,
+    stalls,
+    openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
     access: () => slots.access,
     resource: () => slots.protectedResource,
-  }
-}
-
-async function setUp(parts: Parts, instances: readonly PluginInstance[], services: HostServices) {
-  for (const instance of instances) {
-    const host = createPluginHost(instance, parts.notes, services)
-    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
+    leastScopes,
   }
 }
 
@@ -153,11 +144,13 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
   const catalog = createCatalog(toolsets, {
     bus: () => slots.changeBus,
+    log,
     decidesAccess: provides('access'),
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
   })
-  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes }
+  const leastScopes = createLeastScopes({ routes, catalog, notes, slots })
+  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes, leastScopes }
   const methods = createMethodTable(handlerSettings(parts))
   const inFlight = createInFlight()
 
@@ -210,7 +203,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   })
 
   const filled = new Map<keyof Slots, string>()
-  await setUp(parts, instances, {
+  await setUpPlugins(instances, notes, {
     log,
     server: { name: config.server.name, version: config.server.version },
     http,
@@ -224,6 +217,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     addMethod: methods.add,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
+    leastScopes,
     openSession,
     sessions: registry,
     streams,
@@ -238,6 +232,8 @@ export async function buildHost(input: HostInput): Promise<Host> {
   for (const route of routes) revisions.set(route, revisionsOf(notes, route))
   checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
   checkViews(routes, sessions)
+  warnOpenDoors(parts)
+  warnUntoldScopes(parts, log)
   answer = createDispatch(routes, notes, methods, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
@@ -247,18 +243,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createServer(
-    {
-      requestTimeout: http.requestTimeout,
-      headersTimeout: http.requestTimeout,
-      keepAliveTimeout: http.keepAliveTimeout,
-      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
-      joinDuplicateHeaders: true,
-      // How often Node looks for requests past their time.
-      connectionsCheckingInterval: Math.min(30_000, Math.max(100, http.requestTimeout / 4)),
-    },
-    app.callback(),
-  )
+  const server = createHttpServer(app.callback(), http, log)
 
   return {
     get url() {

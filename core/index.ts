@@ -42,10 +42,13 @@ export {
   type RequestFacts,
 } from './call.ts'
 export type { CatalogItem, ItemKind } from './catalog.ts'
+export { checkUri, fits, shown, sizeFault } from './client-said.ts'
 export type { PeerMessage, Peers } from './cluster/peers.ts'
 export type * from './cluster/session-store.ts'
+export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
 export { REDIS_PROPERTIES } from './config/redis-schema.ts'
+export { shownUrl } from './config/shown-url.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
 export {
   type AskOptions,
@@ -97,6 +100,7 @@ export {
   type Plugin,
   type PluginFactory,
   type PluginHost,
+  type Readiness,
   type RequestState,
   type Route,
 } from './define-plugin.ts'
@@ -114,18 +118,22 @@ export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
+export { LARGE_ANSWER, MAX_LISTENS_PER_CALLER, MAX_OPEN_GETS, MAX_WATCHED, MAX_WATCHED_BYTES } from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
-export { findResource } from './methods/resources.ts'
+export { clientInfoProblem } from './methods/params.ts'
+export { findResource, mayHear } from './methods/resources.ts'
 export * from './protocol.ts'
+export { publicKeyIn } from './public-key.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
-export {
-  type Announcement,
-  type ChangeFeed,
-  MAX_WATCHED,
-  type Subscriber,
-  type Subscription,
+export { holderOf } from './sessions/callers.ts'
+export type {
+  Announcement,
+  ChangeFeed,
+  Subscriber,
+  Subscription,
 } from './sessions/change-feed.ts'
+export { parseEventId } from './sessions/event-id.ts'
 export {
   type EventStore,
   type SharedStreams,
@@ -135,8 +143,9 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
+export { heardBy } from './sessions/heard-by.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
-export { parseEventId, type ResumableStream } from './sessions/resumable-stream.ts'
+export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'

@@ -1,7 +1,9 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
-import sjson from 'secure-json-parse'
 import { isObject } from './call.ts'
+import { isShortName } from './client-said.ts'
 import { HostError } from './errors.ts'
+import { findForbidden } from './json-text.ts'
+import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 
 export type Message =
@@ -13,56 +15,28 @@ export type Message =
 
 type Params = Readonly<Record<string, unknown>>
 
-/** Deepest nesting of arrays and objects in a body. */
-export const MAX_DEPTH = 128
-/** Most entries of a batch. */
-export const MAX_BATCH = 50
-
+const BYTE_ORDER_MARK = 0xfeff
 const NO_PARAMS: Params = Object.freeze({})
-
-/** Brackets open at once, outside strings. Runs over the text, so that no recursion ever meets a hostile depth. */
-function isTooDeep(text: string): boolean {
-  if (text.length <= MAX_DEPTH * 2) return false
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (inString) {
-      if (code === 0x5c) index++
-      else if (code === 0x22) inString = false
-    } else if (code === 0x22) inString = true
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > MAX_DEPTH) return true
-    } else if (code === 0x5d || code === 0x7d) depth--
-  }
-  return false
-}
 
 function parse(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
-  if (isTooDeep(text)) throw new HostError('invalidRequest', { detail: `nested deeper than ${MAX_DEPTH} levels` })
+  const forbidden = findForbidden(text)
+  if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
   try {
-    return sjson.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' })
+    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   } catch (cause) {
-    if (isJson(text)) throw new HostError('invalidRequest', { detail: 'it has a key that no message may have', cause })
     throw new HostError('parseError', { detail: 'the body is not JSON', cause })
   }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+/** False for a progress token that would be too much to repeat; one of another type is none. */
+function isTokenShort({ _meta: meta }: Params): boolean {
+  const token = isObject(meta) ? meta['progressToken'] : undefined
+  return typeof token !== 'string' || isShortName(token)
 }
 
-/** A string, or an integer that JSON numbers hold exactly. */
-const isId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isSafeInteger(id)
-
 function toMessage(value: unknown): Message {
-  const id = isObject(value) && isId(value['id']) ? value['id'] : undefined
+  const id = isObject(value) && isShortName(value['id']) ? value['id'] : undefined
   const invalid = (detail: string): Message => ({
     kind: 'invalid',
     id,
@@ -72,13 +46,17 @@ function toMessage(value: unknown): Message {
   const { jsonrpc, method, params } = value
   if (jsonrpc !== '2.0') return invalid('`jsonrpc` must be "2.0"')
   const hasId = Object.hasOwn(value, 'id')
-  if (hasId && id === undefined) return invalid('`id` must be a string or an integer')
+  if (hasId && id === undefined) return invalid(`\`id\` must be an integer, or a string of at most ${MAX_ID} bytes`)
   if (method === undefined && id !== undefined && (Object.hasOwn(value, 'result') || isObject(value['error']))) {
     return { kind: 'response', id, body: value }
   }
   if (typeof method !== 'string') return invalid('`method` must be a string')
   if (params !== undefined && !isObject(params)) return invalid('`params` must be an object')
   const known = params ?? NO_PARAMS
+  if (!isTokenShort(known)) {
+    const error = new HostError('invalidMeta', { detail: `progressToken has at most ${MAX_ID} bytes` })
+    return { kind: 'invalid', id, error }
+  }
   return id === undefined
     ? { kind: 'notification', method, params: known }
     : { kind: 'request', id, method, params: known }
@@ -86,7 +64,8 @@ function toMessage(value: unknown): Message {
 
 /**
  * Reads one message or a batch. Throws `parseError` for what is not JSON, and `invalidRequest` for an empty body, a
- * batch of none or of more than 50, nesting deeper than 128 levels, and `__proto__` or `constructor.prototype` keys.
+ * batch of none or of more than 50, nesting deeper than 128 levels, more objects and lists than data has (limits.ts), and
+ * `__proto__` or `constructor.prototype` keys.
  */
 export function readMessages(text: string): Message | readonly Message[] {
   const value = parse(text)

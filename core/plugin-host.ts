@@ -6,7 +6,15 @@ import { createCall } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import type { Definition, RuntimeHost } from './define.ts'
 import type { RedisSettings, ResolvedHttp } from './define-config.ts'
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, PluginHost, Route } from './define-plugin.ts'
+import type {
+  CrossOrigin,
+  Endpoint,
+  EndpointPlace,
+  HostMiddleware,
+  PluginHost,
+  Readiness,
+  Route,
+} from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
 import { HOOK_POINTS, type HookPoint } from './http/pipeline.ts'
 import type { CompiledRoute } from './http/routes.ts'
@@ -39,7 +47,7 @@ export interface PluginNotes {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
-  readonly ready: Map<string, () => boolean | Promise<boolean>>
+  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
 export const createNotes = (): PluginNotes => ({
@@ -77,6 +85,7 @@ export interface HostServices {
   addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
   addDefinition(toolset: string, definition: Definition): void
   itemsOf(route: Route): readonly CatalogItem[]
+  readonly leastScopes: PluginHost['leastScopes']
   openSession(facts: RequestFacts): Promise<OpenSession>
   answer(call: Call): Promise<object>
   readonly sessions: SessionRegistry
@@ -85,12 +94,12 @@ export interface HostServices {
   readonly ownKeys: boolean
   readonly changes: ChangeFeed
   inFlight(cancel: (reason: Error) => void): () => void
-  readiness(): Promise<{ ready: boolean; checks: Record<string, boolean> }>
+  readiness(): Promise<Readiness>
   keys(use: string): readonly Buffer[]
 }
 
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
-export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
   try {
     await part()
   } catch (cause) {
@@ -109,7 +118,7 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 }
 
 /** The host as one instance of a plugin sees it. */
-export function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
+function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
   const {
     log,
     server,
@@ -159,6 +168,7 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
       if (!notes.contributed.some(({ value }) => value === toolset)) note(notes.contributed, toolset)
     },
     itemsOf: services.itemsOf,
+    leastScopes: services.leastScopes,
     variesByCaller: () => note(notes.varies, true),
     fill(slot, service) {
       const other = filled.get(slot)
@@ -185,15 +195,27 @@ export function createPluginHost(instance: PluginInstance, notes: PluginNotes, s
   }
 }
 
+/** Sets the plugins up, one after the other: each finds what those before it filled in. */
+export async function setUpPlugins(instances: readonly PluginInstance[], notes: PluginNotes, services: HostServices) {
+  for (const instance of instances) {
+    const host = createPluginHost(instance, notes, services)
+    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
+  }
+}
+
 /** Whether the host accepts requests and every named condition holds; a check that throws does not. */
-export async function checkReadiness({ ready }: PluginNotes, draining: boolean) {
+export async function checkReadiness({ ready }: PluginNotes, draining: boolean): Promise<Readiness> {
   const checks: Record<string, boolean> = { accepting: !draining }
+  const reasons: Record<string, string> = {}
   for (const [name, check] of ready) {
     try {
-      checks[name] = await check()
+      const holds = await check()
+      checks[name] = holds === true
+      if (typeof holds === 'string') reasons[name] = holds
     } catch {
       checks[name] = false
     }
   }
-  return { ready: Object.values(checks).every(Boolean), checks }
+  const isReady = Object.values(checks).every(Boolean)
+  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
 }

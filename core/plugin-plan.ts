@@ -2,8 +2,12 @@
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { resolve as resolvePackage } from 'import-meta-resolve'
+import { describeFault } from './config/check-definition.ts'
+import { PLUGIN_SCHEMA } from './config/definition-schema.ts'
 import { importModule } from './config/import-module.ts'
 import { nearest } from './config/nearest.ts'
+import { trimSecrets } from './config/secret-keys.ts'
+import { validateValue } from './config/validate-value.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
@@ -18,6 +22,14 @@ export interface PluginInstance {
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly CompiledRoute[]
+}
+
+/** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
+function checkPlugin(plugin: Plugin<object>, where: string): Plugin<object> {
+  const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
+  const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
+  if (fault) throw new StartError(`${where}: what definePlugin was given: ${describeFault(fault)}`, { exitCode: 2 })
+  return plugin
 }
 
 const pluginIn = (value: unknown): Plugin<object> | undefined =>
@@ -66,13 +78,13 @@ export async function findPlugins(
 ): Promise<Map<string, Plugin<object>>> {
   const found = new Map(Object.entries(builtIns).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
   for (const [name, value] of namedPlugins(config)) {
-    if (isConfiguredPlugin(value)) found.set(name, value.plugin)
+    if (isConfiguredPlugin(value)) found.set(name, checkPlugin(value.plugin, `plugins['${name}']`))
     else if (value !== false && value !== undefined && !found.has(name)) {
       const near = nearest(name, Object.keys(builtIns))
       if (near !== undefined && !name.startsWith('.')) {
         throw new StartError(`plugins['${name}']: there is no such plugin; did you mean "${near}"?`, { exitCode: 2 })
       }
-      found.set(name, await importPlugin(name, directory))
+      found.set(name, checkPlugin(await importPlugin(name, directory), `plugins['${name}']`))
     }
   }
   return found
@@ -80,8 +92,10 @@ export async function findPlugins(
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
-/** Options with the defaults of their schema filled in. */
-function withDefaults({ properties }: Plugin<object>['options'], options: object): object {
+/** Options with the defaults of their schema filled in, and secrets as they were meant. */
+function withDefaults(schema: Plugin<object>['options'], written: object): object {
+  const { properties } = schema
+  const options = trimSecrets(written, schema)
   const schemas = Object.entries(properties as Record<string, { default?: unknown }>)
   const defaults = schemas.filter(([, schema]) => schema.default !== undefined)
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
@@ -143,19 +157,29 @@ function orderByNeeds(instances: readonly PluginInstance[]): PluginInstance[] {
 }
 
 /** Whether a plugin that acts on the route, or on any, provides a capability. */
-type Provides = (capability: string, route?: CompiledRoute) => boolean
+interface Provides {
+  (capability: string, route?: CompiledRoute): boolean
+  /** The names of those that do. */
+  by(capability: string, route?: CompiledRoute): string[]
+}
 
-export const providersAmong =
-  (instances: readonly PluginInstance[]): Provides =>
-  (capability, route) =>
-    instances.some(
-      ({ plugin, routes }) => (!route || routes.includes(route)) && (plugin.provides?.includes(capability) ?? false),
-    )
+export function providersAmong(instances: readonly PluginInstance[]): Provides {
+  const by = (capability: string, route?: CompiledRoute) =>
+    instances
+      .filter(({ plugin, routes }) => (!route || routes.includes(route)) && plugin.provides?.includes(capability))
+      .map(({ name }) => name)
+  return Object.assign((capability: string, route?: CompiledRoute) => by(capability, route).length > 0, { by })
+}
 
-/** Fails closed: what a route asks for, some plugin that acts there must decide. */
+/** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
 export function checkConventions(routes: readonly CompiledRoute[], provides: Provides) {
   for (const route of routes) {
     const { path, authorize, cors } = route
+    const [first, second] = provides.by('user', route)
+    if (second !== undefined) {
+      const fix = "switch one of them off on this route; several issuers are auth-jwt's `issuers`"
+      throw new StartError(`routes['${path}']: both ${first} and ${second} find out who calls; ${fix}`, { exitCode: 2 })
+    }
     if (authorize !== undefined && !provides('authorize', route)) {
       throw new StartError(`routes['${path}'].authorize: no plugin of this route can decide it; switch on auth-jwt`, {
         exitCode: 2,
@@ -163,7 +187,8 @@ export function checkConventions(routes: readonly CompiledRoute[], provides: Pro
     }
     if (typeof authorize === 'string' && !provides('policy', route)) {
       throw new StartError(
-        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on tool-policy`,
+        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on tool-policy, ` +
+          `or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
         { exitCode: 2 },
       )
     }

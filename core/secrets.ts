@@ -1,6 +1,7 @@
 // Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { StartError } from './errors.ts'
+import { publicKeyIn } from './public-key.ts'
 
 /** Characters; a passphrase shorter than this can be guessed. */
 export const MIN_SECRET_LENGTH = 32
@@ -17,7 +18,7 @@ const isGiven = (secret: string | undefined | null): secret is string =>
 
 /**
  * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Throws a
- * StartError for a secret shorter than 32 characters.
+ * StartError for a secret shorter than 32 characters, and for a key or a certificate in the place of one.
  */
 export function createSecrets(given: ReadonlyArray<string | undefined | null> = [], fromEnvironment?: string): Secrets {
   const inConfig = given.filter(isGiven)
@@ -37,6 +38,12 @@ export function createSecrets(given: ReadonlyArray<string | undefined | null> = 
       `${where}[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
       { exitCode: 2 },
     )
+  }
+  for (const [index, secret] of secrets.entries()) {
+    const key = publicKeyIn(secret)
+    if (key === undefined) continue
+    const why = `${where}[${index}] is ${key}, which others may have; make a secret with: openssl rand -base64 32`
+    throw new StartError(why, { exitCode: 2 })
   }
   const generated = secrets.length === 0
   const sources = generated ? [randomBytes(32)] : secrets

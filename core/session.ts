@@ -97,12 +97,14 @@ export function createSessions(settings: SessionSettings) {
     return requestView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
   }
 
-  // Each list of toolsets is one object that belongs to one route, so it names the request by itself.
-  const plain = new WeakMap<readonly string[], ViewRequest>()
+  // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
+  const plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
 
   function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
-    const request = plain.get(toolsets) ?? requestView(settings, route, { toolsets })
-    plain.set(toolsets, request)
+    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], ViewRequest>()
+    plain.set(route, ofRoute)
+    const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
+    ofRoute.set(toolsets, request)
     return request
   }
 

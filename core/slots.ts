@@ -13,7 +13,12 @@ export type Change =
 
 /** Carries changes to everybody who listens, on this node or on all of them. */
 export interface ChangeBus {
-  publish(change: Change): void
+  /**
+   * Changes are told in the order in which they are published. A bus that goes beyond this process gives a promise: it
+   * resolves once every node will be told, and rejects where that is not certain within the bus's own time-out, though the
+   * change may be told later. Calls that made the change are answered after it.
+   */
+  publish(change: Change): void | Promise<void>
   /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
   subscribe(listener: (change: Change, place?: string) => void): () => void
   /** Present where the bus is shared, and what it carried can be read again. */

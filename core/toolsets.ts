@@ -1,7 +1,11 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
+import { readFileSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
+import { assertNoProblems, checkDefinition, type Problem } from './config/check-config.ts'
+import { findFaults } from './config/check-definition.ts'
 import { importModule } from './config/import-module.ts'
+import { locateDefinition } from './config/locate-in-code.ts'
 import { type Definition, kindOf } from './define.ts'
 import type { ToolsetSource } from './define-config.ts'
 import { errorText, StartError } from './errors.ts'
@@ -29,27 +33,56 @@ async function definitionsIn(file: string, where: string): Promise<Definition[]>
   return definitions
 }
 
-async function loadToolset(source: ToolsetSource, directory: string, where: string): Promise<Definition[]> {
+/** What is wrong with the definitions of a module, with the lines of those that are written out in it. */
+function problemsIn(file: string, definitions: readonly Definition[]): Problem[] {
+  const faulty = definitions.filter(definition => findFaults(definition).length > 0)
+  if (faulty.length === 0) return []
+  const source = readFileSync(file, 'utf8')
+  return faulty.flatMap(definition => {
+    const locate = locateDefinition(source, `${kindOf(definition)}`, definition.name)
+    return checkDefinition({ file, locate }, [], definition)
+  })
+}
+
+interface LoadedToolset {
+  readonly definitions: Definition[]
+  readonly problems: Problem[]
+}
+
+async function loadToolset(source: ToolsetSource, directory: string, where: string): Promise<LoadedToolset> {
   const entries = (Array.isArray(source) ? source : [source]) as ReadonlyArray<string | Definition>
-  const loaded: Definition[] = []
+  const loaded: LoadedToolset = { definitions: [], problems: [] }
   for (const entry of entries) {
-    if (typeof entry !== 'string') loaded.push(entry)
-    else for (const file of await filesOf(entry, directory, where)) loaded.push(...(await definitionsIn(file, where)))
+    if (typeof entry !== 'string') {
+      loaded.definitions.push(entry)
+      continue
+    }
+    for (const file of await filesOf(entry, directory, where)) {
+      const definitions = await definitionsIn(file, where)
+      loaded.definitions.push(...definitions)
+      loaded.problems.push(...problemsIn(file, definitions))
+    }
   }
   return loaded
 }
 
 /**
  * Loads every toolset; paths are relative to `directory`. Throws a StartError for a file that is missing, throws, or
- * exports no definition, and for a glob that matches nothing.
+ * exports no definition, for a glob that matches nothing, and for definitions in modules whose keys are wrong: all of
+ * those at once, with lines.
  */
 export async function loadToolsets(
   toolsets: Record<string, ToolsetSource>,
   directory: string,
 ): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
+  const problems = new Map<string, Problem>()
   for (const [name, source] of Object.entries(toolsets)) {
-    loaded.set(name, await loadToolset(source, directory, `toolsets.${name}`))
+    const toolset = await loadToolset(source, directory, `toolsets.${name}`)
+    loaded.set(name, toolset.definitions)
+    // A module that two toolsets name is wrong once.
+    for (const problem of toolset.problems) problems.set(`${problem.file} ${problem.path}`, problem)
   }
+  assertNoProblems([...problems.values()])
   return loaded
 }

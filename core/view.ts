@@ -31,6 +31,8 @@ export interface View {
   readonly restricted: CatalogItem | undefined
   /** `public` only where every caller of the route gets the same. */
   readonly cacheScope: 'public' | 'private'
+  /** True where there is an item that its callers may not use. */
+  readonly denies: boolean
   /** Why its callers may not use an item; undefined: they may. */
   denialOf(item: CatalogItem): Denial | undefined
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
@@ -163,6 +165,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     prompts: mapOf(prompts),
     restricted: items.find(({ definition }) => definition.access !== undefined),
     cacheScope,
+    denies: denials.size > 0,
     denialOf: item => denials.get(item),
     page: (list, cursor, modern) => pagers[list](cursor, modern),
   }

@@ -3,10 +3,12 @@ import type { TokenContainer } from '../../client/cache/types.ts'
 import { createCacheKey } from '../../client/cache-key.ts'
 import { type AuthFetch, type ClientOAuthOptions, createAuthFetch, type Grant } from '../../client/index.ts'
 import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
+import { knownSecrets } from '../known-secrets.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
 import { tokenDirectory } from './home.ts'
 import { createLogins, type Login, type Logins } from './logins.ts'
 import { step } from './narrate.ts'
+import { createReachingFetch, type Reach } from './reach.ts'
 import { say } from './terminal.ts'
 
 export interface Accounts {
@@ -14,13 +16,39 @@ export interface Accounts {
   readonly logins: Logins
   /** The login of a URL: as it was made, or one with every default. */
   recall(url: string, profile: string | undefined): Promise<Login>
+  /** How its server, and what that names, is reached. */
+  fetchFor(login: Login): typeof fetch
 }
 
-export function openAccounts(directory: string = tokenDirectory()): Accounts {
+const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
+
+/** What passes is known as a secret from then on. */
+function watched(cache: FileTokenCache): FileTokenCache {
+  const tell = (tokens: TokenContainer | null | undefined) => {
+    knownSecrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
+    knownSecrets.add(tokens?.registration?.clientSecret)
+  }
+  return {
+    ...cache,
+    async getTokens(context) {
+      const tokens = await cache.getTokens(context)
+      tell(tokens)
+      return tokens
+    },
+    storeTokens(tokens, context) {
+      tell(tokens)
+      return cache.storeTokens(tokens, context)
+    },
+  }
+}
+
+/** `reach`: what the command line says about it. */
+export function openAccounts(reach: Reach = DIRECTLY, directory: string = tokenDirectory()): Accounts {
   const logins = createLogins(directory)
   return {
-    cache: createFileTokenCache(directory),
+    cache: watched(createFileTokenCache(directory)),
     logins,
+    fetchFor: login => createReachingFetch(reach, login),
     async recall(url, profile) {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
     },
@@ -49,12 +77,18 @@ export const keyOf = (login: Login): Promise<string> =>
     grant: grantOf(login),
   } as Parameters<typeof createCacheKey>[0])
 
+/** Every login of this machine, by the name of its token file. */
+export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<string, Login>> {
+  const all = await logins.list()
+  return new Map(await Promise.all(all.map(async login => [await keyOf(login), login] as const)))
+}
+
 export const readTokens = async ({ cache }: Accounts, login: Login): Promise<TokenContainer | undefined> =>
   cache.getTokens({ key: await keyOf(login) })
 
 export type OpenOptions = Pick<
   ClientOAuthOptions,
-  'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'onEvent' | 'redirectUri'
+  'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
 /** A `fetch` for the login's server. `credentials`: those of the login, by default. */
@@ -72,11 +106,13 @@ export async function openAuthFetch(
     serverUrl: url,
     grant: grantOf(login),
     tokenCache: accounts.cache,
+    fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },
     ...(profile !== undefined && { profile }),
     ...(clientId !== undefined && { clientId }),
     ...(clientMetadataDocumentUri !== undefined && { clientMetadataDocumentUri }),
     ...(scopes !== undefined && { scopes }),
+    ...login.ways,
     ...credentials,
     ...options,
     ...(redirectUri !== undefined && { redirectUri }),

@@ -3,15 +3,14 @@ import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
 import { nearest } from '../../core/config/nearest.ts'
 import { StartError } from '../../core/errors.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { PROFILE_OPTION } from './profile.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { showResult } from './show-result.ts'
 import { showable } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { withServer } from './with-server.ts'
+import { SERVER_OPTIONS, withServer } from './with-server.ts'
 
 const OPTIONS = {
-  ...PROFILE_OPTION,
+  ...SERVER_OPTIONS,
   json: { type: 'boolean', help: 'print the whole result as one JSON document' },
   timeout: { type: 'string', value: '<seconds>', help: 'for an answer, or the next sign of progress; default: 300' },
 } as const
@@ -48,7 +47,7 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
 async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly string[]): Promise<void> {
   const [url = '', name = '', ...given] = positionals
   const timeout = readTimeout(values.timeout)
-  const result = await withServer(url, values.profile, async ({ client, signal }): Promise<CallToolResult> => {
+  const result = await withServer(url, values, async ({ client, signal }): Promise<CallToolResult> => {
     const tools = await listTools(client, signal)
     const tool = tools.find(one => one.name === name)
     const line = createProgressLine()

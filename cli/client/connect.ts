@@ -3,6 +3,7 @@ import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { StartError } from '../../core/errors.ts'
+import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { recallCredentials } from './credentials.ts'
@@ -20,6 +21,8 @@ const PATIENCE_WITH_LOGIN = 310_000
 export interface ConnectOptions {
   readonly signal: AbortSignal
   /** Answers what the server asks the person. */
+  /** True: the requests carry an Authorization header of the person's own. */
+  readonly own?: boolean
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
 }
 
@@ -73,8 +76,9 @@ export function explainFailure(
   if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
   const { requiredScope } = thrown as { requiredScope?: unknown }
   if (typeof requiredScope === 'string') {
-    const scopes = new Set([...granted, ...requiredScope.split(' ')])
-    const command = [loginCommand(login.url, login.profile), ...scopes].join(' --scope ')
+    const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
+    const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
+    const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`, about)
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
@@ -143,7 +147,11 @@ async function open(url: URL, authFetch: typeof fetch, options: ConnectOptions):
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
   if (!hasPerson() || login.grant === 'client_credentials') return
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
-  if ((await session.token({ signal })) !== undefined || !(await asksForLogin(login.url, signal))) return
+  if (
+    (await session.token({ signal })) !== undefined ||
+    !(await asksForLogin(login.url, accounts.fetchFor(login), signal))
+  )
+    return
   await logIn(accounts, login, { credentials: recallCredentials(login), browser: true, signal })
 }
 
@@ -163,6 +171,7 @@ const quietly = (event: AuthEvent) => {
 
 /** Connects as the login of `url` and `profile`, or as nobody where the server lets anyone in. */
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
+  if (options.own) return open(new URL(login.url), accounts.fetchFor(login), options)
   await prepare(accounts, login, options.signal)
   const receiver = await receiverFor(accounts, login)
   const authFetch = await openAuthFetch(accounts, login, {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
 import { errorText, StartError } from '../../core/errors.ts'
+import { knownSecrets } from '../known-secrets.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
 
@@ -15,6 +16,7 @@ export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey'
 export function readSecretFile(file: string, option: string): string {
   try {
     const text = readFileSync(file === '-' ? 0 : file, 'utf8').trim()
+    knownSecrets.add(text)
     if (text !== '') return text
   } catch (cause) {
     throw new StartError(`${option}: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
@@ -22,16 +24,23 @@ export function readSecretFile(file: string, option: string): string {
   throw new StartError(`${option}: ${file === '-' ? 'stdin' : file} is empty`, { exitCode: 2 })
 }
 
+function readEnvironment(): string | undefined {
+  const secret = process.env[SECRET_VARIABLE]
+  knownSecrets.add(secret)
+  return secret
+}
+
 /** For a login: whatever is there, else a question. `file` may be `-`. */
 export async function findSecret(login: Login, file: string | undefined): Promise<string | undefined> {
   if (login.clientId === undefined) return undefined
   if (file !== undefined) return readSecretFile(file, '--client-secret-file')
-  const fromEnvironment = process.env[SECRET_VARIABLE]
+  const fromEnvironment = readEnvironment()
   if (fromEnvironment) return fromEnvironment
   if (login.secretFile !== undefined) return readSecretFile(login.secretFile, 'the client secret of this login')
   const needed = login.secret || login.grant === 'client_credentials'
   if (!needed || login.privateKeyFile !== undefined) return undefined
   const typed = hasPerson() ? await ask(`Secret of the client ${login.clientId} (not shown): `, { hidden: true }) : ''
+  knownSecrets.add(typed)
   if (typed) return typed
   const where = `set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin) or --private-key-file <file>`
   throw new StartError(`the client ${login.clientId} needs its secret; ${where}`, { exitCode: 2 })
@@ -56,7 +65,7 @@ export function recallCredentials(login: Login): Credentials {
   try {
     if (privateKeyFile !== undefined) return { privateKey: readKeyFile(privateKeyFile) }
     if (!secret) return {}
-    const fromEnvironment = process.env[SECRET_VARIABLE]
+    const fromEnvironment = readEnvironment()
     if (fromEnvironment) return { clientSecret: fromEnvironment }
     if (secretFile !== undefined) return { clientSecret: readSecretFile(secretFile, secretFile) }
   } catch (cause) {

@@ -3,12 +3,11 @@ import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@mode
 import { isObject } from '../../client/json.ts'
 import { columns } from '../usage.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { PROFILE_OPTION } from './profile.ts'
 import { showable } from './terminal.ts'
-import { withServer } from './with-server.ts'
+import { SERVER_OPTIONS, withServer } from './with-server.ts'
 
 const OPTIONS = {
-  ...PROFILE_OPTION,
+  ...SERVER_OPTIONS,
   tools: { type: 'boolean', help: 'tools; default: everything' },
   resources: { type: 'boolean', help: 'resources and resource templates' },
   prompts: { type: 'boolean', help: 'prompts' },
@@ -105,7 +104,7 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
 }
 
 async function list(values: ListValues, [url = '']: readonly string[]): Promise<void> {
-  const offer = await withServer(url, values.profile, ({ client, signal }) => readOffer(client, values, signal))
+  const offer = await withServer(url, values, ({ client, signal }) => readOffer(client, values, signal))
   process.stdout.write(`${values.json ? JSON.stringify(offer, undefined, 2) : showable(describe(offer))}\n`)
 }
 

@@ -9,6 +9,8 @@ import { interruptible } from './interrupt.ts'
 import { logIn } from './log-in.ts'
 import { checkServerUrl, type GrantName, type Login } from './logins.ts'
 import { PROFILE_OPTION } from './profile.ts'
+import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
+import { readWays, WAY_OPTIONS } from './server-ways.ts'
 import { describeEnd } from './show-status.ts'
 
 const OPTIONS = {
@@ -18,6 +20,12 @@ const OPTIONS = {
     value: '<scope>',
     multiple: true,
     help: 'ask for this scope instead of what the server suggests; may be repeated',
+  },
+  'add-scope': {
+    type: 'string',
+    value: '<scope>',
+    multiple: true,
+    help: 'ask for this scope beside the others; may be repeated',
   },
   'client-id': {
     type: 'string',
@@ -48,6 +56,9 @@ const OPTIONS = {
   'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
   'redirect-host': { type: 'string', value: '<host>', help: '127.0.0.1 (default), localhost or ::1' },
   'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
+  'login-timeout': { type: 'string', value: '<seconds>', help: 'how long to wait for you; default: 300' },
+  ...WAY_OPTIONS,
+  ...REACH_OPTIONS,
 } as const
 
 type LoginValues = VerbValues<typeof OPTIONS>
@@ -97,9 +108,36 @@ function identityOf(values: LoginValues, before: Login | undefined) {
 
 const keptFile = (file: string): string | undefined => (file === '-' ? undefined : resolve(file))
 
-function readLogin(url: string, values: LoginValues, before: Login | undefined): Login {
+/** Milliseconds. */
+function readTimeout(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = Number(text)
+  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
+  throw usage('--login-timeout is a number of seconds, at most 86400')
+}
+
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
+  const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))
+  const wrong = scopes?.find(scope => !SCOPE.test(scope))
+  if (wrong === undefined) return scopes
+  throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
+}
+
+/** Whoever names the scopes anew begins anew. */
+function readAdded(values: LoginValues, before: Login | undefined): string[] | undefined {
+  const kept = values.scope === undefined ? (before?.addedScopes ?? []) : []
+  const all = new Set([...kept, ...(readScopes('add-scope', values['add-scope']) ?? [])])
+  return all.size > 0 ? [...all] : undefined
+}
+
+function readLogin(url: string, values: LoginValues, before: Login | undefined, reach: Reach): Login {
   const grant = readGrant(values) ?? before?.grant ?? 'authorization_code'
-  const scopes = values.scope?.flatMap(text => text.split(/\s+/).filter(Boolean))
+  const scopes = readScopes('scope', values.scope)
+  const proxy = reach.proxy ?? before?.proxy
+  const { headerFiles } = reach.headerFiles.length > 0 ? reach : (before ?? {})
+  const ways = readWays(values, before?.ways)
   const login: Login = {
     v: 1,
     url: before?.url ?? url,
@@ -107,6 +145,10 @@ function readLogin(url: string, values: LoginValues, before: Login | undefined):
     grant,
     ...identityOf(values, before),
     scopes: scopes ?? before?.scopes,
+    addedScopes: readAdded(values, before),
+    headerFiles,
+    proxy: proxy === 'none' ? undefined : proxy,
+    ways: Object.keys(ways).length > 0 ? ways : undefined,
     redirectHost: values['redirect-host'] ?? before?.redirectHost,
     redirectPort: readPort(values['redirect-port']) ?? before?.redirectPort,
   }
@@ -120,8 +162,11 @@ function readLogin(url: string, values: LoginValues, before: Login | undefined):
 
 async function login(values: LoginValues, [given = '']: readonly string[]): Promise<void> {
   const url = checkServerUrl(given)
-  const accounts = openAccounts()
-  const wanted = readLogin(url, values, await accounts.logins.find(url, values.profile))
+  const reach = readReach(values)
+  if (headersOf(reach, {}).has('authorization')) throw usage('--header Authorization takes the place of a login')
+  const timeout = readTimeout(values['login-timeout'])
+  const accounts = openAccounts(reach)
+  const wanted = readLogin(url, values, await accounts.logins.find(url, values.profile), reach)
   const { privateKeyFile } = wanted
   const clientSecret = await findSecret(wanted, values['client-secret-file'])
   const credentials = {
@@ -130,7 +175,7 @@ async function login(values: LoginValues, [given = '']: readonly string[]): Prom
   }
   const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
   const status = await interruptible(signal =>
-    logIn(accounts, about, { credentials, browser: !values['no-browser'], signal }),
+    logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
   )
   if (!status) return void console.log(`${wanted.url} lets anyone in: there is nothing to log in to`)
   const { issuer, clientId, scope, expiresAt, refreshable } = status
@@ -150,7 +195,7 @@ export const loginVerb = defineVerb({
     'private-key': 'give --private-key-file <file>',
     token: 'tokens are got, not given; for one that you have, see doctor --token',
   },
-  notes: `What you say here is remembered for the URL and profile; secrets are not. Tokens are kept encrypted in
+  notes: `What you say here is remembered for the URL and profile; secrets and headers are not, files of them by name. Tokens are kept encrypted in
 $MCP_HOST_HOME/tokens, default ~/.config/mcp-host/tokens; BROWSER of the environment names another browser.`,
   run: login,
 })

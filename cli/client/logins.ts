@@ -11,6 +11,7 @@ import {
   writePrivateFile,
 } from '../../client/node/private-files.ts'
 import { StartError } from '../../core/errors.ts'
+import type { ServerWays } from './server-ways.ts'
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
@@ -23,6 +24,13 @@ export interface Login {
   readonly clientId?: string | undefined
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
+  /** Beside what the server suggests, or `scopes`. */
+  readonly addedScopes?: readonly string[] | undefined
+  /** Files of headers; a header of the command line is not kept, because it may be a secret. */
+  readonly headerFiles?: readonly string[] | undefined
+  /** Without user and password. */
+  readonly proxy?: string | undefined
+  readonly ways?: ServerWays | undefined
   /** As asked for; a port that was found by itself is kept with the registration. */
   readonly redirectHost?: string | undefined
   readonly redirectPort?: number | undefined

@@ -2,14 +2,15 @@
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/errors.ts'
-import { defineVerb } from '../verb.ts'
-import { type Accounts, keyOf, openAccounts, openAuthFetch, readTokens } from './account.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
+import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { interruptible } from './interrupt.ts'
 import { checkServerUrl, type Login } from './logins.ts'
 import { PROFILE_OPTION } from './profile.ts'
+import { REACH_OPTIONS, readReach } from './reach.ts'
 import { readLabel } from './status.ts'
 
-interface LogoutValues {
+interface LogoutValues extends VerbValues<typeof REACH_OPTIONS> {
   readonly profile?: string
   readonly all?: boolean
   readonly 'forget-client'?: boolean
@@ -31,8 +32,7 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
 
 /** Each token file with the login it was made by; one of another program stands for itself. */
 async function findAll(accounts: Accounts): Promise<ReadonlyArray<{ cached: CachedLogin; login: Login | undefined }>> {
-  const logins = await accounts.logins.list()
-  const byKey = new Map(await Promise.all(logins.map(async login => [await keyOf(login), login] as const)))
+  const byKey = await loginsByKey(accounts)
   return (await accounts.cache.list()).map(cached => ({ cached, login: byKey.get(cached.key) }))
 }
 
@@ -52,7 +52,7 @@ async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signa
 async function logout(values: LogoutValues, [given]: readonly string[]): Promise<void> {
   const { profile, all = false, 'forget-client': forgetClient = false } = values
   if ((given === undefined) !== all) throw new StartError('logout needs one of: a URL, --all', { exitCode: 2 })
-  const accounts = openAccounts()
+  const accounts = openAccounts(readReach(values))
   const lines = await interruptible(async signal => {
     if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
     const login = await accounts.recall(checkServerUrl(given), profile)
@@ -66,6 +66,7 @@ export const logoutVerb = defineVerb({
   positionals: ['[URL]'],
   options: {
     ...PROFILE_OPTION,
+    ...REACH_OPTIONS,
     all: { type: 'boolean', help: 'every login of this machine' },
     'forget-client': {
       type: 'boolean',

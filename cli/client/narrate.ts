@@ -1,5 +1,6 @@
 // Tells a person what a login does, one line a step.
 import type { AuthEvent } from '../../client/events.ts'
+import { flagOf } from './flag-words.ts'
 import { say } from './terminal.ts'
 
 const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
@@ -27,7 +28,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'step-up':
       return ['more scopes', `the server asks for ${event.scope}`]
     case 'tolerated':
-      return ['note', `${event.what} (${event.option})`]
+      return ['note', `${event.what} (${flagOf(event.option)})`]
     case 'token-obtained':
       return ['token', `by ${event.grant}${scopesOf(event.scope)}`]
     default:

@@ -1,4 +1,5 @@
 // The option --profile, which every verb about a login has.
+import { shellWord } from '../shell-word.ts'
 import type { VerbOptionTable } from '../verb.ts'
 
 export const PROFILE_OPTION = {
@@ -7,4 +8,4 @@ export const PROFILE_OPTION = {
 
 /** The command that logs in, as a person would type it. */
 export const loginCommand = (url: string, profile: string | undefined): string =>
-  `mcp-host login ${url}${profile === undefined ? '' : ` --profile ${profile}`}`
+  `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`

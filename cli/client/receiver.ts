@@ -1,7 +1,5 @@
 // Gets the answer of a browser login back: by the loopback redirect where the browser runs on this machine, else by the
 // callback address, which the person copies out of their browser.
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { AuthError } from '../../client/errors.ts'
 import { createLoopbackRedirect, openBrowser } from '../../client/node/index.ts'
 import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
@@ -25,24 +23,10 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-async function isFree(host: string, port: number): Promise<boolean> {
-  const server = createServer()
-  try {
-    await once(server.listen(port, host), 'listening')
-    return true
-  } catch {
-    return false
-  } finally {
-    server.close()
-  }
-}
-
-/** The port to listen on, and in the redirect URI. */
-async function choosePort({ port, before }: ReceiverOptions, host: string): Promise<number> {
-  if (port !== undefined) return port
+/** Of an earlier registration at the same host. */
+function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
   const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
-  const known = earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : 0
-  return known !== 0 && (await isFree(host, known)) ? known : 0
+  return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
 }
 
 const isAnswer = (text: string): boolean => {
@@ -84,7 +68,12 @@ export async function createReceiver(options: ReceiverOptions): Promise<Receiver
     }
   }
 
-  const redirect = await createLoopbackRedirect({ host, port: await choosePort(options, host), openBrowser: show })
+  const redirect = await createLoopbackRedirect({
+    host,
+    port: options.port,
+    preferredPort: earlierPort(options, host),
+    openBrowser: show,
+  })
 
   return {
     redirectUri: redirect.redirectUri,

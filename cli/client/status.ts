@@ -2,14 +2,16 @@
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
 import { defineVerb } from '../verb.ts'
-import { openAccounts } from './account.ts'
-import { checkServerUrl } from './logins.ts'
+import { loginsByKey, openAccounts } from './account.ts'
+import { checkServerUrl, type GrantName, type Login } from './logins.ts'
 import { PROFILE_OPTION } from './profile.ts'
 import { localTime } from './show-status.ts'
 
 export interface LoginStatus {
   readonly server: string
   readonly profile: string | null
+  /** Null: of another program. */
+  readonly grant: GrantName | null
   readonly loggedIn: boolean
   readonly issuer: string | null
   readonly clientId: string | null
@@ -17,6 +19,7 @@ export interface LoginStatus {
   /** ISO 8601; null: it does not expire, or there is no token. */
   readonly expiresAt: string | null
   readonly expired: boolean
+  /** Nobody is needed for the next token. */
   readonly refreshable: boolean
   readonly tokenType: string | null
   /** Why the token file cannot be read. */
@@ -36,21 +39,25 @@ export function readLabel({ label, file }: CachedLogin): { serverUrl: string; pr
   return { serverUrl: label ?? file, profile: undefined }
 }
 
-function describe(cached: CachedLogin, now: number): LoginStatus {
+/** `login`: what the tokens were got with; undefined: by another program. */
+function describe(cached: CachedLogin, login: Login | undefined, now: number): LoginStatus {
   const { serverUrl, profile } = readLabel(cached)
   const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
   const end = obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
   const expired = hasAccessToken && end !== undefined && end <= now
+  // A program's own grant is simply asked again.
+  const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
   return {
     server: serverUrl,
     profile: profile ?? null,
-    loggedIn: (hasAccessToken && !expired) || hasRefreshToken,
+    grant: login?.grant ?? null,
+    loggedIn: (hasAccessToken && !expired) || refreshable,
     issuer: cached.authorizationServer ?? null,
     clientId: cached.clientId ?? null,
     scopes: cached.scope?.split(' ').filter(Boolean) ?? [],
     expiresAt: end === undefined ? null : new Date(end).toISOString(),
     expired,
-    refreshable: hasRefreshToken,
+    refreshable,
     tokenType: cached.tokenType ?? null,
     ...(error && { error: error.message }),
   }
@@ -94,7 +101,9 @@ async function status(
   [given]: readonly string[],
 ): Promise<void> {
   const url = given === undefined ? undefined : checkServerUrl(given)
-  const all = (await openAccounts().cache.list()).map(cached => describe(cached, Date.now()))
+  const accounts = openAccounts()
+  const byKey = await loginsByKey(accounts)
+  const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
   const asked = all
     .filter(({ server }) => url === undefined || sameUrl(server, url))
     .filter(login => profile === undefined || login.profile === profile)

@@ -2,12 +2,13 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { printable } from '../../client/printable.ts'
+import { knownSecrets } from '../known-secrets.ts'
 
 /** True where somebody can be asked. */
 export const hasPerson = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true
 
 /** One line. What servers say in it moves no cursor. */
-export const say = (line: string): void => void process.stderr.write(`${printable(line)}\n`)
+export const say = (line: string): void => void process.stderr.write(`${printable(knownSecrets.scrub(line))}\n`)
 
 /** Text of a server for a terminal: its lines stay, what would steer the terminal is escaped. Elsewhere as it is. */
 export const showable = (text: string): string =>

@@ -1,14 +1,17 @@
 // `mcp-host token`: a valid access token alone on stdout, for other programs. Never asks anybody anything.
 import { StartError } from '../../core/errors.ts'
-import { defineVerb } from '../verb.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
 import { openAccounts, openAuthFetch } from './account.ts'
 import { interruptible } from './interrupt.ts'
 import { checkServerUrl } from './logins.ts'
-import { loginCommand, PROFILE_OPTION } from './profile.ts'
+import { loginCommand } from './profile.ts'
+import { readReach } from './reach.ts'
+import { SERVER_OPTIONS } from './with-server.ts'
 
-async function token({ profile }: { readonly profile?: string }, [given = '']: readonly string[]): Promise<void> {
+async function token(values: VerbValues<typeof SERVER_OPTIONS>, [given = '']: readonly string[]): Promise<void> {
+  const { profile } = values
   const url = checkServerUrl(given)
-  const accounts = openAccounts()
+  const accounts = openAccounts(readReach(values))
   const login = await accounts.recall(url, profile)
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
   const current = await interruptible(async signal => {
@@ -27,6 +30,6 @@ async function token({ profile }: { readonly profile?: string }, [given = '']: r
 export const tokenVerb = defineVerb({
   summary: 'print an access token, renewed where it has to be: curl -H "Authorization: Bearer $(mcp-host token URL)"',
   positionals: ['URL'],
-  options: PROFILE_OPTION,
+  options: SERVER_OPTIONS,
   run: token,
 })

@@ -1,10 +1,16 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
 import type { Client } from '@modelcontextprotocol/client'
+import type { VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
 import { interruptible } from './interrupt.ts'
 import { checkServerUrl } from './logins.ts'
+import { PROFILE_OPTION } from './profile.ts'
+import { headersOf, REACH_OPTIONS, readReach } from './reach.ts'
+
+/** Of the verbs that call a server. */
+export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 
 export interface ServerWork {
   readonly client: Client
@@ -26,15 +32,18 @@ async function withoutHanging(closing: Promise<void>): Promise<void> {
 /** Runs `work` on a connection to the server, as whoever is logged in there. */
 export async function withServer<T>(
   given: string,
-  profile: string | undefined,
+  values: VerbValues<typeof SERVER_OPTIONS>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
   const url = checkServerUrl(given)
-  const accounts = openAccounts()
-  const login = await accounts.recall(url, profile)
+  const reach = readReach(values)
+  const accounts = openAccounts(reach)
+  const login = await accounts.recall(url, values.profile)
+  // Whoever shows something of their own needs no login.
+  const own = headersOf(reach, login).has('authorization')
   return interruptible(async signal => {
     try {
-      const { client, close } = await connect(accounts, login, { signal, elicit: createElicitor(signal) })
+      const { client, close } = await connect(accounts, login, { signal, elicit: createElicitor(signal), own })
       try {
         return await work({ client, signal })
       } finally {

@@ -2,10 +2,10 @@
 // primary (supervisor.ts), whose port it shares.
 import cluster from 'node:cluster'
 import { filesRead } from '../../core/config/files-read.ts'
-import { type CloseReport, createLogger, type Host, type Logger } from '../../core/create-host.ts'
+import { type CloseReport, createLogger, type Host, type ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import type { VerbOptions } from '../main.ts'
-import { serve, surviveRejections } from '../serve.ts'
+import { onCrash, serve, surviveRejections } from '../serve.ts'
 import { readConfigFiles } from './config-files.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
 import { startWatchdog } from './watchdog.ts'
@@ -52,22 +52,18 @@ function outliveThePrimary(gone: () => void) {
   })
 }
 
-/**
- * Resolves when something breaks that nobody caught: nobody knows what state it leaves, so this process drains and ends, and
- * the primary starts another meanwhile. Whatever breaks after that is logged too. One that does not serve yet ends at once.
- */
-const whenFailing = (log: Logger, isServing: () => boolean): Promise<void> =>
+/** Resolves when this worker crashed: the primary starts another meanwhile. One that does not serve yet ends at once. */
+const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =>
   new Promise(resolve => {
-    process.on('uncaughtException', err => {
+    onCrash(log, error => {
       process.exitCode = 1
-      log.error({ err }, 'an error was thrown and nobody caught it; this worker drains and ends')
-      const told = tell({ mcpHost: 'failing', problem: errorText(err) })
+      const told = tell({ mcpHost: 'failing', problem: errorText(error) })
       if (isServing()) resolve()
-      else void told.then(() => process.exit())
+      else void Promise.all([told, log.flush()]).then(() => process.exit())
     })
   })
 
-async function startHost(count: number, config: string | undefined, log: Logger): Promise<Host> {
+async function startHost(count: number, config: string | undefined, log: ProcessLog): Promise<Host> {
   try {
     const host = await serve(config, log, count)
     surviveRejections(log)
@@ -99,5 +95,6 @@ export async function work(count: number, { config, verbose }: VerbOptions): Pro
   await tell({ mcpHost: 'drained', ...report })
   // What the primary had handed over before it knew that nothing is accepted here is given back first.
   await Promise.race([leave, orphaned])
+  await log.flush()
   process.exit()
 }

@@ -7,7 +7,7 @@ import { readNumber, readText } from '../json.ts'
 import type { UserCodeInfo } from '../options.ts'
 import { sleep } from '../sleep.ts'
 import { readSuccess } from '../token-answer.ts'
-import { requestToken, type TokenAnswer } from '../token-endpoint.ts'
+import { mayHaveGranted, requestToken, type TokenAnswer } from '../token-endpoint.ts'
 import type { GrantAbout } from './about.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -18,6 +18,9 @@ const SLOW_DOWN = 5
 
 /** Seconds between two questions at least, whatever the server says. */
 const MIN_INTERVAL = 0.1
+
+/** So many questions in a row may end in an answer that nobody can read, or none. */
+const MAX_FAILURES = 8
 
 /** Seconds a code lives where the server does not say, which it must. */
 const LIFETIME = 600
@@ -96,9 +99,13 @@ function nextInterval(thrown: unknown, interval: number): number | undefined {
   if (!AuthError.is(thrown)) return undefined
   if (thrown.code === 'authorization_pending') return interval
   if (thrown.code === 'slow_down') return interval + SLOW_DOWN
-  // A server that cannot be reached is asked less and less often (RFC 8628 §3.5).
-  return thrown.retryable ? interval * 2 : undefined
+  // A server that cannot be reached is asked less and less often (RFC 8628 §3.5). One that answered with success has
+  // used the code up, whatever became of its tokens.
+  return thrown.retryable && !mayHaveGranted(thrown) ? interval * 2 : undefined
 }
+
+const isProgress = (thrown: unknown): boolean =>
+  AuthError.is(thrown) && (thrown.code === 'authorization_pending' || thrown.code === 'slow_down')
 
 /** Requests a token by device code: shows the user code, then waits until the person is done or the code expires. */
 export async function requestByDevice(
@@ -112,8 +119,10 @@ export async function requestByDevice(
   const end = ctx.now() + code.info.expiresIn * 1000
   await tell(ctx, code.info)
   const parameters = { device_code: code.deviceCode, resource }
-  const request = { server, client, grantType: DEVICE_CODE, parameters, dpop }
+  // Sent once: the next question comes by itself.
+  const request = { server, client, grantType: DEVICE_CODE, parameters, dpop, sendOnce: true }
   let interval = code.interval
+  let failures = 0
   for (;;) {
     await wait(interval * 1000, signal)
     if (ctx.now() >= end) {
@@ -126,7 +135,8 @@ export async function requestByDevice(
       return await requestToken(ctx, request, signal)
     } catch (thrown) {
       const next = nextInterval(thrown, interval)
-      if (next === undefined) throw thrown
+      failures = isProgress(thrown) ? 0 : failures + 1
+      if (next === undefined || failures >= MAX_FAILURES) throw thrown
       interval = next
     }
   }

@@ -1,10 +1,14 @@
 // `createAuthFetch` on Node: where nobody says how to show a login, and the redirect comes back to this machine, it
 // opens the person's browser and listens for the answer; and it can see which address it connects to.
-import { type AuthFetch, createAuthFetch as createPortable } from '../auth-fetch.ts'
+import { type AuthFetch, createAuthFetchOn } from '../auth-fetch.ts'
+import { checkOptions } from '../check-options.ts'
+import type { OpenRedirect } from '../context.ts'
+import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
 import { createLoopbackRedirect } from './loopback.ts'
 import type { LoopbackHost } from './loopback-listener.ts'
+import { isProxyFetch } from './proxy-fetch.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',
@@ -12,40 +16,70 @@ const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   '[::1]': '::1',
 }
 
-/** Undefined where the redirect leads elsewhere, or somebody shows logins already. */
-function loopbackDelegate(options: ClientOAuthOptions): AuthorizationRedirectDelegate | undefined {
+interface LoopbackPlace {
+  readonly host: LoopbackHost
+  readonly port: number
+  readonly path: string
+}
+
+/** Where the redirect comes back to; undefined where it leads elsewhere, or somebody shows logins already. */
+function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
   const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
   if (!URL.canParse(String(redirectUri))) return undefined
   const { protocol, hostname, port, pathname: path } = new URL(redirectUri)
   const host = HOSTS[hostname]
-  if (protocol !== 'http:' || host === undefined) return undefined
-  return async (authorizationUrl, _, context) => {
-    const redirect = await createLoopbackRedirect({ host, port: Number(port || 80), path })
+  return protocol !== 'http:' || host === undefined ? undefined : { host, port: Number(port || 80), path }
+}
+
+/** Listens at a port that is known, for as long as a login takes. */
+const delegateAt =
+  (place: LoopbackPlace): AuthorizationRedirectDelegate =>
+  async (authorizationUrl, _, context) => {
+    const redirect = await createLoopbackRedirect(place)
     try {
       return await redirect.delegate(authorizationUrl, redirect.redirectUri, context)
     } finally {
       await redirect.close()
     }
   }
+
+/** Listens at any free port; at that of an earlier registration where it is free. */
+const openAt =
+  ({ host, path }: LoopbackPlace): OpenRedirect =>
+  async before =>
+    createLoopbackRedirect({ host, path, preferredPort: portOf(before, host) })
+
+function portOf(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
+  if (redirectUri === undefined || !URL.canParse(redirectUri)) return undefined
+  const { hostname, port } = new URL(redirectUri)
+  return HOSTS[hostname] === host && port !== '' ? Number(port) : undefined
 }
 
 /** Undefined where connections are not to be judged, or the caller makes them. */
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
+  if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
+    throw new AuthError('networkPolicy.blockPrivateNetworks is set, and a proxy makes the connections', {
+      code: 'invalid_options',
+      fix: 'leave one of them out: have the proxy refuse private networks, or connect without it',
+    })
+  }
   if (!networkPolicy?.blockPrivateNetworks || fetch) return undefined
   return createGuardedFetch({ ...(networkPolicy.allowHosts && { allowHosts: networkPolicy.allowHosts }) })
 }
 
 /**
- * As in `mcp-host/client`; by default logins open a browser and are received at a loopback `redirectUri`, and with
+ * As in `mcp-host/client`; by default logins open a browser and are received at a loopback `redirectUri`
+ * (port 0: any free one, which is registered and sent as it is), and with
  * `blockPrivateNetworks` the addresses that are connected to are judged, not the names alone.
  */
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
-  const authorizationRedirectDelegate = loopbackDelegate(options)
+  checkOptions(options)
+  const place = loopbackPlace(options)
   const fetch = guardedFetch(options)
-  return createPortable({
-    ...options,
-    ...(authorizationRedirectDelegate && { authorizationRedirectDelegate }),
-    ...(fetch && { fetch }),
-  })
+  const all = { ...options, ...(fetch && { fetch }) }
+  const isOpen =
+    place?.port === 0 && options.interactive !== 'defer' && new URL(String(options.redirectUri)).search === ''
+  if (place && isOpen) return createAuthFetchOn({ openRedirect: openAt(place) }, all)
+  return createAuthFetchOn({}, { ...all, ...(place && { authorizationRedirectDelegate: delegateAt(place) }) })
 }

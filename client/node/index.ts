@@ -8,3 +8,4 @@ export {
 export { createGuardedFetch, type GuardedFetchOptions } from './guarded-fetch.ts'
 export { createLoopbackRedirect, type LoopbackRedirect, type LoopbackRedirectOptions } from './loopback.ts'
 export { openBrowser } from './open-browser.ts'
+export { createProxyFetch, type ProxyFetchOptions } from './proxy-fetch.ts'

@@ -11,6 +11,8 @@ export interface LoopbackRedirectOptions {
   readonly host?: LoopbackHost | undefined
   /** 0 (default): any free one, the same for as long as this redirect is used. */
   readonly port?: number | undefined
+  /** With port 0: this one where it is free. */
+  readonly preferredPort?: number | undefined
   /** Default `/callback`. */
   readonly path?: string | undefined
   /** Shows the person the authorization URL; a rejection ends the login. Default: their browser. */
@@ -41,10 +43,19 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   let listener: Promise<LoopbackListener> | undefined
   let stopped: Promise<void> = Promise.resolve()
 
-  const reserved = port === 0 ? await listenOnLoopback(host, 0, receive) : undefined
+  const reserved = port === 0 ? await reserve(options.preferredPort) : undefined
   reserved?.keepProcess(false)
   if (reserved) listener = Promise.resolve(reserved)
   const redirect = new URL(`http://${host === '::1' ? '[::1]' : host}:${reserved?.port ?? port}${path}`)
+
+  async function reserve(preferred = 0): Promise<LoopbackListener> {
+    try {
+      return await listenOnLoopback(host, preferred, receive)
+    } catch (error) {
+      if (preferred === 0) throw error
+      return listenOnLoopback(host, 0, receive)
+    }
+  }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     // Sent, or the browser went away before.

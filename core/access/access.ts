@@ -86,7 +86,7 @@ export interface ChallengeFacts {
   /** RFC 6750 section 3.1; only where a token was presented. */
   readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
   readonly description?: string
-  readonly scopes?: readonly string[]
+  readonly scopes?: readonly string[] | undefined
   readonly metadataUrl?: string | undefined
 }
 
@@ -109,17 +109,22 @@ export interface Place {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly resource: ProtectedResource
+  /** What a caller without a token is told to ask for where the denial names no scope. */
+  readonly leastScopes?: readonly string[]
 }
 
 /**
  * What a caller without the right is told: 401 where it showed no token, 403 with every scope that this needs where it
  * did.
  */
-export function refuseAccess(denial: Denial, user: User | undefined, { route, params, resource }: Place): HostError {
+export function refuseAccess(denial: Denial, user: User | undefined, place: Place): HostError {
+  const { route, params, resource, leastScopes } = place
   const metadataUrl = resource.metadataUrlOf(route, params)
   const { scopes } = denial
-  if (!user)
-    return new HostError('unauthorized', { headers: { 'WWW-Authenticate': challenge({ scopes, metadataUrl }) } })
+  if (!user) {
+    const header = challenge({ scopes: scopes.length > 0 ? scopes : leastScopes, metadataUrl })
+    return new HostError('unauthorized', { headers: { 'WWW-Authenticate': header } })
+  }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl })
   // Scopes cannot help everybody: a client that lacks a role must not be sent for another token again and again.

@@ -13,7 +13,8 @@ export function authorizeRoute(host: PluginHost): HostMiddleware {
         const { issuer, subject } = user ?? {}
         const { reason, scopes } = denial
         host.log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
-        throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource') })
+        const leastScopes = host.leastScopes(route, params)
+        throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource'), leastScopes })
       }
     }
     return next()

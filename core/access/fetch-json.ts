@@ -1,5 +1,6 @@
 // Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
 // talk to an authorization server share.
+import { shownUrl } from '../config/shown-url.ts'
 import { errorText } from '../errors.ts'
 
 const TIMEOUT = 5_000
@@ -30,7 +31,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Rejects, naming the URL and nothing that was sent, where no whole answer comes within 5 s and 512 kB. */
+/** Rejects, naming the URL without its query and nothing that was sent, where no whole answer comes within 5 s and 512 kB. */
 export async function fetchJson(url: string, init: RequestInit = {}): Promise<JsonReply> {
   const { signal } = init
   const timeout = AbortSignal.timeout(TIMEOUT)
@@ -46,6 +47,6 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<Js
     return { status: response.status, body: undefined }
   } catch (cause) {
     const reason = cause instanceof Error && cause.cause instanceof Error ? errorText(cause.cause) : errorText(cause)
-    throw new Error(`${url} cannot be read: ${reason}`, { cause })
+    throw new Error(`${shownUrl(url)} cannot be read: ${reason.replaceAll(url, shownUrl(url))}`, { cause })
   }
 }

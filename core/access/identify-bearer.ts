@@ -57,7 +57,9 @@ function refuse(host: PluginHost, { route, params }: TokenPlace, description: st
     route.authorize === undefined ? undefined : host.slot('access').authorize(route.authorize, undefined, route)
   const metadataUrl = host.slot('protectedResource').metadataUrlOf(route, params)
   const error = malformed ? 'invalid_request' : 'invalid_token'
-  const header = challenge({ error, description, scopes: denial?.scopes ?? [], metadataUrl })
+  const needed = denial?.scopes ?? []
+  const scopes = needed.length > 0 ? needed : host.leastScopes(route, params)
+  const header = challenge({ error, description, scopes, metadataUrl })
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
     headers: { 'WWW-Authenticate': header },

@@ -4,14 +4,17 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { type Catalog, type CatalogItem, EVERYWHERE } from '../catalog.ts'
+import type { Catalog, CatalogItem } from '../catalog.ts'
 import type { User } from '../define.ts'
 import type { HostContext, RequestState, Route } from '../define-plugin.ts'
 import type { HostError } from '../errors.ts'
-import { type CompiledRoute, createPathTable, type Matched } from '../http/routes.ts'
+import { createPathTable, type Matched } from '../http/path-table.ts'
+import { readTarget } from '../http/request-target.ts'
+import type { CompiledRoute } from '../http/routes.ts'
 import { notesFor, type PluginNotes } from '../plugin-host.ts'
 import type { Slots } from '../slots.ts'
 import { type Denial, refuseAccess } from './access.ts'
+import { itemsOn, type LeastScopes } from './least-scopes.ts'
 
 /** An address of the config, as a request's path names it. */
 export interface InspectedAddress {
@@ -39,16 +42,7 @@ export interface InspectedParts {
   readonly notes: PluginNotes
   readonly slots: Slots
   readonly catalog: Catalog
-}
-
-/** What these toolsets, what plugins add to the route and what every route serves hold together. */
-export function itemsOn(
-  { catalog, notes }: Pick<InspectedParts, 'catalog' | 'notes'>,
-  route: CompiledRoute,
-  toolsets: readonly string[] = route.toolsets,
-): readonly CatalogItem[] {
-  const names = new Set([...toolsets, ...notesFor(notes.contributed, route), EVERYWHERE])
-  return [...new Set([...names].flatMap(name => catalog.items(name)))]
+  readonly leastScopes: LeastScopes
 }
 
 /** A request that came over no connection. */
@@ -74,7 +68,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     items: itemsOn(parts, route, toolsets),
     identifies: identifiers.length > 0,
     async identify(authorization) {
-      const ctx = contextOf(path, authorization, { route, params })
+      const ctx = contextOf(path, authorization, { path, route, params })
       await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },
@@ -82,15 +76,19 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
       route.authorize === undefined ? undefined : slots.access.authorize(route.authorize, user, route),
     denialOf: (item, user) => slots.access.audienceOf(user, route).denialOf(item),
     explain: (item, user) => slots.access.explain?.(item, user, route) ?? [],
-    refusal: (denial, user) => refuseAccess(denial, user, { route, params, resource: slots.protectedResource }),
+    refusal(denial, user) {
+      const leastScopes = parts.leastScopes(route, params)
+      return refuseAccess(denial, user, { route, params, resource: slots.protectedResource, leastScopes })
+    },
   }
   return address
 }
 
-/** The address that a path names, or that a route is configured with; undefined where nothing is served. */
-export function inspectAddress(path: string, parts: InspectedParts): InspectedAddress | undefined {
+/** The address that a request's path names; undefined where nothing is served. */
+export function inspectAddress(given: string, parts: InspectedParts): InspectedAddress | undefined {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)
-  const found = table.match(path)
-  return found && inspect(path, found, parts)
+  const { path } = readTarget(given) ?? {}
+  const found = path === undefined ? undefined : table.match(path)
+  return path !== undefined && found ? inspect(path, found, parts) : undefined
 }

@@ -70,21 +70,21 @@ function freeze<T>(value: T): T {
 
 /**
  * The user of these claims, frozen whole: one object may serve many requests. Undefined where they name neither a
- * subject nor a client, and where the subject is there but is no text: it would make one user of many.
+ * subject nor a client, and where the subject is there but is no text: it would make one user of many. `subjectClaim` tells a
+ * client without a subject from a user of that name.
  */
 export function readUser(
   claims: Claims,
   issuer: string,
-  paths: ClaimPaths = {},
+  claimPaths: ClaimPaths = {},
   { streamsOutliveToken = false }: StreamOptions = {},
 ): User | undefined {
-  const { scopes = ['scope', 'scp'], roles = 'roles', subject = 'sub', clientId = ['client_id', 'azp'] } = paths
+  const { scopes = ['scope', 'scp'], roles = 'roles', subject = 'sub', clientId = ['client_id', 'azp'] } = claimPaths
   const [client] = stringsAt(claims, clientId)
-  const sub = [subject]
-    .flat()
-    .map(path => claimAt(claims, path))
-    .find(value => value !== undefined && value !== null)
-  const named = sub ?? client
+  const paths = [subject].flat()
+  const at = paths.findIndex(path => (claimAt(claims, path) ?? undefined) !== undefined)
+  const named = at === -1 ? client : claimAt(claims, paths[at] ?? '')
+  const subjectClaim = at === -1 ? 'client_id' : at === 0 ? undefined : paths[at]
   if (typeof named !== 'string' || named === '') return undefined
   const { exp } = claims
   const ends = typeof exp === 'number' && Number.isFinite(exp) && !streamsOutliveToken
@@ -92,6 +92,7 @@ export function readUser(
   return freeze({
     issuer,
     subject: named,
+    ...(subjectClaim !== undefined && { subjectClaim }),
     ...(client !== undefined && { clientId: client }),
     scopes: [...new Set(granted.filter(scope => scope !== ''))],
     roles: stringsAt(claims, roles),

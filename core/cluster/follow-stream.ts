@@ -3,8 +3,8 @@
 import { HostError, nodeLost } from '../errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
 import type { RequestId } from '../protocol.ts'
+import type { EventId } from '../sessions/event-id.ts'
 import { type SharedStreams, type StoredEvent, StreamFenced, type StreamState } from '../sessions/event-store.ts'
-import type { EventId } from '../sessions/resumable-stream.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Resumption } from '../sessions/stream-parts.ts'
 import { encodeError } from '../wire.ts'
@@ -141,7 +141,7 @@ class Following {
   }
 }
 
-/** Throws `notFound` where something after the place is gone. */
+/** Throws `sessionNotFound` where something after the place is gone. */
 export async function followStream(parts: SharedParts, session: Session, place: EventId): Promise<Resumption> {
   const { streams, events } = parts
   if (!streams || !(await events().after(session.id, place.stream, place.seq))) throw eventsGone()

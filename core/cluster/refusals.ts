@@ -1,5 +1,6 @@
 // What clients are told about sessions and events that are not there, or not yet.
 import { HostError } from '../errors.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../limits.ts'
 import type { RequestId } from '../protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>
@@ -8,8 +9,12 @@ export const tooManySessions = (most: number | undefined) =>
     headers: { 'Retry-After': '60' },
   })
 
-export const sessionGone = () =>
-  new HostError('notFound', { detail: 'there is no such session; open a new one with initialize' })
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', {
+    detail: `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs`,
+  }).within200()
+
+export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 
 export const notSure = () =>
   new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
@@ -25,4 +30,6 @@ export const perhapsRunning = (id: RequestId) =>
 
 /** The client opens a new session: what it would have missed cannot be told. */
 export const eventsGone = () =>
-  new HostError('notFound', { detail: 'events after this Last-Event-ID are gone; open a new session with initialize' })
+  new HostError('sessionNotFound', {
+    detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
+  })

@@ -29,6 +29,14 @@ export interface SessionState {
   readonly watched: readonly string[]
 }
 
+/** That of a session that was opened just now. */
+export const FIRST_STATE: SessionState = {
+  revision: undefined,
+  client: { info: undefined, capabilities: {} },
+  logLevel: 'info',
+  watched: [],
+}
+
 export interface SessionRecord {
   readonly opening: SessionOpening
   readonly state: SessionState

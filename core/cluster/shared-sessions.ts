@@ -6,10 +6,17 @@ import type { SessionBounds } from '../sessions/registry.ts'
 import type { Session, SessionOwner } from '../sessions/session.ts'
 import { shortId } from '../sessions/session-id.ts'
 import type { PeerMessage, Peers } from './peers.ts'
-import { notSure, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
+import { notSure, perhapsRunning, running, sessionGone, tooManySessions, tooManyWatched } from './refusals.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
-import type { Entered, SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
+import {
+  type Entered,
+  FIRST_STATE,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+} from './session-store.ts'
+import type { SharedVisit } from './shared-visit.ts'
 
 export interface SharedSettings {
   /** This node. */
@@ -27,16 +34,6 @@ export interface SharedSettings {
 }
 
 export type OtherMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
-
-/** A request that names a session by its id, which its signature says to be the caller's. */
-export interface SharedVisit {
-  readonly digest: string
-  readonly requests: readonly RequestId[]
-  /** Throws for a session that is not the caller's, or not here. */
-  readonly check: (opening: SessionOpening) => void
-  /** Builds a session of this node from its record: `configureSession` runs again. */
-  readonly rebuild: (record: SessionRecord) => Promise<Session>
-}
 
 /** How many records go to a store that has lost them at once. */
 const RESTORE_BATCH = 100
@@ -233,13 +230,7 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     peers,
     local,
     async create(digest, opening) {
-      const state = {
-        revision: undefined,
-        client: { info: undefined, capabilities: {} },
-        logLevel: 'info',
-        watched: [],
-      } as const
-      if (await store.create(digest, { opening, state, version: 1, home: node }, bounds)) return
+      if (await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: node }, bounds)) return
       throw tooManySessions(bounds.maxPerOwner)
     },
     visit: visitSession,
@@ -265,7 +256,12 @@ export function createSharedSessions(settings: SharedSettings): SharedSessions {
     finished: (session, id) => store.leave(session.digest, [id]),
     async keep(session, change) {
       const changed = await store.change(session.digest, change)
-      if (changed === undefined || changed === 'full') return
+      if (changed === undefined) return
+      if (changed === 'full') {
+        // Other nodes watch for it too: all together they have come to the bound.
+        if ('watch' in change) session.unwatch(change.watch)
+        throw tooManyWatched()
+      }
       const { record, nodes } = changed
       update(session, record)
       await tell(nodes, { type: 'changed', session: session.digest, version: record.version, state: record.state })

@@ -1,8 +1,9 @@
 // Streams that every node may go on with: one node writes each, others read along in the store, and take over when
 // its node is gone or its client comes to them.
 import type { RequestId } from '../protocol.ts'
+import { createStreamName, type EventId } from '../sessions/event-id.ts'
 import type { SharedStreams } from '../sessions/event-store.ts'
-import { createStreamName, type EventId, type ResumableStream } from '../sessions/resumable-stream.ts'
+import type { ResumableStream } from '../sessions/resumable-stream.ts'
 import type { Session } from '../sessions/session.ts'
 import type { ForwardedMessage } from '../sessions/session-streams.ts'
 import { type Resumption, resumeHere, type StreamParts } from '../sessions/stream-parts.ts'
@@ -75,21 +76,21 @@ export function createSharedStreams(sessions: SharedSessions, base: StreamParts)
   return {
     open: (session, requests) =>
       base.make(session, { writer: parts.writerOf(session, writeFacts({ node, requests })) }),
-    openStandalone: session => takeOver(parts, session, createStreamName(), false),
+    openStandalone: session => takeOver(parts, session, createStreamName(session.id), false),
     async resume(session, place) {
       const here = session.streams.get(place.stream)
       if (!parts.streams) {
         if (!here) throw eventsGone()
-        return resumeHere(here, place, parts, session, eventsGone)
+        return resumeHere(here, place, parts, session)
       }
       const state = await parts.streams.state(session.id, place.stream)
       if (!state) throw sessions.store.unsure ? notSure() : eventsGone()
       const facts = readFacts(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
         const stream = await takeOver(parts, session, place.stream, true)
-        return resumeHere(stream, place, parts, session, eventsGone)
+        return resumeHere(stream, place, parts, session)
       }
-      if (here && facts.node === node) return resumeHere(here, place, parts, session, eventsGone)
+      if (here && facts.node === node) return resumeHere(here, place, parts, session)
       return followStream(parts, session, place)
     },
     forward(session, { text, headers, user }) {

@@ -61,7 +61,7 @@ function createOutlet(isAfter: (one: string, other: string) => boolean, start: s
 
 /**
  * The stream on which this node sends them from now on: a new one of this name, or the one that is resumed. Throws
- * `notFound` where that is gone, and `conflict` where yet another node took over meanwhile.
+ * `sessionNotFound` where that is gone, and `conflict` where yet another node took over meanwhile.
  */
 export async function takeOver(
   parts: SharedParts,

@@ -1,38 +1,45 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import ajvFormats from 'ajv-formats'
-import { kindOf } from '../define.ts'
+import { type Definition, kindOf } from '../define.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin } from '../define-plugin.ts'
-import { errorText, StartError } from '../errors.ts'
 import type { JsonSchema } from '../protocol.ts'
-import { explainProblems } from './explain-problems.ts'
+import { findFaults, labelOf } from './check-definition.ts'
+import type { Finding } from './explain-problems.ts'
 import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
+import { isPlain } from './plain.ts'
 import { formatPath, type Path } from './position.ts'
 import type { Problem } from './problems.ts'
+import { validateValue } from './validate-value.ts'
 
 export { assertNoProblems, formatProblems, type Problem } from './problems.ts'
 
-interface Configured {
+interface Found<Value> {
   readonly path: Path
-  readonly value: ConfiguredPlugin
+  readonly value: Value
+}
+
+/** What a config holds that has a schema of its own. */
+interface Held {
+  readonly configured: Found<ConfiguredPlugin>[]
+  readonly definitions: Found<Definition>[]
 }
 
 /**
  * What is wrong with a config, in the order of its file. `schema` is `buildConfigSchema`'s. Plugins given as
  * configured values are checked against their own options; those named by package or file are not, they are not
- * loaded yet. A key that is there but undefined counts as absent.
+ * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
-  const configured: Configured[] = []
-  const view = plainView(loaded.config, [], configured)
+  const held: Held = { configured: [], definitions: [] }
+  const view = plainView(loaded.config, [], held)
   const problems = [
     ...checkValue(loaded, [], view, withCallables(schema as JsonSchema)),
-    ...configured.flatMap(({ path, value: { plugin, options } }) => {
+    ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
-      return checkValue(loaded, path, plainView(options, path, configured), own)
+      return checkValue(loaded, path, plainView(options, path, held), own)
     }),
+    ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value)),
   ]
   return inFileOrder(problems)
 }
@@ -42,37 +49,20 @@ export const inFileOrder = (problems: readonly Problem[]): Problem[] =>
   [...problems].sort((one, other) => (one.line ?? Infinity) - (other.line ?? Infinity) || 0)
 
 /** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
-export function checkValue(loaded: LoadedConfig, at: Path, value: unknown, schema: object): Problem[] {
-  const validate = compile(schema, at)
-  if (validate(value)) return []
-  return explainProblems(validate.errors ?? [], value, at).map(({ path, ...finding }) => {
-    const line = lineOf(loaded, path)
-    return { ...finding, file: loaded.file, path: formatPath(path), ...(line !== undefined && { line }) }
+export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object): Problem[] =>
+  validateValue(value, schema, at).map(finding => problemAt(loaded, finding.path, finding))
+
+/** Checks the keys of a definition; `at` is where it stands, and `loaded` the file that it is written in. */
+export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {
+  return findFaults(definition).map(finding => {
+    const problem = problemAt(loaded, [...at, ...finding.path], finding)
+    return { ...problem, path: `${problem.path} (${labelOf(definition)})` }
   })
 }
 
-// Our own schemas need no meta-schema, whose compiling would be a good part of a start.
-const ajv = new Ajv2020({
-  allErrors: true,
-  verbose: true,
-  strict: false,
-  validateSchema: false,
-  code: { optimize: false },
-})
-ajvFormats.default(ajv)
-ajv.addFormat('uri', text => URL.canParse(text))
-ajv.addKeyword({ keyword: 'callable', validate: (_: unknown, value: unknown) => typeof value === 'function' })
-
-const compiled = new WeakMap<object, ValidateFunction>()
-
-function compile(schema: object, at: Path): ValidateFunction {
-  try {
-    const validate = compiled.get(schema) ?? ajv.compile(schema)
-    compiled.set(schema, validate)
-    return validate
-  } catch (cause) {
-    throw new StartError(`${formatPath(at)}: the plugin's options schema is not valid: ${errorText(cause)}`, { cause })
-  }
+function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { path: _, ...finding }: Finding): Problem {
+  const line = lineOf(loaded, at)
+  return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
 const withCallablesOf = new WeakMap<object, JsonSchema>()
@@ -89,17 +79,19 @@ function withCallables(schema: JsonSchema): JsonSchema {
 
 /**
  * The config as JSON would hold it: no undefined keys, undefined entries as null. Configured plugins are taken out
- * into `configured`; definitions and instances of classes stay as they are.
+ * into `held`, definitions are noted there; they and instances of classes stay as they are.
  */
-function plainView(value: unknown, path: Path, configured: Configured[], parents: readonly unknown[] = []): unknown {
+function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
+  const isDefinition = kindOf(value) !== undefined
+  if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })
   const isOpaque = path[0] === 'toolsets' && path.length > 1 && !Array.isArray(value)
-  if (isOpaque || parents.includes(value) || kindOf(value) !== undefined) return value
-  const view = (item: unknown, key: string | number) => plainView(item, [...path, key], configured, [...parents, value])
+  if (isOpaque || isDefinition || parents.includes(value)) return value
+  const view = (item: unknown, key: string | number) => plainView(item, [...path, key], held, [...parents, value])
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))
   if (!isPlain(value)) return value
   const entries = Object.entries(value).filter(([key, item]) => {
     if (!isPluginPath(path) || !isConfiguredPlugin(item)) return item !== undefined
-    configured.push({ path: [...path, key], value: item })
+    held.configured.push({ path: [...path, key], value: item })
     return false
   })
   return Object.fromEntries(entries.map(([key, item]) => [key, view(item, key)]))
@@ -108,15 +100,8 @@ function plainView(value: unknown, path: Path, configured: Configured[], parents
 const isPluginPath = (path: Path): boolean =>
   (path.length === 1 && path[0] === 'plugins') || (path.length === 3 && path[0] === 'routes' && path[2] === 'plugins')
 
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  // A config that was made in another realm, as by a CommonJS loader, has another Object.prototype.
-  return prototype === null || Object.getPrototypeOf(prototype) === null
-}
-
 /** The line of a value or, where that is not known, of what it stands in. */
-function lineOf({ locate }: LoadedConfig, path: Path): number | undefined {
+function lineOf({ locate }: Pick<LoadedConfig, 'locate'>, path: Path): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
     const position = locate(path.slice(0, length))
     if (position) return position.line

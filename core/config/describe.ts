@@ -1,9 +1,10 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
 import type { JsonSchema } from '../protocol.ts'
-import { HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
 import type { Path } from './position.ts'
 import { REDIS_URL_PATTERN } from './redis-schema.ts'
+import { shownUrl } from './shown-url.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
 
 const LONGEST = 60
@@ -13,7 +14,12 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, DURATION_WORDS],
   [SIZE_PATTERN, SIZE_WORDS],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
-  [REDIS_URL_PATTERN, "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS"],
+  [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
+  [
+    REDIS_URL_PATTERN,
+    "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
+      'or use redis.password',
+  ],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])
@@ -77,16 +83,23 @@ function describeExample(schema: JsonSchema): string {
   return example === undefined ? '' : ` such as ${quote(example)}`
 }
 
-/** A value in a few words: scalars as written but shortened, the rest by kind; nothing of what may be secret. */
-export function describeValue(value: unknown, path: Path): string {
+/** A value's kind in a few words, and nothing of the value. */
+export function describeKind(value: unknown): string {
   if (value === undefined) return 'nothing'
-  if (value === null || typeof value === 'boolean') return String(value)
+  if (value === null) return 'null'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
   if (typeof value === 'function') return 'a function'
-  if (path.some(key => SECRET_KEY.test(String(key)))) return `a ${typeof value} (not shown)`
-  if (typeof value === 'string') return JSON.stringify(shorten(value.replace(/^(\w+:\/\/)?\S+@/, '$1…@')))
-  return String(value)
+  return `a ${typeof value}`
+}
+
+/** Whether a value may be a secret by the names on the way to it: for keys that no schema describes. */
+export const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
+
+/** A value in a few words: scalars as written but shortened, the rest by kind. Not for what is secret. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }
 
 const shorten = (value: string): string => (value.length > LONGEST ? `${value.slice(0, LONGEST - 1)}…` : value)

@@ -2,23 +2,34 @@
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { JsonSchema } from '../protocol.ts'
-import { describeSchema, describeValue, orList } from './describe.ts'
+import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { nearest } from './nearest.ts'
 import type { Path } from './position.ts'
 import { formatPath } from './position.ts'
 import type { Problem } from './problems.ts'
+import { isSecretAt } from './secret-keys.ts'
+import { shownUrl } from './shown-url.ts'
 
 export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | 'suggestion'> {
   readonly path: Path
 }
 
-/** `value` is what was validated, `at` its place in the config. ajv must have run with `allErrors` and `verbose`. */
-export function explainProblems(errors: readonly ErrorObject[], value: unknown, at: Path): Finding[] {
+/** What was validated against which schema, and its place in the config. */
+export interface Validated {
+  readonly value: unknown
+  readonly schema: object
+  readonly at: Path
+}
+
+/** ajv must have run with `allErrors` and `verbose`. Nothing that is secret is in what this says. */
+export function explainProblems(errors: readonly ErrorObject[], { value, schema, at }: Validated): Finding[] {
   const places = new Map<string, Finding>()
   for (const error of settleAlternatives(errors)) {
     // Its cause is an error of its own, which knows the name.
     if (error.keyword === 'propertyNames') continue
-    const finding = explain(error, [...at, ...pathOf(error.instancePath, value)])
+    const within = pathOf(error.instancePath, value)
+    const path = [...at, ...within]
+    const finding = explain(error, path, isSecretAt(schema, within) || soundsSecret(path))
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
@@ -68,7 +79,7 @@ function meantBranch({ data, schema }: ErrorObject): number | undefined {
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-function explain(error: ErrorObject, path: Path): Finding {
+function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   const schema: JsonSchema = error.parentSchema ?? {}
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>
   switch (error.keyword) {
@@ -84,11 +95,11 @@ function explain(error: ErrorObject, path: Path): Finding {
   return {
     kind: 'wrong value',
     path,
-    found: describeValue(error.data, path),
+    found: isSecret ? `${describeKind(error.data)} (not shown)` : describeValue(error.data),
     expected: DESCRIBED.has(error.keyword)
       ? describeSchema(schema)
       : (error.message ?? error.keyword).replace('must ', 'it to '),
-    ...suggest(error.data, schema),
+    ...(!isSecret && suggest(error.data, schema)),
   }
 }
 
@@ -108,30 +119,44 @@ const explainMissing = (path: Path, schema: JsonSchema = {}): Finding => ({
 })
 
 function explainUnknown(path: Path, value: unknown, candidates: readonly string[]): Finding {
-  const suggestion = nearest(String(path.at(-1)), candidates)
+  const suggestion = nearestKey(String(path.at(-1)), candidates)
   const expected = candidates.length === 0 ? 'no options' : orList([...candidates].sort())
   return {
     kind: 'unknown option',
     path,
-    found: describeValue(value, path),
+    // What it holds does not matter, and may be meant for a key that holds a secret.
+    found: describeKind(value),
     expected,
     ...(suggestion !== undefined && { suggestion }),
   }
+}
+
+const SHORTEST_STEM = 4
+
+/** The known key that is nearly the same, or that the other goes on from: `input` for `inputSchema`. */
+function nearestKey(name: string, candidates: readonly string[]): string | undefined {
+  const goesOn = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
+  return (
+    nearest(name, candidates) ??
+    candidates.find(
+      known => goesOn(name.toLowerCase(), known.toLowerCase()) || goesOn(known.toLowerCase(), name.toLowerCase()),
+    )
+  )
 }
 
 function explainName(path: Path, name: string, schema: JsonSchema): Finding {
   return {
     kind: 'wrong name',
     path,
-    found: describeValue(name, []),
+    found: describeValue(name),
     expected: describeSchema(schema),
     ...suggest(name, schema),
   }
 }
 
-/** A value that fits and is nearly what was written. */
+/** A value that fits and is nearly what was written; none for a URL of which a part is not shown. */
 function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
-  if (typeof value !== 'string') return {}
+  if (typeof value !== 'string' || shownUrl(value) !== value) return {}
   const allowed = textsOf(schema)
   const close = allowed.length > 0 ? nearest(value, allowed) : undefined
   const suggestion = close ?? respelled(value, schema)

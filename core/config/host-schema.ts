@@ -3,52 +3,15 @@
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
 import type { JsonSchema } from '../protocol.ts'
 import { REDIS_PROPERTIES } from './redis-schema.ts'
-import { DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
+import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { SIZE_PATTERN } from './units.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
+/** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
+export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
 export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
-
-const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'string',
-  minLength: 1,
-  description,
-  ...extra,
-})
-const flag = (description: string, extra: JsonSchema = {}): JsonSchema => ({ type: 'boolean', description, ...extra })
-const list = (items: JsonSchema, description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'array',
-  items,
-  description,
-  ...extra,
-})
-const closed = (properties: Record<string, JsonSchema>, extra: JsonSchema = {}): JsonSchema => ({
-  type: 'object',
-  additionalProperties: false,
-  properties,
-  ...extra,
-})
-const duration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
-  type: ['string', 'number'],
-  pattern: DURATION_PATTERN,
-  minimum: 0,
-  description,
-  ...extra,
-})
-const oneOrMore = (what: string): JsonSchema => ({
-  anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],
-})
-
-const icon = closed(
-  {
-    src: text('Where the image is: an https or data URI.'),
-    mimeType: text('Its media type.'),
-    sizes: list(text('Such as 48x48, or any.'), 'The sizes it is made for.'),
-    theme: { enum: ['light', 'dark'], description: 'The background it is made for.' },
-  },
-  { required: ['src'] },
-)
 
 const server = closed(
   {
@@ -93,6 +56,10 @@ const http = closed(
     requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
       default: '60s',
     }),
+    writeTimeout: duration(
+      'How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then.',
+      { default: '30s' },
+    ),
     allowedHosts: list(
       text('A host name, with or without port.'),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
@@ -101,7 +68,18 @@ const http = closed(
       text('An origin.', { examples: ['https://app.acme.example'] }),
       "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
     ),
-    trustProxy: flag('Believe X-Forwarded-* headers. Only behind a proxy that sets them.', { default: false }),
+    trustProxy: {
+      anyOf: [
+        flag('True: one proxy.'),
+        { type: 'integer', minimum: 1, maximum: 32, description: 'How many proxies stand in front.' },
+        list(text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'), 'Their addresses.', {
+          minItems: 1,
+        }),
+      ],
+      default: false,
+      description: 'Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them.',
+      examples: [1, ['10.0.0.0/8']],
+    },
   },
   { description: 'Where and how this host listens.' },
 )
@@ -113,6 +91,11 @@ const tools = closed(
       anyOf: [{ const: 'off' }, duration('How long one call may take.')],
       default: 'off',
       description: "For a whole call; a tool's own timeout wins.",
+    },
+    stallWarning: {
+      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
+      default: '200ms',
+      description: 'A handler that holds the event loop for longer is told of in the log.',
     },
   },
   { description: 'Limits for every tool.' },
@@ -131,6 +114,18 @@ const sessions = closed(
       type: 'integer',
       minimum: 1,
       description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
+    },
+    maxCallsPerSession: {
+      type: 'integer',
+      minimum: 1,
+      default: 32,
+      description: 'Requests of one session that run at once, also those whose client has gone; more are answered 429.',
+    },
+    maxCallsPerOwner: {
+      type: 'integer',
+      minimum: 1,
+      default: 256,
+      description: 'The same of all sessions of one user, or of one address for anonymous callers.',
     },
   },
   { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
@@ -156,12 +151,19 @@ const toolsets: JsonSchema = {
 }
 
 const authorize: JsonSchema = {
-  description: 'Who may use the route: true for any user, the name of a policy, or a scope or role.',
+  description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy, or a scope.'),
+    text('The name of a policy of tool-policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
+}
+
+const scope = text('A scope.', { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' })
+const challengeScope: JsonSchema = {
+  description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
+  anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],
+  examples: ['mcp.tools'],
 }
 
 const route = (plugins: JsonSchema): JsonSchema =>
@@ -176,6 +178,7 @@ const route = (plugins: JsonSchema): JsonSchema =>
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
       listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),
       authorize,
+      challengeScope,
       cors: text('The name of a CORS policy.'),
       plugins,
     },
@@ -214,8 +217,9 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
         http,
         stateless: flag('Every route serves request by request, without sessions.', { default: false }),
         secrets: list(
-          { type: ['string', 'null'], minLength: 1, description: 'A long random string.' },
+          { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
           'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
+          { writeOnly: true },
         ),
         tools,
         sessions,

@@ -1,5 +1,8 @@
 // Imports a config, a tool or a local plugin, TypeScript included.
 // The one place that starts tsx, and the one that irons out CommonJS; load-config.ts and the catalog come through here.
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { filesRead } from './files-read.ts'
 
@@ -9,25 +12,57 @@ let registered: Promise<void> | undefined
 
 /**
  * The exports of the module at an absolute path. tsx is started for the whole process at the first TypeScript file,
+ * which is the config where that is one, with the tsconfig.json that is nearest to it, in its folder or above; and
  * without a namespace: a config, its tools and this package share their modules. (A folder whose package.json has no
  * `"type": "module"` makes its `.ts` files CommonJS; those share modules with each other only.) Rejects with whatever
  * the module throws.
  */
 export async function importModule(file: string): Promise<Record<string, unknown>> {
   if (TYPESCRIPT.test(file)) {
-    registered ??= registerTsx()
+    registered ??= registerTsx(file)
     await registered
   }
   filesRead.add(file)
   return unwrap(await import(pathToFileURL(file).href))
 }
 
-async function registerTsx(): Promise<void> {
+async function registerTsx(first: string): Promise<void> {
   // Running from source means that tsx is there already. Under `node --import tsx` a second one does no harm.
   if (TYPESCRIPT.test(import.meta.url)) return
   const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')])
-  cjs.register()
-  esm.register()
+  // Left to itself it would read the tsconfig.json of the working directory, whose paths are for other files.
+  if (process.env['TSX_TSCONFIG_PATH'] !== undefined) {
+    cjs.register()
+    esm.register()
+    return
+  }
+  const tsconfig = registerCommonJs(cjs.register, findTsconfig(dirname(first)))
+  esm.register({ tsconfig: tsconfig ?? false })
+}
+
+/** The nearest tsconfig.json, in the folder or above. */
+function findTsconfig(folder: string): string | undefined {
+  const file = join(folder, 'tsconfig.json')
+  if (existsSync(file)) return file
+  const above = dirname(folder)
+  return above === folder ? undefined : findTsconfig(above)
+}
+
+/** Returns the tsconfig that is in force: one that cannot be read, as where it extends what is not installed, is none. */
+function registerCommonJs(register: () => unknown, tsconfig: string | undefined): string | undefined {
+  // Here it knows a variable alone. For none it is given a JSON file without compilerOptions: its own package.json.
+  const none = createRequire(import.meta.url).resolve('tsx/package.json')
+  process.env['TSX_TSCONFIG_PATH'] = tsconfig ?? none
+  try {
+    register()
+    return tsconfig
+  } catch {
+    process.env['TSX_TSCONFIG_PATH'] = none
+    register()
+    return undefined
+  } finally {
+    delete process.env['TSX_TSCONFIG_PATH']
+  }
 }
 
 /** A compiled CommonJS module arrives as the default export of its own namespace. */

@@ -1,5 +1,5 @@
-// Finds the line of a config's key in TypeScript or JavaScript source, without a parser: objects and lists that are
-// written out where they are exported, nothing else. A guess is no answer: what is computed or spread has no line.
+// Finds the line of a config's key, or of a definition's, in TypeScript or JavaScript source, without a parser: objects
+// and lists that are written out where they are exported or defined, nothing else. A guess is no answer: what is computed or spread has no line.
 import { type Locate, positionAt } from './position.ts'
 import { readTokens, type Token } from './tokens.ts'
 
@@ -24,8 +24,12 @@ export function locateInCode(source: string): Locate {
   const tokens = readTokens(source)
   const open = findExported(tokens)
   if (open === undefined) return () => undefined
-  const root = readObject(tokens, open).node
-  return path => {
+  return locateWithin(source, readObject(tokens, open).node)
+}
+
+const locateWithin =
+  (source: string, root: Node): Locate =>
+  path => {
     let node: Node | undefined = root
     let offset = root.start
     for (const key of path) {
@@ -36,6 +40,22 @@ export function locateInCode(source: string): Locate {
     }
     return positionAt(source, offset)
   }
+
+const DEFINE = /^define(?:Tool|Resource|Prompt)$/
+
+/** Locates keys of the definition that a module writes out under this kind and name, if there is one such. */
+export function locateDefinition(source: string, kind: string, name: string): Locate {
+  const tokens = readTokens(source)
+  const call = `define${kind}`.toLowerCase()
+  const found = tokens.flatMap((token, index) => {
+    if (token.text.toLowerCase() !== call || !isSequence(tokens, index + 1, '(', '{')) return []
+    const { node } = readObject(tokens, index + 2)
+    const written = node.entries.get('name')?.value.start
+    const value = tokens.find(({ start }) => start === written)
+    return value?.kind === 'string' && value.text.slice(1, -1) === name ? [node] : []
+  })
+  const [node] = found
+  return node === undefined || found.length > 1 ? () => undefined : locateWithin(source, node)
 }
 
 const textAt = (tokens: readonly Token[], index: number): string | undefined => tokens[index]?.text
@@ -140,6 +160,11 @@ const leaf = (start: number): Node => ({ start, entries: new Map() })
 /** The value at `index`; its entries too where it is an object or list and nothing is done to it. */
 function readValue(tokens: readonly Token[], index: number): Read {
   const text = textAt(tokens, index)
+  if (DEFINE.test(text ?? '') && isSequence(tokens, index + 1, '(', '{')) {
+    const { node, end } = readObject(tokens, index + 2)
+    const isWhole = [',', ')', 'as', 'satisfies'].includes(textAt(tokens, end) ?? '')
+    return { node: isWhole ? node : leaf(node.start), end: skipValue(tokens, index) }
+  }
   const read = text === '{' ? readObject(tokens, index) : text === '[' ? readList(tokens, index) : undefined
   const after = read && textAt(tokens, read.end)
   const isWhole = after !== undefined && [',', '}', ']', 'as', 'satisfies'].includes(after)

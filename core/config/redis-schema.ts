@@ -6,14 +6,19 @@ import { DURATION_PATTERN } from './units.ts'
 /** `redis://` or, over TLS, `rediss://`; with a user, a password and the number of a database where wanted. */
 export const REDIS_URL_PATTERN = '^rediss?://[^/?#\\s]+(/\\d*)?$'
 
-const url = (description: string) => ({ type: 'string' as const, pattern: REDIS_URL_PATTERN, description })
-const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1, description })
+const url = (description: string) => ({
+  type: 'string' as const,
+  pattern: REDIS_URL_PATTERN,
+  writeOnly: true as const,
+  description,
+})
+const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1, writeOnly: true, description })
 
 /** One schema for each of `RedisSettings`. */
 export const REDIS_PROPERTIES = {
   url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
   username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
-  password: { type: 'string' as const, description: 'Its password, where the URL has none.' },
+  password: { type: 'string' as const, writeOnly: true as const, description: 'Its password, where the URL has none.' },
   tls: {
     type: 'object',
     additionalProperties: false,
@@ -45,6 +50,7 @@ export const REDIS_PROPERTIES = {
     type: 'array',
     minItems: 1,
     items: url('One of its nodes.'),
+    writeOnly: true,
     description: 'URLs of some nodes of a Redis Cluster, in the place of `url`.',
   } as JsonSchema,
 }

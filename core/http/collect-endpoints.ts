@@ -2,8 +2,10 @@
 // (core/plugin-host.ts) to the pipeline (core/http/pipeline.ts).
 import type { CrossOrigin } from '../define-plugin.ts'
 import { notesFor, type PluginNotes } from '../plugin-host.ts'
+import { normalize } from './path-pattern.ts'
+import { shapesOf } from './path-table.ts'
 import { HOOK_POINTS, type Served } from './pipeline.ts'
-import { type CompiledRoute, normalize } from './routes.ts'
+import type { CompiledRoute } from './routes.ts'
 
 /** What acts before an endpoint of this route; nothing does where the endpoint is public. */
 function actsOn(notes: PluginNotes, route: CompiledRoute): Pick<Served, 'crossOrigin' | 'middleware'> {
@@ -34,14 +36,15 @@ export function collectEndpoints(notes: PluginNotes, routes: readonly CompiledRo
     const acts = actsOn(notes, route)
     for (const { suffix, define } of notesFor(notes.routeEndpoints, route)) {
       const endpoint = define(route)
-      const path = suffix === '' ? route.path : `${route.path === '/' ? '' : route.path}${suffix}`
+      const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
       if (endpoint) served.push({ path, route, endpoint, ...(endpoint.public ? OPEN : acts) })
     }
   }
-  const taken = new Set(served.map(({ path }) => normalize(path)))
+  const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
   for (const candidate of fixedEndpoints(notes, routes, true)) {
-    if (taken.has(normalize(candidate.path))) continue
-    taken.add(normalize(candidate.path))
+    const [whole = '', ...shortened] = shapesOf(candidate.path)
+    if (taken.has(whole)) continue
+    for (const shape of [whole, ...shortened]) taken.add(shape)
     served.push(candidate)
   }
   return served

@@ -1,8 +1,8 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
 import type { ResolvedHttp } from '../define-config.ts'
-import type { HostContext } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
+import { parseHost } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -12,17 +12,20 @@ export const isLoopback = (host: string): boolean =>
 
 const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || isLoopback(name)
 
-/** Splits a Host header into its name and port; undefined for what is none. */
-function parseHost(header: string): { name: string; full: string } | undefined {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header)
-  return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
-}
-
 /** The origin of a URL as browsers write it, or undefined. */
 function originOf(url: string): URL | undefined {
   if (!URL.canParse(url)) return undefined
   const parsed = new URL(url)
   return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
+}
+
+/** What a request says of where it goes and where it comes from. */
+export interface Asked {
+  /** Every host that it names; undefined stands for a header that is not there. */
+  readonly hosts: ReadonlyArray<string | undefined>
+  readonly origin?: string | undefined
+  /** Knows the origins that the route's CORS policy adds. */
+  readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
 /**
@@ -50,16 +53,12 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
-  /**
-   * Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. `alsoAllowed`
-   * knows the origins that the route's CORS policy adds.
-   */
-  return function guard(ctx: HostContext, alsoAllowed?: (origin: string) => boolean): void {
-    const { host, origin } = ctx.req.headers
-    const asked = http.trustProxy ? ctx.get('X-Forwarded-Host').split(',')[0]?.trim() || host : host
-    if (!hostAllowed(asked)) {
-      const cause = `to serve it, add ${JSON.stringify(asked)} to http.allowedHosts, or set http.publicUrl`
-      throw new HostError('hostNotAllowed', { detail: asked ?? 'the request names no host', cause })
+  /** Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. */
+  return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
+    for (const name of asked) {
+      if (hostAllowed(name)) continue
+      const cause = `to serve it, add ${JSON.stringify(name)} to http.allowedHosts, or set http.publicUrl`
+      throw new HostError('hostNotAllowed', { detail: name ?? 'the request names no host', cause })
     }
     if (origin !== undefined && !originAllowed(origin) && !alsoAllowed?.(origin)) {
       const cause = `to let its pages call, add ${JSON.stringify(origin)} to http.allowedOrigins`

@@ -1,4 +1,4 @@
-// The path of a request, in the order it happens: catchErrors, guard, match, CORS, edge, identify, admit, the endpoint.
+// The path of a request, in the order it happens: catchErrors, match, guard, CORS, edge, identify, admit, the endpoint.
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
@@ -7,8 +7,11 @@ import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState }
 import { HostError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { encodeError } from '../wire.ts'
+import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
-import { type CompiledRoute, createPathTable } from './routes.ts'
+import { createPathTable } from './path-table.ts'
+import { readTarget } from './request-target.ts'
+import type { CompiledRoute } from './routes.ts'
 
 /** The points at which plugins add middleware, in the order in which they act. */
 export const HOOK_POINTS = ['guard', 'edge', 'identify', 'admit'] as const
@@ -31,13 +34,19 @@ interface Entry {
   readonly run: (ctx: HostContext) => Promise<unknown>
 }
 
+/** What of a request target that names no path goes into a log line. */
+const SHOWN_TARGET = 200
+
+/** The path for a log line. A target without one is shown as it came: nothing of Koa's can read it. */
+const shownPath = ({ state, req }: HostContext): string => state.path ?? (req.url ?? '').slice(0, SHOWN_TARGET)
+
 /** The one writer of error answers outside a transport. Headers that were set before, such as CORS, stay. */
 function catchErrors(log: Logger) {
   return async (ctx: HostContext, next: () => Promise<unknown>) => {
     try {
       await next()
     } catch (thrown) {
-      if (!HostError.is(thrown)) log.error({ err: thrown, path: ctx.path }, 'a request failed')
+      if (!HostError.is(thrown)) log.error({ err: thrown, path: shownPath(ctx) }, 'a request failed')
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       logRefusal(log, ctx, error)
       if (ctx.res.headersSent) return void ctx.res.destroy()
@@ -54,9 +63,9 @@ function logRefusal(log: Logger, ctx: HostContext, error: HostError) {
   const { kind, detail, cause } = error
   const fix = typeof cause === 'string' ? { fix: cause } : {}
   if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
-    log.warn({ refused: kind, detail, path: ctx.path, ip: ctx.ip, ...fix }, 'refused a request')
+    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, ...fix }, 'refused a request')
   } else {
-    log.debug({ refused: kind, detail, path: ctx.path }, 'refused a request')
+    log.debug({ refused: kind, detail, path: shownPath(ctx) }, 'refused a request')
   }
 }
 
@@ -99,15 +108,26 @@ export function createPipeline(served: readonly Served[], http: ResolvedHttp, lo
     table.add(path, { route, open: endpoint.public ?? false, allowsOrigin: crossOrigin?.allows, run })
   }
   const guard = createGuard(http)
-  const app = new Koa<RequestState>({ proxy: http.trustProxy })
+  const forwardedBy = createForwarded(http)
+  // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
+  const app = new Koa<RequestState>()
   app.use(catchErrors(log))
   app.use(ctx => {
-    const found = table.match(ctx.path)
-    if (!found?.target.open) guard(ctx, found?.target.allowsOrigin)
+    const target = readTarget(ctx.req.url ?? '')
+    const found = target && table.match(target.path)
+    const { ip, host } = forwardedBy(ctx.req)
+    ctx.request.ip = ip
+    ctx.state.path = target?.path
+    if (!found?.target.open) {
+      const hosts = target?.authority === undefined ? [host] : [host, target.authority]
+      guard({ hosts, origin: ctx.req.headers.origin, alsoAllowed: found?.target.allowsOrigin })
+    }
     if (!found) {
       checkLength(ctx, http.maxBodySize)
       throw nothingHere()
     }
+    // Whoever reads the path by another name, such as ctx.path, reads the same.
+    ctx.req.url = target.path + target.search
     if (found.target.route) ctx.state.route = found.target.route
     ctx.state.params = found.params
     return found.target.run(ctx)

@@ -1,14 +1,10 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
+import { MAX_WAITING } from '../limits.ts'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
-/**
- * Bytes that may wait for one reader when the next message comes; past it the stream is closed. Less than the event
- * store keeps of a stream, so that whoever comes back finds all that waited.
- */
-export const MAX_WAITING = 1024 * 1024
 /** How long a client should wait before it comes back, milliseconds. */
 export const RETRY = 1_000
 

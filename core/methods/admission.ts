@@ -6,11 +6,12 @@ import type { CatalogItem } from '../catalog.ts'
 import type { HandlerSettings } from '../context.ts'
 
 /** Throws `unauthorized` or `forbidden` with the challenge, in the body alone where the decider wants that. */
-export function admitCaller(call: Call, item: CatalogItem, { access, resource }: HandlerSettings): void {
+export function admitCaller(call: Call, item: CatalogItem, { access, resource, leastScopes }: HandlerSettings): void {
   const denial = call.view.denialOf(item)
   if (!denial) return
   const { route, params } = call.session
   access().denied?.(call, item, denial)
-  const refusal = refuseAccess(denial, call.user, { route, params, resource: resource() })
+  const place = { route, params, resource: resource(), leastScopes: leastScopes(route, params) }
+  const refusal = refuseAccess(denial, call.user, place)
   throw access().deniesInBody(route) ? refusal.within200() : refusal
 }

@@ -1,11 +1,13 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
-import { type Call, isObject } from '../call.ts'
-import type { CatalogItem } from '../catalog.ts'
+import type { Call } from '../call.ts'
+import type { PromptItem, ResourceItem } from '../catalog.ts'
+import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import { HostError } from '../errors.ts'
 import type { Completion } from '../protocol.ts'
 import { admitCaller } from './admission.ts'
+import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
 /** Most values that may travel in one answer. */
@@ -13,26 +15,35 @@ const MAX_VALUES = 100
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-function findCompleter(
-  { view }: Call,
-  ref: unknown,
-  argument: string,
-): { item: CatalogItem; completer?: Completer | undefined } {
-  if (!isObject(ref)) throw refuse('completion/complete needs a ref')
-  if (ref['type'] === 'ref/prompt') {
-    const item = view.prompts.get(String(ref['name']))
-    if (!item) throw refuse(`unknown prompt "${ref['name']}"`)
-    const known = item.definition.arguments ?? {}
-    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${argument}"`)
-    return { item, completer: known[argument]?.complete }
+/** What the ref names, of what this caller may use: nothing is said of the rest, its parameters neither. */
+function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceItem {
+  const { view } = call
+  const { ref } = paramsOf(call, 'completion/complete')
+  if (ref.type === 'ref/resource') checkUri(ref.uri)
+  const item =
+    ref.type === 'ref/prompt'
+      ? view.prompts.get(ref.name)
+      : (view.templates.find(({ key }) => key === ref.uri) ?? findResource(view, ref.uri)?.item)
+  if (!item) {
+    throw refuse(
+      ref.type === 'ref/prompt' ? `unknown prompt "${shown(ref.name)}"` : `unknown resource "${shown(ref.uri)}"`,
+    )
   }
-  if (ref['type'] !== 'ref/resource') throw refuse('the ref\'s type must be "ref/prompt" or "ref/resource"')
-  const uri = String(ref['uri'])
-  const item = view.templates.find(({ key }) => key === uri) ?? findResource(view, uri)?.item
-  if (!item) throw refuse(`unknown resource "${uri}"`)
-  if (!item.template?.variables.includes(argument)) throw refuse(`resource "${item.key}" has no variable "${argument}"`)
+  admitCaller(call, item, settings)
+  return item
+}
+
+function completerOf(item: PromptItem | ResourceItem, argument: string): Completer | undefined {
+  if (item.kind === 'prompts') {
+    const known = item.definition.arguments ?? {}
+    if (!Object.hasOwn(known, argument)) throw refuse(`prompt "${item.key}" has no argument "${shown(argument)}"`)
+    return known[argument]?.complete
+  }
+  if (!item.template?.variables.includes(argument)) {
+    throw refuse(`resource "${item.key}" has no variable "${shown(argument)}"`)
+  }
   const completers = item.definition.complete ?? {}
-  return { item, completer: Object.hasOwn(completers, argument) ? completers[argument] : undefined }
+  return Object.hasOwn(completers, argument) ? completers[argument] : undefined
 }
 
 function toCompletion(value: string[] | Completion): Completion {
@@ -45,15 +56,11 @@ function toCompletion(value: string[] | Completion): Completion {
 }
 
 export async function complete(call: Call, settings: HandlerSettings): Promise<object> {
-  const { ref, argument, context } = call.params
-  if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
-    throw refuse('completion/complete needs an argument with name and value')
-  }
+  const { argument, context } = paramsOf(call, 'completion/complete')
   const { name, value } = argument
-  const { item, completer } = findCompleter(call, ref, name)
-  const chosen = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
-  const given = { arguments: chosen as Record<string, string> }
-  admitCaller(call, item, settings)
+  const item = findItem(call, settings)
+  const completer = completerOf(item, name)
+  const given = { arguments: context?.arguments ?? {} }
   if (!completer) return { completion: toCompletion([]) }
   const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
   return { completion: toCompletion(values as string[] | Completion) }

@@ -1,10 +1,12 @@
 // The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
 import type { Call } from '../call.ts'
+import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
 import type { View } from '../view.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './lifecycle.ts'
+import { paramsProblem } from './params.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
 import { setLevel, subscribe, unsubscribe } from './session-settings.ts'
@@ -38,15 +40,26 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['completion/complete', { answer: complete, capability: 'completions' }],
 ])
 
+const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
+
 /** The methods of one host: the protocol's and what plugins add. */
 export interface MethodTable {
   /** Adds a method on these routes. Throws where one of them has it. */
   add(name: string, method: Method, routes: readonly object[]): void
+  /** Throws `invalidParams` where a method of the host's own cannot have these params. */
+  check(call: Call): void
   answer(call: Call): object | Promise<object>
 }
 
 export function createMethodTable(settings: HandlerSettings): MethodTable {
   const added = new Map<object, Map<string, Method>>()
+
+  function find(call: Call): Method | undefined {
+    const method = METHODS.get(call.method) ?? added.get(call.session.route)?.get(call.method)
+    const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
+    return known && (!method.capability || call.view.capabilities[method.capability]) ? method : undefined
+  }
+
   return {
     add(name, method, routes) {
       if (METHODS.has(name)) throw new Error(`the method "${name}" is the host's own`)
@@ -56,12 +69,15 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
         added.set(route, methods.set(name, method))
       }
     },
+    check(call) {
+      const problem = paramsProblem(call)
+      if (problem === undefined) return
+      if (!find(call)) throw unknownMethod(call)
+      throw new HostError('invalidParams', { detail: `${call.method}: ${problem}` })
+    },
     answer(call) {
-      const method = METHODS.get(call.method) ?? added.get(call.session.route)?.get(call.method)
-      const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
-      if (!known || (method.capability && !call.view.capabilities[method.capability])) {
-        throw new HostError('methodNotFound', { detail: call.method })
-      }
+      const method = find(call)
+      if (!method) throw unknownMethod(call)
       return method.answer(call, settings)
     },
   }

@@ -1,6 +1,6 @@
 // How a client learns whom it talks to: `server/discover` (2026-07-28) and `initialize` (older revisions).
-import { type Call, isObject } from '../call.ts'
-import { HostError } from '../errors.ts'
+import type { Call } from '../call.ts'
+import { checkClientFacts } from '../client-said.ts'
 import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
 
@@ -31,10 +31,7 @@ export function discover({ view, session }: Call): object {
 
 /** 2025-11-25 basic/lifecycle, "Initialization": the revision is the one that its transport negotiated. */
 export function initialize({ params, view, session, revision }: Call): object {
-  const { protocolVersion, clientInfo, capabilities } = params
-  if (typeof protocolVersion !== 'string' || !isObject(clientInfo) || !isObject(capabilities)) {
-    throw new HostError('invalidParams', { detail: 'initialize needs protocolVersion, clientInfo and capabilities' })
-  }
+  checkClientFacts(params)
   // Without a session nothing remembers a level set by `logging/setLevel`, and no change reaches the client.
   const { logging, ...others } = view.capabilities
   return {

@@ -1,5 +1,6 @@
 // `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
-import { type Call, isObject } from '../call.ts'
+import type { Call } from '../call.ts'
+import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -8,12 +9,12 @@ import { legacyPromptResult, promptResult } from '../results.ts'
 import { isInputRequired } from '../wire.ts'
 import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
 
-function checkArguments(prompt: PromptDefinition, given: unknown): Record<string, string> {
+function checkArguments(prompt: PromptDefinition, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
-  if (!isObject(given)) throw refuse('`arguments` must be an object')
   for (const [name, value] of Object.entries(given)) {
-    if (typeof value !== 'string') throw refuse(`argument "${name}" must be a string`)
+    if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
   }
   for (const [name, { required }] of Object.entries(prompt.arguments ?? {})) {
     if (required && !Object.hasOwn(given, name)) throw refuse(`argument "${name}" is required`)
@@ -22,11 +23,9 @@ function checkArguments(prompt: PromptDefinition, given: unknown): Record<string
 }
 
 export function getPrompt(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { name, arguments: given = {} } = call.params
-  if (typeof name !== 'string')
-    throw new HostError('invalidParams', { detail: 'prompts/get needs the name of a prompt' })
+  const { name, arguments: given = {} } = paramsOf(call, 'prompts/get')
   const item = call.view.prompts.get(name)
-  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${name}"` })
+  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${shown(name)}"` })
   admitCaller(call, item, settings)
   const { definition } = item
   const args = checkArguments(definition, given)

@@ -1,6 +1,7 @@
 // `resources/read`: a listed resource by its URI, or the first template that matches it.
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
+import { checkUri } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { ResourceReturn } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -9,6 +10,7 @@ import type { View } from '../view.ts'
 import { isInputRequired } from '../wire.ts'
 import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
 
 /** The resource that a URI names, and its template's variables. */
 export function findResource(
@@ -24,9 +26,16 @@ export function findResource(
   return undefined
 }
 
+/** Whether the callers of a view may hear of a resource's updates: who may read it may. */
+export function mayHear(view: View, uri: string): boolean {
+  if (!view.denies) return true
+  const found = findResource(view, uri)
+  return found !== undefined && view.denialOf(found.item) === undefined
+}
+
 export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { uri } = call.params
-  if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: 'resources/read needs a uri' })
+  const { uri } = paramsOf(call, 'resources/read')
+  checkUri(uri)
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)

@@ -1,10 +1,11 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 import type { Call } from '../call.ts'
+import { checkUri } from '../client-said.ts'
+import { tooManyWatched } from '../cluster/refusals.ts'
 import type { HandlerSettings } from '../context.ts'
 import { HostError } from '../errors.ts'
-import { LOG_LEVELS, type LogLevel } from '../protocol.ts'
-import { MAX_WATCHED } from '../sessions/change-feed.ts'
 import { admitCaller } from './admission.ts'
+import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
 /** The session of a call; methods that need one do not exist without. */
@@ -19,17 +20,13 @@ const kept = (keeping: Promise<void> | undefined): object => keeping?.then(() =>
 /** 2025-11-25 server/utilities/logging, "Setting Log Level". */
 export function setLevel(call: Call): object {
   const session = sessionOf(call)
-  const { level } = call.params
-  if (!LOG_LEVELS.includes(level as LogLevel)) {
-    throw new HostError('invalidParams', { detail: `level must be one of ${LOG_LEVELS.join(', ')}` })
-  }
-  session.logLevel = level as LogLevel
+  session.logLevel = paramsOf(call, 'logging/setLevel').level
   return kept(session.keep({ logLevel: session.logLevel }))
 }
 
 function watchedUri(call: Call): string {
-  const { uri } = call.params
-  if (typeof uri !== 'string') throw new HostError('invalidParams', { detail: `${call.method} needs a uri` })
+  const { uri } = paramsOf(call, 'resources/subscribe')
+  checkUri(uri)
   return uri
 }
 
@@ -40,9 +37,7 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   admitCaller(call, found.item, settings)
-  if (!session.watch(uri)) {
-    throw new HostError('tooManyRequests', { detail: `a session watches at most ${MAX_WATCHED} resources` }).within200()
-  }
+  if (!session.watch(uri)) throw tooManyWatched()
   return kept(session.keep({ watch: uri }))
 }
 

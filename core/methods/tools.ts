@@ -1,6 +1,7 @@
 // `tools/call`: the tool is looked up, its arguments are checked, its handler runs, its return value becomes a result.
-import { type Call, isObject } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
+import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { HostError } from '../errors.ts'
@@ -9,14 +10,13 @@ import type { Checked, CompiledSchema } from '../schema/schema.ts'
 import { isInputRequired } from '../wire.ts'
 import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { name, arguments: args = {} } = call.params
-  if (typeof name !== 'string') throw new HostError('invalidParams', { detail: 'tools/call needs the name of a tool' })
+  const { name, arguments: args = {} } = paramsOf(call, 'tools/call')
   const tool = call.view.tools.get(name)
-  if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${name}"` })
+  if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
   admitCaller(call, tool, settings)
-  if (!isObject(args)) throw new HostError('invalidParams', { detail: '`arguments` must be an object' })
   const checked = tool.input.validate(args)
   return checked instanceof Promise
     ? checked.then(result => runTool(call, settings, tool, result))

@@ -2,12 +2,12 @@
 // At start-up, once a definition; a call then only runs what came out of here.
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
 import { isObject } from '../call.ts'
 import { errorText } from '../errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
+import { addLinearKeywords } from './linear-keywords.ts'
 import { subschemas } from './subschemas.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -140,7 +140,7 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
     meta: usesMetaSchema,
     ownProperties: namesInherited(schema),
   })
-  addFormats.default(ajv)
+  addLinearKeywords(ajv)
   return ajv.compile(schema)
 }
 
@@ -158,12 +158,13 @@ function namesInherited(schema: JsonSchema): boolean {
 function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
   const dialect = dialectOf(schema, role)
   const validates = compileOrExplain(schema, dialect, role)
+  const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
   let thorough: ValidateFunction | undefined
   function findErrors(value: unknown): readonly ErrorObject[] {
     const first = validates.errors ?? []
     validates.errors = null
     // Every error of a large hostile value would be an object of its own: those answer with their first one.
-    if (!isSmall(value)) return first
+    if (!isSmall(value, levels)) return first
     thorough ??= createValidator(schema, dialect, { allErrors: true })
     thorough(value)
     const errors = thorough.errors ?? first
@@ -176,7 +177,9 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
         ? { ok: true, value }
         : { ok: false, problems: explainErrors(findErrors(value), value, role) }
     } catch (error) {
-      return tooDeep(role)(error)
+      // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
+      if (!(error instanceof TypeError)) return tooDeep(role)(error)
+      return { ok: false, problems: explainIssues([{ message: 'has a key such as toString or valueOf' }], role) }
     }
   }
 }
@@ -198,16 +201,28 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
 }
 
 const SMALL = 1_000
+/** Characters of all texts: what is too long for its `maxLength` would be held against its `pattern` all the same. */
+const SMALL_TEXT = 4_096
+/** Levels, where a schema refers to itself: all alternatives of each would be tried, a multiple for every level. */
+const SHALLOW = 4
 
-function isSmall(value: unknown): boolean {
-  const waiting = [value]
-  for (let count = 1; waiting.length > 0; ) {
-    const next = waiting.pop()
-    if (typeof next !== 'object' || next === null) continue
-    const children: unknown[] = Object.values(next)
-    count += children.length
-    if (count > SMALL) return false
-    waiting.push(...children)
+const refers = (schema: JsonSchema): boolean =>
+  [...subschemas(schema)].some(({ schema: part }) => '$ref' in part || '$dynamicRef' in part || '$recursiveRef' in part)
+
+function isSmall(value: unknown, levels: number): boolean {
+  const waiting = [{ item: value, depth: 0 }]
+  let [count, text] = [1, 0]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { item, depth } = next
+    if (typeof item === 'string') text += item.length
+    if (depth > levels || text > SMALL_TEXT) return false
+    if (typeof item !== 'object' || item === null) continue
+    if (Array.isArray(item) && item.length > SMALL) return false
+    // Not by Object.values: of an object with very many keys it would copy them all before one is counted.
+    for (const key in item) {
+      if (++count > SMALL) return false
+      waiting.push({ item: (item as Record<string, unknown>)[key], depth: depth + 1 })
+    }
   }
   return true
 }

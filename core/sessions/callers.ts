@@ -1,4 +1,5 @@
 // Whose a session is, and whether a request comes from the same.
+import { userKey } from '../access/user-key.ts'
 import type { RequestFacts } from '../call.ts'
 import type { SessionOpening } from '../cluster/session-store.ts'
 import { withoutCredentials } from '../cluster/without-credentials.ts'
@@ -8,11 +9,8 @@ export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
 
 export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
-export const holderOf = ({ user, ip }: Caller) =>
-  user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${ip}`
-
-export const sameUser = (one: Caller['user'], other: Caller['user']) =>
-  one?.issuer === other?.issuer && one?.subject === other?.subject
+/** Whom what is held is counted for. */
+export const holderOf = ({ user, ip }: Pick<Caller, 'user' | 'ip'>): string => (user ? userKey(user) : `address ${ip}`)
 
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])

@@ -1,11 +1,9 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
 import type { ItemKind } from '../catalog.ts'
+import { MAX_WATCHED } from '../limits.ts'
 import { META, type RequestId } from '../protocol.ts'
 import type { Change, ChangeBus } from '../slots.ts'
-
-/** Resources that one session or one `subscriptions/listen` may watch. */
-export const MAX_WATCHED = 1_000
 
 /** A notification that is told to many. */
 export interface Announcement {
@@ -14,6 +12,8 @@ export interface Announcement {
   readonly plain: string
   /** Its place on a bus that nodes share. */
   readonly place: string | undefined
+  /** The resource that it is about. */
+  readonly uri: string | undefined
   /** As a message of the subscription that the request `id` opened. */
   tagged(id: RequestId): string
 }
@@ -44,14 +44,24 @@ export interface ChangeFeed {
 export const listChanged = (kind: ItemKind): string => `notifications/${kind}/list_changed`
 const RESOURCE_UPDATED = 'notifications/resources/updated'
 
-function announce(method: string, params: Record<string, unknown>, place: string | undefined): Announcement {
-  const head = `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
+const headOf = (method: string) => `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
+const UPDATED_HEAD = headOf(RESOURCE_UPDATED)
+
+/** The resource that a message for a session says was updated; undefined for any other message. */
+export function updatedUri(message: string): string | undefined {
+  if (!message.startsWith(UPDATED_HEAD)) return undefined
+  return (JSON.parse(message) as { params: { uri: string } }).params.uri
+}
+
+function announce(method: string, params: { uri?: string }, place: string | undefined): Announcement {
+  const head = headOf(method)
   const rest = JSON.stringify(params).slice(1)
   const tag = `"_meta":{${JSON.stringify(META.subscriptionId)}:`
   return {
     method,
     plain: `${head}${rest}}`,
     place,
+    uri: params.uri,
     tagged: id => `${head}${tag}${JSON.stringify(id)}}${rest === '}' ? '' : ','}${rest}}`,
   }
 }

@@ -82,7 +82,7 @@ export class StreamFenced extends Error {
 
 export type StoredEvents = readonly StoredEvent[] | undefined
 
-/** Bounds of the store in memory. */
+/** Bounds of the store in memory. Bytes are what is held: `EVENT_COST` and `STREAM_COST` are part of them. */
 export interface MemoryBounds {
   /** Events of one stream; the oldest go first. Default 10,000. */
   readonly events: number
@@ -95,6 +95,9 @@ export interface MemoryBounds {
 }
 
 const MIB = 1024 * 1024
+/** What an event, and a stream, cost beside their text: measured, test/core/event-store-memory.test.ts holds it. */
+export const EVENT_COST = 80
+export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
 interface StoredStream {
@@ -105,6 +108,10 @@ interface StoredStream {
   bytes: number
   expires: number
 }
+
+/** Bytes in memory: two a character as soon as one of them is not ASCII. */
+export const costOf = (message: string): number =>
+  EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 
 /** The default store. `now` is injected by tests. */
 export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
@@ -132,8 +139,11 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
   function find(session: string, name: string, known: number): StoredStream {
     const streams = sessions.get(session) ?? new Map<string, StoredStream>()
     sessions.set(session, streams)
-    const stream = streams.get(name) ?? { session, name, events: [], last: known, bytes: 0, expires: 0 }
+    const found = streams.get(name)
+    if (found) return found
+    const stream = { session, name, events: [], last: known, bytes: 0, expires: 0 }
     streams.set(name, stream)
+    grow(stream, STREAM_COST)
     return stream
   }
 
@@ -151,11 +161,11 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
       const stream = find(session, name, known)
       stream.last++
       stream.events.push({ seq: stream.last, message })
-      grow(stream, Buffer.byteLength(message))
+      grow(stream, costOf(message))
       stream.expires = now() + lifetime
       byAge.delete(stream)
       byAge.add(stream)
-      while (isTooLarge(stream)) grow(stream, -Buffer.byteLength(stream.events.shift()?.message ?? ''))
+      while (isTooLarge(stream)) grow(stream, -costOf(stream.events.shift()?.message ?? ''))
       sweep()
       return stream.last
     },

@@ -1,5 +1,8 @@
 // What this node asked a session's client, until it is answered, withdrawn, or too late.
+import { isObject } from '../call.ts'
+import { shown } from '../client-said.ts'
 import { ToolError } from '../define.ts'
+import { isError } from '../describe-thrown.ts'
 import type { RequestId } from '../protocol.ts'
 import { encodeNotification } from '../wire.ts'
 
@@ -19,6 +22,9 @@ export interface Asking {
   readonly params: object
   readonly signal: AbortSignal
 }
+
+const errorMessage = (error: unknown): string =>
+  isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
@@ -45,7 +51,7 @@ export class Questions {
         this.#open.get(id)?.reject(reason)
         send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
       }
-      const onAbort = () => withdraw(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
+      const onAbort = () => withdraw(isError(signal.reason) ? signal.reason : new Error('cancelled'))
       const timer = setTimeout(() => withdraw(new ToolError('the client did not answer in time')), ANSWER_TIMEOUT)
       const end = () => {
         clearTimeout(timer)
@@ -71,9 +77,9 @@ export class Questions {
   /** One that nobody waits for is ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): void {
     const question = this.#open.get(id)
-    const error = body['error'] as { message?: unknown } | undefined
-    if (error) question?.reject(new ToolError(`the client answered: ${String(error.message)}`))
-    else question?.resolve(body['result'])
+    const { error, result } = body
+    if (error === undefined || error === null) question?.resolve(result)
+    else question?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))
   }
 
   rejectAll(reason: Error): void {

@@ -1,4 +1,5 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
+import { sameUser } from '../access/user-key.ts'
 import type { OpenSession, RequestFacts } from '../call.ts'
 import { sessionGone as gone, tooManySessions } from '../cluster/refusals.ts'
 import type { SessionOpening, SessionRecord } from '../cluster/session-store.ts'
@@ -6,23 +7,17 @@ import type { SharedSessions } from '../cluster/shared-sessions.ts'
 import { HostError, shuttingDown } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { RequestId } from '../protocol.ts'
-import { type Caller, holderOf, openingOf, ownerOf, sameParams, sameUser } from './callers.ts'
+import { type Caller, holderOf, openingOf, ownerOf, sameParams } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import { createOwners } from './owners.ts'
+import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 import { Session, type SessionOwner } from './session.ts'
+import type { SessionBounds } from './session-bounds.ts'
 import { digestOf, type SessionIds, shortId } from './session-id.ts'
 import { createLife } from './session-life.ts'
 import { createSessionRuns } from './session-runs.ts'
 import { settleStreams } from './settle-streams.ts'
-
-export interface SessionBounds {
-  /** Milliseconds. */
-  readonly idleTimeout: number
-  readonly maxIdle: number
-  /** Undefined: no bound. */
-  readonly maxPerOwner: number | undefined
-}
 
 export interface RegistrySettings {
   readonly ids: SessionIds
@@ -42,14 +37,15 @@ export interface LocalSessions {
 }
 
 export type { Caller } from './callers.ts'
+export type { SessionBounds } from './session-bounds.ts'
 
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * The session that an id names, for its owner on its route and transport. Throws `notFound` where there is none, so that the
-   * client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also `invalidRequest`
-   * where one of `requests` runs already, and `unavailable` where the store cannot be asked.
+   * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
+   * so that the client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also
+   * `invalidRequest` where one of `requests` runs already, and `unavailable` where the store cannot be asked.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
   /** Ends a session, for every node. Rejects with `unavailable` where others cannot be told; it lives on then. */
@@ -63,6 +59,8 @@ export interface SessionRegistry {
   /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
   close(reason: Error, patience: number): Promise<void>
   readonly count: number
+  /** For transports: the requests that run. */
+  readonly calls: RunningCalls
 }
 
 /** Sessions whose time is over are looked for this often at most, milliseconds. */
@@ -256,6 +254,7 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
 
   return {
     open,
+    calls: createRunningCalls(bounds),
     find(id, caller, transport, requests = []) {
       const session = sessions.get(id)
       if (session && session.opened.route !== caller.route) throw gone()

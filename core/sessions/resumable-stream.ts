@@ -1,23 +1,10 @@
 // One stream of a session: every message is stored before its event id leaves, so that a client whose connection broke
 // comes back with the id and gets exactly what it missed (2025-11-25 basic/transports, "Resumability and Redelivery").
-import { randomBytes } from 'node:crypto'
 import type { EventStream } from '../http/sse.ts'
 import { RETRY } from '../http/sse.ts'
+import { createStreamName } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
 import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
-
-/** Names a place in a stream: `<stream>.<seq>`. The stream's name is random, so no id of one session fits another. */
-export interface EventId {
-  readonly stream: string
-  readonly seq: number
-}
-
-export function parseEventId(text: string): EventId | undefined {
-  const [, stream, seq] = /^([\w-]{11})\.(\d{1,15})$/.exec(text) ?? []
-  return stream === undefined ? undefined : { stream, seq: Number(seq) }
-}
-
-export const createStreamName = (): string => randomBytes(8).toString('base64url')
 
 export interface ResumableStream {
   readonly name: string
@@ -98,7 +85,7 @@ class StoredStream implements ResumableStream {
   constructor(settings: ResumableStreamSettings) {
     const { store, session, writer, begunUntil } = settings
     this.#settings = settings
-    this.name = settings.name ?? createStreamName()
+    this.name = settings.name ?? createStreamName(session)
     this.#stored = begunUntil ?? 0
     this.#writing = createStreamWriting({ store, session, stream: this.name, known: this.#stored }, writer)
     // A shared store knows the stream before the client does.

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRequest } from '../call.ts'
 import { isObject } from '../call.ts'
+import { checkClientFacts, isShortName, shown } from '../client-said.ts'
 import type { User } from '../define.ts'
 import type { PluginHost } from '../define-plugin.ts'
 import { HostError, nodeLost } from '../errors.ts'
@@ -111,6 +112,7 @@ function callRequest(session: Session, request: Request, { headers, user }: Send
 
 /** Keeps what `initialize` says; the newest handshake revision where the asked-for one is not ours. */
 function negotiate(session: Session, params: Request['params']): void {
+  checkClientFacts(params)
   const { protocolVersion, clientInfo, capabilities } = params
   session.revision = isHandshakeRevision(protocolVersion) ? protocolVersion : HANDSHAKE_REVISIONS[0]
   session.client = {
@@ -126,10 +128,9 @@ function receiveNotification(
 ): Promise<void> | undefined {
   if (method !== 'notifications/cancelled') return undefined
   const { requestId, reason } = params
-  return session.cancel(
-    requestId as RequestId,
-    typeof reason === 'string' ? reason : 'the client cancelled the request',
-  )
+  // It is looked up, here and at other nodes, and its reason is told to them and to whoever was asked.
+  if (!isShortName(requestId)) return undefined
+  return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
 }
 
 /**

@@ -1,8 +1,8 @@
 // Session ids that say of themselves whose they are, signed: a forged or foreign id is refused before any store is
-// asked. Layout: version, key id, 128 random bits, time, HMAC of route + issuer + subject, node number, then an HMAC
+// asked. Layout: version, key id, 128 random bits, time, HMAC of route + user, node number, then an HMAC
 // over all of it (41 + 16 bytes, 76 characters of base64url).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { User } from '../define.ts'
+import { type UserName, userKey } from '../access/user-key.ts'
 
 const VERSION = 1
 const OWNER_BYTES = 12
@@ -13,7 +13,7 @@ const LENGTH = OFFSETS.mac + MAC_BYTES
 /** Whose a session is: the route's path as configured and its caller. Anonymous callers have no name here. */
 export interface Owner {
   readonly route: string
-  readonly user: Pick<User, 'issuer' | 'subject'> | undefined
+  readonly user: UserName | undefined
 }
 
 export interface SessionIdFacts {
@@ -35,7 +35,7 @@ const hmac = (key: Buffer, data: Buffer | string) => createHmac('sha256', key).u
 const keyIdOf = (key: Buffer) => hmac(key, 'key id').subarray(0, 2)
 
 const ownerMac = (key: Buffer, { route, user }: Owner) =>
-  hmac(key, JSON.stringify(user ? [route, user.issuer ?? '', user.subject] : [route])).subarray(0, OWNER_BYTES)
+  hmac(key, JSON.stringify(user ? [route, userKey(user)] : [route])).subarray(0, OWNER_BYTES)
 
 /** Ids signed with the first of these keys, read with any of them. */
 export function createSessionIds(keys: readonly Buffer[], node: number): SessionIds {

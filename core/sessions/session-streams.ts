@@ -1,12 +1,14 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
 // come back to one. Where nodes share sessions, core/cluster/ does what goes beyond this node.
 import type { IncomingHttpHeaders } from 'node:http'
+import { eventsGone } from '../cluster/refusals.ts'
 import type { OtherMessage } from '../cluster/shared-sessions.ts'
 import { createSharedStreams, type SharedStreamFunctions } from '../cluster/shared-streams.ts'
 import type { User } from '../define.ts'
 import type { Route } from '../define-plugin.ts'
 import type { RequestId } from '../protocol.ts'
-import type { EventId, ResumableStream } from './resumable-stream.ts'
+import { type EventId, isStreamOf } from './event-id.ts'
+import type { ResumableStream } from './resumable-stream.ts'
 import type { Session } from './session.ts'
 import { cannotResume, createParts, type Resumption, resumeHere, type StreamsSettings } from './stream-parts.ts'
 
@@ -28,9 +30,9 @@ export interface SessionStreams {
    * on whatever node that is.
    */
   openStandalone(session: Session): ResumableStream | Promise<ResumableStream>
-  /** Throws `invalidRequest` for a place that is none, and where nodes share sessions `notFound` where events are gone. */
+  /** Throws `invalidRequest` for a place that is not the session's, `sessionNotFound` where what came after it is gone. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
-  /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `notFound`. */
+  /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
   /** Takes messages that other nodes forwarded, for the sessions of one transport and route. */
   receive(transport: string, route: Route, take: (session: Session, message: ForwardedMessage) => void): void
@@ -53,7 +55,7 @@ export function createSessionStreams(
   /** What is left of a stream that is finished. */
   async function resumeFinished(session: Session, { stream, seq }: EventId): Promise<Resumption> {
     const stored = await events().after(session.id, stream, seq)
-    if (!stored) throw cannotResume()
+    if (!stored) throw eventsGone()
     return {
       awaited: session,
       async attach(reader) {
@@ -77,11 +79,11 @@ export function createSessionStreams(
       return stream
     },
     async resume(session, place) {
-      if (!place) throw cannotResume()
+      if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
       const together = shared()
       if (together) return together.resume(session, place)
       const stream = session.streams.get(place.stream)
-      return stream ? resumeHere(stream, place, parts, session, cannotResume) : resumeFinished(session, place)
+      return stream ? resumeHere(stream, place, parts, session) : resumeFinished(session, place)
     },
     forward: (session, message) => shared()?.forward(session, message),
     receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),

@@ -4,11 +4,12 @@ import type { ClientFacts, OpenSession } from '../call.ts'
 import type { SessionOpening, SessionState, StateChange } from '../cluster/session-store.ts'
 import type { LogLevel, RequestId, Revision } from '../protocol.ts'
 import type { Change } from '../slots.ts'
-import { type ChangeFeed, MAX_WATCHED, type Subscription } from './change-feed.ts'
+import type { ChangeFeed, Subscription } from './change-feed.ts'
 import type { Held } from './owners.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import { digestOf } from './session-id.ts'
+import { WatchedUris } from './watched-uris.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
 export interface SessionChannel {
@@ -76,10 +77,12 @@ export class Session implements Held {
   /** When it was used last, milliseconds since the epoch. */
   lastUsed: number
   disposed = false
+  /** Its requests that run, be it over; see running-calls.ts. */
+  calls = 0
   readonly shared: SharedFacts | undefined
   readonly #owner: SessionOwner
   #digest: string | undefined
-  #watched: Set<string> | undefined
+  #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
   #questions: Questions | undefined
@@ -177,9 +180,8 @@ export class Session implements Held {
 
   /** False where it watches as many resources as it may. */
   watch(uri: string): boolean {
-    this.#watched ??= new Set()
-    if (this.#watched.size >= MAX_WATCHED && !this.#watched.has(uri)) return false
-    this.#watched.add(uri)
+    this.#watched ??= new WatchedUris()
+    if (!this.#watched.add(uri)) return false
     this.#subscription?.watch(uri)
     return true
   }

@@ -1,17 +1,14 @@
 // What the functions about a session's streams share, on one node and across them: how a stream is made, how a session
 // is connected to one, and how a client comes back to one that is here.
+import { eventsGone } from '../cluster/refusals.ts'
 import { HostError } from '../errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
 import type { Logger } from '../log.ts'
 import type { ChangeBus } from '../slots.ts'
+import type { EventId } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
 import type { SessionRegistry } from './registry.ts'
-import {
-  createResumableStream,
-  type EventId,
-  type ResumableStream,
-  type ResumableStreamSettings,
-} from './resumable-stream.ts'
+import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
 import type { Session } from './session.ts'
 
 /** Standalone streams of a session that can be come back to. */
@@ -45,7 +42,7 @@ export interface StreamParts extends StreamsSettings {
 }
 
 export const cannotResume = () =>
-  new HostError('invalidRequest', { detail: 'nothing can be resumed from this Last-Event-ID' })
+  new HostError('invalidRequest', { detail: 'this Last-Event-ID is not one of this session' })
 
 export function createParts(settings: StreamsSettings): StreamParts {
   const { events, log } = settings
@@ -94,10 +91,9 @@ export async function resumeHere(
   { seq, stream: name }: EventId,
   { events, registry, isStandalone }: StreamParts,
   session: Session,
-  gone: () => HostError,
 ): Promise<Resumption> {
   const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
-  if (!known || !stream.isWhole) throw gone()
+  if (!known || !stream.isWhole) throw eventsGone()
   return {
     awaited: stream,
     async attach(reader) {

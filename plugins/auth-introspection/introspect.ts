@@ -1,5 +1,5 @@
 // One question to the authorization server about one token (RFC 7662), as a client that it knows.
-import { type Claims, fetchJson, isObject } from '../../core/index.ts'
+import { type Claims, fetchJson, isObject, shownUrl } from '../../core/index.ts'
 
 export interface IntrospectionClient {
   readonly endpoint: string
@@ -25,10 +25,10 @@ export async function introspect(token: string, client: IntrospectionClient): Pr
     headers['Authorization'] = `Basic ${credentials}`
   }
   const { status, body } = await fetchJson(endpoint, { method: 'POST', body: form.toString(), headers, signal })
-  if (status === 401 || status === 403)
-    throw new Error(`${endpoint} answers ${status}: check clientId and clientSecret`)
-  if (status !== 200) throw new Error(`${endpoint} answers ${status}`)
+  const shown = shownUrl(endpoint)
+  if (status === 401 || status === 403) throw new Error(`${shown} answers ${status}: check clientId and clientSecret`)
+  if (status !== 200) throw new Error(`${shown} answers ${status}`)
   if (!isObject(body) || typeof body['active'] !== 'boolean')
-    throw new Error(`${endpoint} does not answer as RFC 7662 says`)
+    throw new Error(`${shown} does not answer as RFC 7662 says`)
   return body['active'] ? body : undefined
 }

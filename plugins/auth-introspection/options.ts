@@ -3,6 +3,7 @@ import {
   CLAIM_PATHS_SCHEMA,
   type ClaimPaths,
   DURATION_PATTERN,
+  ENDPOINT_URL_PATTERN,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/index.ts'
 
@@ -36,11 +37,11 @@ export const authIntrospectionSchema = {
     endpoint: {
       type: 'string' as const,
       format: 'uri',
-      pattern: '^https?://',
+      pattern: ENDPOINT_URL_PATTERN,
       description: "The authorization server's introspection endpoint.",
     },
     clientId: { type: 'string' as const, description: 'As which this server asks.' },
-    clientSecret: { type: 'string' as const, description: 'Its secret.' },
+    clientSecret: { type: 'string' as const, writeOnly: true as const, description: 'Its secret.' },
     clientAuth: {
       type: 'string' as const,
       enum: ['basic', 'post'] as const,

@@ -3,7 +3,7 @@
 // newest one is gone, and a flood of unknown keys is one question.
 import { createPublicKey } from 'node:crypto'
 import { JwksClient, type SigningKey } from 'jwks-rsa'
-import { fetchJson, isObject, type Logger } from '../../core/index.ts'
+import { fetchJson, isObject, type Logger, shownUrl } from '../../core/index.ts'
 import { discoverKeys } from './discover-keys.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
@@ -39,8 +39,8 @@ export interface IssuerKeys extends KeySource {
 /** The keys at an address. Rejects where no key set can be read; a set without keys is one. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
-  if (status !== 200) throw new Error(`${jwksUri} answers ${status}`)
-  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${jwksUri} is no JSON Web Key Set`)
+  if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
+  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })

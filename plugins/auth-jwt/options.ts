@@ -3,6 +3,7 @@ import {
   CLAIM_PATHS_SCHEMA,
   type ClaimPaths,
   DURATION_PATTERN,
+  ENDPOINT_URL_PATTERN,
   type JsonSchema,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
   type StreamOptions,
@@ -65,7 +66,12 @@ const duration = (standard: string, description: string): JsonSchema => ({
   default: standard,
   description,
 })
-const url = (description: string) => ({ type: 'string' as const, format: 'uri', pattern: '^https?://', description })
+const url = (description: string) => ({
+  type: 'string' as const,
+  format: 'uri',
+  pattern: ENDPOINT_URL_PATTERN,
+  description,
+})
 const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
 
 const audience: JsonSchema = {
@@ -96,10 +102,13 @@ const issuerProperties = {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
     minItems: 1,
+    // They should be public; what is put here by mistake is not.
+    writeOnly: true,
     description: 'Its public keys: JWKs, or PEM texts.',
   },
   secret: {
     type: 'string' as const,
+    writeOnly: true as const,
     description: 'A secret shared with it, at least 32 characters; for HS algorithms.',
   },
   audience,

@@ -1,13 +1,15 @@
 // What well-known providers do differently, as options of auth-jwt. docs/plugins/auth-jwt.md says for each what to set
 // up there. A preset is plain options: spread it to change one.
-import { StartError } from '../../core/index.ts'
+import { StartError, shownUrl } from '../../core/index.ts'
 import type { AuthJwtOptions } from './options.ts'
 
 type Audience = string | string[]
 
 const bareHost = (given: string, preset: string): string => {
   if (/^[a-z0-9.-]+(?::\d+)?$/i.test(given)) return given
-  throw new StartError(`${preset}(): "${given}" is no host name; write it without https:// and path`, { exitCode: 2 })
+  throw new StartError(`${preset}(): "${shownUrl(given)}" is no host name; write it without https:// and path`, {
+    exitCode: 2,
+  })
 }
 
 /**

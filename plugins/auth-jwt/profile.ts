@@ -1,6 +1,15 @@
 // From options to what tokens are verified by: each issuer with its keys and algorithms. What cannot be verified by is
 // a StartError; what verifies less than it could is a warning.
-import { errorText, isLoopback, type PluginHost, parseDuration, StartError, sameResources } from '../../core/index.ts'
+import {
+  errorText,
+  isLoopback,
+  type PluginHost,
+  parseDuration,
+  publicKeyIn,
+  StartError,
+  sameResources,
+  shownUrl,
+} from '../../core/index.ts'
 import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
 import {
   type Algorithm,
@@ -63,6 +72,10 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
     throw stop(`secret is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`)
+  }
+  const key = secret === undefined ? undefined : publicKeyIn(secret)
+  if (key !== undefined) {
+    throw stop(`secret is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`)
   }
   return name
 }
@@ -151,10 +164,13 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
 function fetchedKeys(host: PluginHost, options: AuthJwtOptions, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StartError(`${place}: "${url}" is no http or https URL`, { exitCode: 2 })
+    throw new StartError(`${place}: "${shownUrl(url)}" is no http or https URL`, { exitCode: 2 })
   }
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
-    host.log.warn({ url }, 'keys are fetched over plain http: whoever is on the way can put in their own')
+    host.log.warn(
+      { url: shownUrl(url) },
+      'keys are fetched over plain http: whoever is on the way can put in their own',
+    )
   }
   return createIssuerKeys({
     issuer: name,

@@ -1,35 +1,10 @@
 // The change bus that every node shares: a Redis Stream of changes, each with its number. A number that is not one more
 // than the last says that changes are missing, and then everybody is told that everything may have changed.
-import { randomBytes } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Change, ChangeBus, ChangeHistory, Logger } from '../../core/index.ts'
 import { type RedisConnection, redisScript } from '../redis/connection.ts'
-import { changesKey, countKey, tokenKey } from './keys.ts'
-
-/** Changes that are kept for nodes that were away. */
-const KEPT = '10000'
-/** Changes that wait for a Redis that is away; past it they become one that says that everything may have changed. */
-const MAX_WAITING = 10_000
-/** How long it is known that a change was told, milliseconds: an attempt whose answer was lost is made again. */
-const TOKEN_LIFETIME = '60000'
-const PAUSE = 250
-
-/** Counting begins with the time: numbers of a bus that Redis forgot are never gone on with. */
-const BEGIN = `
-if redis.call('EXISTS', KEYS[2]) == 0 then
-  local time = redis.call('TIME')
-  redis.call('SET', KEYS[2], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
-end
-`
-
-/** KEYS: changes, their count, token. ARGV: the change, how many are kept, lifetime of the token. */
-const PUBLISH = redisScript(`
-if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[3]) then return 0 end
-${BEGIN}
-local number = redis.call('INCR', KEYS[2])
-redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'c', ARGV[1])
-return 1
-`)
+import { BEGIN } from './begin.ts'
+import { changesKey, countKey } from './keys.ts'
+import { createOutbox } from './outbox.ts'
 
 /** KEYS: changes, their count. ARGV: the id after which. Gives the count, then id, number and change by turns. */
 const SINCE = redisScript(`
@@ -82,46 +57,22 @@ export interface RedisChangeBus extends ChangeBus {
   locate(): Promise<void>
   /** A change that was read. */
   tell(id: string, number: number, text: string): void
-  close(): void
+  /** Gives changes that wait as long as a command may take. */
+  close(): Promise<void>
 }
 
 export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   const listeners = new Set<(change: Change, place?: string) => void>()
-  let waiting: Change[] = []
+  const outbox = createOutbox(redis, log)
   const keys = [changesKey(redis), countKey(redis)]
   let position: Place | undefined
-  let publishing = false
-  let closed = false
 
   function dispatch(change: Change, place?: string) {
     for (const listener of [...listeners]) listener(change, place)
   }
 
-  async function publishOne(change: Change) {
-    const token = tokenKey(redis, randomBytes(12).toString('base64url'))
-    while (!closed) {
-      try {
-        await redis.evaluate(PUBLISH, [...keys, token], [JSON.stringify(change), KEPT, TOKEN_LIFETIME])
-        return
-      } catch (err) {
-        log.debug({ err }, 'a change waits for Redis')
-        await pause(PAUSE, undefined, { ref: false })
-      }
-    }
-  }
-
-  async function publishAll() {
-    publishing = true
-    for (let next = waiting.shift(); next !== undefined && !closed; next = waiting.shift()) await publishOne(next)
-    publishing = false
-  }
-
   return {
-    publish(change) {
-      if (waiting.length >= MAX_WAITING) waiting = [{ kind: 'missed' }]
-      else waiting.push(change)
-      if (!publishing) void publishAll()
-    },
+    publish: outbox.publish,
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -170,8 +121,6 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
       if (change.kind === 'missed') dispatch(change)
       else dispatch(change, writePlace(position))
     },
-    close() {
-      closed = true
-    },
+    close: outbox.close,
   }
 }

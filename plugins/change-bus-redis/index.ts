@@ -8,6 +8,12 @@ import { createReading } from './reading.ts'
 /** Where Redis is, unless the config's `redis` says it. */
 export interface ChangeBusRedisOptions extends RedisConnectionOptions {}
 
+/** What is sent beside EVAL, in scripts too. */
+export const CHANGE_BUS_COMMANDS = [
+  ...(['exists', 'get', 'incr', 'pexpire', 'set', 'time', 'unlink'] as const),
+  ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
+] as const
+
 export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
   options: {
     type: 'object',
@@ -17,7 +23,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
   },
   provides: ['peers'],
   setup(host, options) {
-    const redis = redisConnection(host, options)
+    const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)
     const bus = createBus(redis, host.log)
     const peers = createPeers(redis, host)
     const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })
@@ -28,7 +34,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
       await reading.begin()
     })
     host.closing(async () => {
-      bus.close()
+      await bus.close()
       reading.close()
       await peers.leave()
     })

@@ -26,6 +26,12 @@ const DEFAULTS = { ttl: '1h', maxEvents: 10_000, maxBytes: '4mb' } as const
 /** Shorter, and a stream is gone before a client can come back. */
 const MIN_TTL = 1_000
 
+/** What is sent beside EVAL, in scripts too. */
+export const EVENT_STORE_COMMANDS = [
+  ...(['del', 'hget', 'hmget', 'hset', 'pexpire', 'sadd', 'smembers', 'srem', 'time'] as const),
+  ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
+] as const
+
 export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
   options: {
     type: 'object',
@@ -62,6 +68,6 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
       throw new StartError(`plugins.${host.name}: ttl is less than 1s; no client comes back so soon`, { exitCode: 2 })
     }
     const bounds = { ttl: lifetime, maxEvents, maxBytes: parseSize(maxBytes) }
-    host.fill('eventStore', createRedisEventStore(redisConnection(host, options), bounds))
+    host.fill('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
   },
 })

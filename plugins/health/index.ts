@@ -17,13 +17,14 @@ export const health = definePlugin<HealthOptions>({
   },
   setup(host, { path = '/health' }) {
     async function report(ctx: HostContext) {
-      const { ready, checks } = await host.readiness()
+      const { ready, checks, reasons } = await host.readiness()
       ctx.status = ready ? 200 : 503
       ctx.set('Cache-Control', 'no-store')
       ctx.body = {
         status: ready ? 'ready' : 'not ready',
         server: host.server,
         checks,
+        ...(reasons && { reasons }),
         routes: host.routes.map(route => ({ path: route.path, toolsets: route.toolsets })),
       }
     }

@@ -15,6 +15,7 @@ const COMMANDS = [
   'hSet',
   'hmGet',
   'incr',
+  'info',
   'pExpire',
   'pTTL',
   'sAdd',

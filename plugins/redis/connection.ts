@@ -1,28 +1,25 @@
 // The connection to Redis that the plugins of one host share. It connects when the host starts, again for ever with
 // back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
-import { createHash, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { errorText, type Logger, type PluginHost, StartError } from '../../core/index.ts'
+import { type Logger, type PluginHost, StartError } from '../../core/index.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
-import { isDisconnection, refusalOf, unavailable } from './failures.ts'
+import { Examination } from './examination.ts'
+import { isDisconnection, unavailable } from './failures.ts'
 import { Health } from './health.ts'
+import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { createLink, type Link, silenceOf } from './link.ts'
+import { explainRefusal, withoutPassword } from './refusals.ts'
+import type { RedisCommandName } from './rehearsal.ts'
+import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
 import { type RedisConnectionOptions, type ResolvedRedis, resolveRedis } from './settings.ts'
 import { createOccurrence, within } from './waiting.ts'
+import { Watch } from './watch.ts'
 
 export type { RedisCommands } from './commands.ts'
+export type { RedisCommandName } from './rehearsal.ts'
+export { type RedisScript, redisScript } from './script.ts'
 export type { RedisConnectionOptions } from './settings.ts'
-
-/** A Lua script and the name that Redis keeps it by. */
-export interface RedisScript {
-  readonly source: string
-  readonly sha: string
-}
-
-export const redisScript = (source: string): RedisScript => ({
-  source,
-  sha: createHash('sha1').update(source).digest('hex'),
-})
 
 /** A client of its own, for reads that block. Its commands wait while there is no connection; closes with the host. */
 export interface RedisReader {
@@ -47,8 +44,15 @@ export interface RedisConnection {
   sessionKey(session: string, ...parts: string[]): string
   /** For reads that block for at most `commandTimeout`. */
   duplicate(): Promise<RedisReader>
-  /** Whether Redis answers. */
+  /** Whether Redis answers, and does what is asked of it. */
   readonly healthy: boolean
+  /** Why it is not healthy, in words that anybody may read. */
+  readonly trouble: string
+  /**
+   * Says in `setup` that the keys are those of hosts with these secrets. Where a host runs that has none of them this one
+   * does not start; where it is found out later, everything is refused with 503.
+   */
+  claim(claim: KeySpaceClaim): void
   /** Hears when `healthy` becomes true or false; returns what ends that. */
   onChange(listener: (healthy: boolean) => void): () => void
   /** Batches of commands written so far, those of readers left out; for tests. */
@@ -70,32 +74,41 @@ export interface RedisConnection {
 }
 
 /** By the runtime of the host, which is one object for all of its plugins: the connections they share. */
-const connections = new WeakMap<object, Map<string, RedisConnection>>()
+const connections = new WeakMap<object, Map<string, SharedConnection>>()
 
 /**
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
- * with the same. Call it in `setup`. Throws a StartError for options that do not go together.
+ * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
+ * they are not allowed the start says which. Throws a StartError for options that do not go together.
  */
-export function redisConnection(host: PluginHost, options: RedisConnectionOptions = {}): RedisConnection {
+export function redisConnection(
+  host: PluginHost,
+  options: RedisConnectionOptions = {},
+  needs: readonly RedisCommandName[] = [],
+): RedisConnection {
   const redis = resolveRedis(host, options)
-  const shared = connections.get(host.runtime) ?? new Map<string, RedisConnection>()
+  const shared = connections.get(host.runtime) ?? new Map<string, SharedConnection>()
   connections.set(host.runtime, shared)
   const id = JSON.stringify(redis)
   const known = shared.get(id)
+  known?.examination.need(needs)
   if (known) return known
   const connection = new SharedConnection(redis, host.log)
+  connection.examination.need(needs)
   shared.set(id, connection)
-  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy)
+  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   host.starting(() => connection.start())
   host.closing(() => connection.close())
   return connection
 }
 
 const RESET_AT_MOST_EVERY = 1_000
-const AUTHENTICATION = ['WRONGPASS', 'NOAUTH', 'NOPERM']
+/** How long a cluster where a command was refused is not asked whether it still does, milliseconds. */
+const HOLD = 5_000
 
 class SharedConnection implements RedisConnection {
   readonly client: RedisCommands
+  readonly examination: Examination
   readonly #redis: ResolvedRedis
   readonly #link: Link
   readonly #readers = new Set<Link>()
@@ -106,7 +119,7 @@ class SharedConnection implements RedisConnection {
   #resetAt = Number.NEGATIVE_INFINITY
   /** What to add to the monotonic clock for that of Redis, or less. */
   #offset: number | undefined
-  #heartbeat: NodeJS.Timeout | undefined
+  readonly #watch: Watch
 
   constructor(redis: ResolvedRedis, log: Logger) {
     this.#redis = redis
@@ -114,6 +127,28 @@ class SharedConnection implements RedisConnection {
     const isConnected = () => this.#link.isReady
     this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
     this.client = createCommands(() => this.#link.commands, this.#batches.sending)
+    this.examination = new Examination({
+      redis,
+      log,
+      beat: this.#interval,
+      ask: (script, keys, args) =>
+        this.#answered(evaluateWhole(this.#link.commands, script, keys, args), this.commandTimeout),
+      askByDigest: sha => this.#answered(this.#link.commands.evalSha(sha, {}), this.commandTimeout),
+      info: async () => String(await this.#answered(this.#link.commands.info('memory'), this.commandTimeout)),
+    })
+    this.#watch = new Watch({
+      interval: this.#interval,
+      examination: this.examination,
+      health: this.#health,
+      isConnected,
+      hear: time => this.#setClock(time),
+      replaced: () => this.#reset(),
+    })
+  }
+
+  /** Milliseconds between beats, which also keep the sockets awake: one that is silent for longer is given up. */
+  get #interval() {
+    return silenceOf(this.#redis) / 2.5
   }
 
   get commandTimeout() {
@@ -122,6 +157,10 @@ class SharedConnection implements RedisConnection {
 
   get healthy() {
     return this.#health.healthy
+  }
+
+  get trouble() {
+    return this.#health.trouble
   }
 
   get roundTrips() {
@@ -136,6 +175,10 @@ class SharedConnection implements RedisConnection {
     return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
   }
 
+  claim(claim: KeySpaceClaim) {
+    this.examination.claim(claim)
+  }
+
   onChange(listener: (healthy: boolean) => void) {
     return this.#health.onChange(listener)
   }
@@ -146,26 +189,29 @@ class SharedConnection implements RedisConnection {
 
   async askTime() {
     const [seconds, micros] = await this.#answered(this.#link.commands.time(), this.commandTimeout)
-    this.#offset = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) - performance.now()
+    this.#setClock(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
   }
 
-  /** The first attempt: a password that is wrong stops the start, a Redis that is away does not. */
+  #setClock(time: number) {
+    this.#offset = time - performance.now()
+  }
+
+  /** The first attempt: a Redis that can never serve us stops the start, one that is away or full does not. */
   async start() {
     this.#health.begin()
     await this.#link.open()
-    // Also keeps the sockets awake: one that is silent for longer is given up.
-    this.#heartbeat = setInterval(() => this.#beat(), silenceOf(this.#redis) / 2.5)
+    this.#watch.begin()
     const cause = await within(this.#first.happened, this.commandTimeout).catch(late => late)
-    if (AUTHENTICATION.includes(refusalOf(cause) ?? '')) {
-      this.close()
-      const how =
-        'give the redis.username and redis.password of a user that may do what docs/plugins/event-store-redis.md lists'
-      throw new StartError(`${this.#redis.name} refuses us: ${errorText(cause)}; ${how}`, { cause })
-    }
+    await within(this.#watch.examined, this.commandTimeout).catch(() => undefined)
+    const refusal = explainRefusal(cause) ?? this.#health.refusal
+    if (!refusal?.isLasting) return
+    await this.close()
+    throw new StartError(`${this.#redis.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
   }
 
-  close() {
-    clearInterval(this.#heartbeat)
+  async close() {
+    this.#watch.end()
+    if (this.healthy) await this.examination.leave().catch(() => undefined)
     this.#health.close()
     for (const link of [this.#link, ...this.#readers]) link.close()
   }
@@ -181,15 +227,12 @@ class SharedConnection implements RedisConnection {
     return { client: createCommands(() => link.commands), close }
   }
 
-  #beat() {
-    if (this.#link.isReady) this.askTime().catch(() => undefined)
-  }
-
-  #linkChanged(cause?: unknown) {
+  #linkChanged(thrown?: unknown) {
+    const cause = withoutPassword(thrown, this.#redis.password)
     const isConnected = this.#link.isReady
-    if (isConnected) this.#beat()
+    this.#health.connectionChanged(cause, explainRefusal(cause))
+    if (isConnected) this.#watch.connected()
     if (isConnected || cause !== undefined) this.#first.happen(cause)
-    this.#health.connectionChanged(cause)
   }
 
   #reset() {
@@ -205,7 +248,8 @@ class SharedConnection implements RedisConnection {
       const value = await within(answer, timeout)
       this.#health.heard()
       return value
-    } catch (error) {
+    } catch (thrown) {
+      const error = withoutPassword(thrown, this.#redis.password)
       const waited = performance.now() - asked
       if (!isDisconnection(error)) this.#health.heard()
       // A socket that said nothing for as long as an answer may take leads nowhere.
@@ -217,25 +261,19 @@ class SharedConnection implements RedisConnection {
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
     const deadline = performance.now() + timeout
     try {
-      if (!this.#link.isReady) await this.#health.whenConnected(deadline)
+      await this.#health.whenUsable(deadline)
+      const { refusal } = this.#health
+      if (refusal?.code === FOREIGN_KEYS) throw unavailable(new Error(refusal.text))
       return await this.#answered(act(this.client), deadline - performance.now())
     } catch (error) {
-      const refusal = refusalOf(error)
-      // What was the primary is a replica now: its name may lead to the new one.
-      if (refusal === 'READONLY') this.#reset()
+      const refusal = explainRefusal(error)
+      // What is examined is one node of a cluster: another may have refused.
+      if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
     }
   }
 
-  evaluate({ sha, source }: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
-    const given = { keys: [...keys], arguments: [...args] }
-    return this.run(async client => {
-      try {
-        return await client.evalSha(sha, given)
-      } catch (error) {
-        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-        return await client.eval(source, given)
-      }
-    }, timeout)
+  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
+    return this.run(client => evaluateOn(client, script, keys, args), timeout)
   }
 }

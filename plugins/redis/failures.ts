@@ -1,26 +1,10 @@
 // What went wrong with Redis, and what whoever asked is told: 503 where Redis could not say, the error itself where
 // it did. For connection.ts.
 import { HostError } from '../../core/index.ts'
+import { explainRefusal } from './refusals.ts'
 
 /** Seconds. */
 const RETRY_AFTER = '2'
-
-/** Replies that mean "not now" or "not as this user", not "this was a mistake"; the first word of each. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  'BUSY',
-  'CLUSTERDOWN',
-  'LOADING',
-  'MASTERDOWN',
-  'MISCONF',
-  'NOAUTH',
-  'NOPERM',
-  'NOREPLICAS',
-  'OOM',
-  'READONLY',
-  'TRYAGAIN',
-  'UNKILLABLE',
-  'WRONGPASS',
-])
 
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
 
@@ -32,12 +16,8 @@ export class RedisTimeout extends Error {
   }
 }
 
-/** The first word of a reply that refuses, such as `OOM`; a script's refusal names it too. */
-export function refusalOf(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error)) return undefined
-  const words = thrown.message.match(/\b[A-Z]{4,}\b|\bOOM\b/g) ?? []
-  return words.find(word => REFUSALS.has(word))
-}
+/** A word for a reply that means "not now" or "not as this user", such as `OOM`; undefined for any other failure. */
+export const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
 /** The connection broke, or there was none: nobody knows whether Redis did what it was asked. */
 export function isDisconnection(thrown: unknown): boolean {

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../core/index.ts'
 import { RedisTimeout } from './failures.ts'
+import type { Refusal } from './refusals.ts'
 import { createOccurrence, within } from './waiting.ts'
 
 export interface HealthSettings {
@@ -21,7 +22,10 @@ export class Health {
   #answers = true
   #was = false
   #changed = createOccurrence<void>()
-  #told: 'nothing' | 'up' | 'down' = 'nothing'
+  /** What is known of the Redis that is connected: whether it does what we need. */
+  #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
+  /** What the log said last: for a refusal its code. */
+  #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
   /** By the monotonic clock, in milliseconds. */
   #downSince = performance.now()
@@ -32,7 +36,17 @@ export class Health {
   }
 
   get healthy(): boolean {
-    return this.#settings.isConnected() && this.#answers && !this.#closed
+    return this.#settings.isConnected() && this.#answers && this.#standing === 'accepted' && !this.#closed
+  }
+
+  /** Why it is not healthy, where Redis said so. */
+  get refusal(): Refusal | undefined {
+    return typeof this.#standing === 'object' ? this.#standing : undefined
+  }
+
+  /** Why it is not healthy, in words that anybody may read. */
+  get trouble(): string {
+    return this.refusal ? `Redis refuses: ${this.refusal.code}` : 'Redis does not answer'
   }
 
   onChange(listener: (healthy: boolean) => void): () => void {
@@ -45,13 +59,22 @@ export class Health {
     this.#downSince = performance.now()
   }
 
-  /** A connection came or went. */
-  connectionChanged(cause?: unknown) {
+  /** A connection came or went; `refusal` where Redis would not have it. */
+  connectionChanged(cause?: unknown, refusal?: Refusal) {
     if (this.#settings.isConnected()) {
       this.#answers = true
       this.#heardAt = performance.now()
-    }
+    } else if (refusal) this.#standing = refusal
+    // A connection that is refused ends as well: that is no other news.
+    else if (this.#standing === 'accepted' || hasErrno(cause)) this.#standing = 'unknown'
     this.#update(cause)
+  }
+
+  /** Redis was examined, or refused a command; undefined: it does what we need. */
+  judged(refusal: Refusal | undefined) {
+    if (!this.#settings.isConnected()) return
+    this.#standing = refusal ?? 'accepted'
+    this.#update()
   }
 
   /** Redis said something. */
@@ -70,10 +93,13 @@ export class Health {
     return true
   }
 
-  /** Waits for a connection until `deadline`; not at all where there was none for as long as anybody waits. */
-  async whenConnected(deadline: number): Promise<void> {
+  /**
+   * Waits for a connection to a Redis that was examined, until `deadline`; not at all where there was none for as long as
+   * anybody waits. One that refuses is there: what is only read it may give all the same.
+   */
+  async whenUsable(deadline: number): Promise<void> {
     const { isConnected, patience } = this.#settings
-    while (!isConnected()) {
+    while (!isConnected() || this.#standing === 'unknown') {
       const left = Math.min(deadline, this.#downSince + patience) - performance.now()
       if (left <= 0 || this.#closed) throw new RedisTimeout(patience)
       await within(this.#changed.happened, left)
@@ -89,11 +115,11 @@ export class Health {
     if (this.#closed) return
     const { healthy } = this
     this.#tell(healthy, cause)
+    this.#changed.happen()
+    this.#changed = createOccurrence()
     if (healthy === this.#was) return
     this.#was = healthy
     if (!healthy) this.#downSince = performance.now()
-    this.#changed.happen()
-    this.#changed = createOccurrence()
     for (const listener of [...this.#listeners]) listener(healthy)
   }
 
@@ -102,11 +128,22 @@ export class Health {
     const { name: redis, log } = this.#settings
     if (healthy) {
       const away = { redis, seconds: Math.round((performance.now() - this.#downSince) / 100) / 10 }
-      if (this.#told === 'down') log.info(away, 'Redis is back')
-      else if (this.#told === 'nothing') log.info({ redis }, 'connected to Redis')
+      if (this.#told === 'nothing') log.info({ redis }, 'connected to Redis')
+      else if (this.#told !== 'up') log.info(away, 'Redis is back')
       this.#told = 'up'
-      return
-    }
+    } else if (this.refusal) this.#tellRefusal(this.refusal)
+    else if (!this.#answers || !this.#settings.isConnected()) this.#tellAbsence(cause)
+  }
+
+  #tellRefusal({ code, text: reason, fix }: Refusal) {
+    const { name: redis, log } = this.#settings
+    if (this.#told === `refused ${code}`) return
+    log.error({ redis, reason, fix }, 'Redis refuses what this host needs: clients get 503 until it does not')
+    this.#told = `refused ${code}`
+  }
+
+  #tellAbsence(cause: unknown) {
+    const { name: redis, log } = this.#settings
     // Not connected yet is no news, unless it failed.
     if (cause === undefined && this.#told !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
@@ -115,3 +152,6 @@ export class Health {
     this.#told = 'down'
   }
 }
+
+/** An error of the network, such as ECONNREFUSED: nobody is there to refuse us. */
+const hasErrno = (cause: unknown) => cause instanceof Error && 'code' in cause

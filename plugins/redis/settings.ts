@@ -2,7 +2,7 @@
 // For connection.ts. What goes into a log line or an error has no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
+import { type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
 
 /** As a plugin's options have them, and as `redis` of the config does. */
 export type RedisConnectionOptions = RedisSettings
@@ -50,6 +50,8 @@ function merge(host: Host, options: RedisConnectionOptions): RedisConnectionOpti
   return 'url' in own || 'cluster' in own ? own : { ...host.redis, ...own }
 }
 
+type Stop = (why: string) => StartError
+
 interface Place extends RedisAddress {
   readonly secure: boolean
   readonly username: string | undefined
@@ -57,41 +59,69 @@ interface Place extends RedisAddress {
   readonly database: number
 }
 
-function readUrl(text: string, stop: (why: string) => StartError): Place {
-  if (!URL.canParse(text)) throw stop('the URL of Redis is none; write redis://host:6379, or rediss:// for TLS')
+/** What browsers and other clients of Redis call places that this one cannot reach. */
+const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/sentinel/, 'Sentinels are not asked: give the address of the primary, or one that follows it'],
+  [/unix|file/, 'Redis is not reached by a Unix socket: let it listen on a port'],
+  [/cluster/, "write redis: { cluster: ['redis://...'] } for a Redis Cluster"],
+]
+
+function checkScheme(text: string, stop: Stop) {
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):/i.exec(text.trim()) ?? []
+  if (/^rediss?$/i.test(scheme)) return
+  const [, hint] = OTHER_SCHEMES.find(([pattern]) => pattern.test(scheme.toLowerCase())) ?? []
+  if (hint !== undefined) throw stop(`the URL of Redis begins with ${scheme}: ${hint}`)
+  if (URL.canParse(text)) throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
+  throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+}
+
+/** Nothing of the URL is told: what is wrong with it may be its password. */
+const HOW_PASSWORD = 'percent-encode what is special in its password, or use redis.password'
+
+function readCredential(encoded: string, stop: Stop): string | undefined {
+  try {
+    return decodeURIComponent(encoded) || undefined
+  } catch {
+    throw stop(`the URL of Redis holds a % that stands for nothing; ${HOW_PASSWORD}`)
+  }
+}
+
+function readUrl(text: string, stop: Stop): Place {
+  checkScheme(text, stop)
+  if (!URL.canParse(text)) {
+    throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+  }
   const url = new URL(text)
-  const secure = url.protocol === 'rediss:'
-  if (!secure && url.protocol !== 'redis:')
-    throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  const database = url.pathname.slice(1)
+  if (!/^\d{0,9}$/.test(database)) {
+    throw stop(`what follows the host in the URL of Redis is no number of a database; ${HOW_PASSWORD}`)
+  }
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
-    secure,
-    username: username || undefined,
-    password: password || undefined,
-    database: Number(url.pathname.slice(1)),
+    secure: url.protocol === 'rediss:',
+    username: readCredential(url.username, stop),
+    password: readCredential(url.password, stop),
+    database: Number(database),
   }
 }
 
 /** PEM as it is, or from the file of this name. */
-function readPem(text: string, directory: string, stop: (why: string) => StartError): string {
+function readPem(key: string, text: string, directory: string, stop: Stop): string {
   if (text.includes('-----BEGIN')) return text
   try {
     return readFileSync(resolve(directory, text), 'utf8')
   } catch (cause) {
-    throw stop(`redis.tls names a file that cannot be read: ${errorText(cause)}`)
+    // What is here may be no name of a file, but the key itself in another encoding.
+    const { code } = cause as NodeJS.ErrnoException
+    throw stop(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
   }
 }
 
-function readTls(
-  { tls = {} }: RedisConnectionOptions,
-  { directory }: Host,
-  stop: (why: string) => StartError,
-): RedisTls {
+function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
-    text === undefined ? [] : [[key, readPem(text, directory, stop)]],
+    text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
   )
   return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
 }

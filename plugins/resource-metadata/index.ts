@@ -23,11 +23,31 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
+/** What the documents promise and the host does not do: tokens are taken as bearer tokens, from the header alone. */
+function unchecked(options: ResourceMetadataOptions): [string, unknown][] {
+  const { tlsClientCertificateBoundAccessTokens, dpopSigningAlgValuesSupported, bearerMethodsSupported = [] } = options
+  return [
+    ...(tlsClientCertificateBoundAccessTokens ? [['tlsClientCertificateBoundAccessTokens', true] as const] : []),
+    ...(dpopSigningAlgValuesSupported
+      ? [['dpopSigningAlgValuesSupported', dpopSigningAlgValuesSupported] as const]
+      : []),
+    ...(bearerMethodsSupported.some(method => method !== 'header')
+      ? [['bearerMethodsSupported', bearerMethodsSupported] as const]
+      : []),
+  ].map(([name, value]) => [name, value])
+}
+
 /** Throws a StartError for options that would make documents that clients must refuse. */
 function checkOptions({ name, http, log }: PluginHost, options: ResourceMetadataOptions) {
   const fail = (what: string) => new StartError(`plugins['${name}']${what}`, { exitCode: 2 })
   const { resource, authorizationServers, resourceMetadataUri } = options
   if (!authorizationServers) throw fail('.authorizationServers: missing; say who gives out tokens')
+  if (options.dpopBoundAccessTokensRequired) {
+    throw fail('.dpopBoundAccessTokensRequired: nothing here checks a proof of possession (RFC 9449) yet; leave it out')
+  }
+  for (const [name, value] of unchecked(options)) {
+    log.warn({ [name]: value }, `${name} is published, but nothing here does what it promises`)
+  }
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     throw fail(`: set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`)
   }

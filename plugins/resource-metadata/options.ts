@@ -1,5 +1,5 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
-import type { OptionsSchema } from '../../core/index.ts'
+import { ENDPOINT_URL_PATTERN, type OptionsSchema } from '../../core/index.ts'
 
 export interface ResourceMetadataOptions {
   /** The resource identifier of every route. Default: each address is its own. */
@@ -26,15 +26,14 @@ export interface ResourceMetadataOptions {
   tlsClientCertificateBoundAccessTokens?: boolean
   authorizationDetailsTypesSupported?: string[]
   dpopSigningAlgValuesSupported?: string[]
+  /** Not `true`: nothing enforces it yet, so it stops the start. */
   dpopBoundAccessTokensRequired?: boolean
 }
 
-/** An absolute http(s) URL without user or fragment. */
-const URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^#\\s]*)?$'
 /** The same without a query. */
 const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 
-const page = (description: string) => ({ type: 'string' as const, pattern: URL_PATTERN, description })
+const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
 // An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
 const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
   type: 'array',
@@ -91,7 +90,10 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions> = {
     },
     authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
     dpopSigningAlgValuesSupported: list('Algorithms of DPoP proofs (RFC 9449).'),
-    dpopBoundAccessTokensRequired: { type: 'boolean', description: 'Tokens must be bound by DPoP.' },
+    dpopBoundAccessTokensRequired: {
+      type: 'boolean',
+      description: 'Tokens must be bound by DPoP. True stops the start: nothing enforces it yet.',
+    },
   },
 }
 

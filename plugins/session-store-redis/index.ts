@@ -1,4 +1,5 @@
 // Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
+import { createHash } from 'node:crypto'
 import { definePlugin, type PluginHost, REDIS_PROPERTIES, StartError } from '../../core/index.ts'
 import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
 import { createRedisSessionStore } from './store.ts'
@@ -16,6 +17,16 @@ function demandSecrets({ name, ownKeys }: PluginHost) {
   )
 }
 
+/** What is sent beside EVAL, in scripts too. */
+export const SESSION_STORE_COMMANDS = [
+  ...(['del', 'exists', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'hsetnx'] as const),
+  ...(['pexpire', 'pttl', 'set', 'time', 'zadd', 'zcard', 'zincrby', 'zrange', 'zrangebyscore', 'zrem'] as const),
+  ...(['zremrangebyscore', 'zrevrange', 'zscore'] as const),
+] as const
+
+/** Tells secrets apart, and tells nothing of them: the key is derived for this alone. */
+const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
+
 export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
   options: {
     type: 'object',
@@ -26,6 +37,8 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
   needs: ['peers'],
   setup(host, options) {
     demandSecrets(host)
-    host.fill('sessionStore', createRedisSessionStore(redisConnection(host, options), host))
+    const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)
+    redis.claim({ node: host.node, fingerprints: host.keys('key-space').map(fingerprint) })
+    host.fill('sessionStore', createRedisSessionStore(redis, host))
   },
 })

@@ -72,7 +72,14 @@ class RedisSessionStore implements SessionStore {
     const holder = nameHolder(record.opening.holder)
     if ((await this.#index(ADMIT, digest, holder, String(idleTimeout), String(maxPerOwner))) !== 1) return false
     const fields = [...writeRecord(record), `n:${this.#node}`, '1']
-    await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
+    try {
+      await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
+    } catch (error) {
+      // It was counted, and is none.
+      const forgotten = this.#index(FORGET, digest, holder)
+      forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
+      throw error
+    }
     return true
   }
 

@@ -27,7 +27,9 @@ function compileAuthorize(routes: readonly Route[], { policies }: Rules): Map<Au
     const asked = authorize === true ? {} : authorize
     compiled.set(
       authorize,
-      typeof asked === 'string' ? policyNamed(asked, policies, where) : compilePolicy(asked, where),
+      typeof asked === 'string'
+        ? policyNamed(asked, policies, where, ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`)
+        : compilePolicy(asked, where),
     )
   }
   return compiled
@@ -85,8 +87,11 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
   host.variesByCaller()
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
   if (hasShadow) logShadow(host, call => access.get(call.session.route))
-  const routeScopes = (route: Route) => (route.authorize && authorize.get(route.authorize)?.scopes) || []
-  host.starting(() => lint({ host, rules, access, routeScopes }))
+  const routeScopes = (route: Route) => [
+    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
+    ...route.challengeScopes,
+  ]
+  host.starting(() => lint({ host, rules, access, routeScopes, options }))
 }
 
 export const toolPolicy = definePlugin<ToolPolicyOptions>({

@@ -42,13 +42,18 @@ const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
 ]
 
 /** A policy by its name. Throws a StartError where there is none. */
-export function policyNamed(name: string, policies: ReadonlyMap<string, Requirement>, where: string): Requirement {
+export function policyNamed(
+  name: string,
+  policies: ReadonlyMap<string, Requirement>,
+  where: string,
+  otherwise = '',
+): Requirement {
   const policy = policies.get(name)
   if (policy) return policy
   const near = nearest(name, policies.keys())
   const hint =
     near === undefined ? ` there are: ${[...policies.keys()].join(', ') || 'none'}` : ` did you mean "${near}"?`
-  throw new StartError(`${where}: there is no policy "${name}";${hint}`, { exitCode: 2 })
+  throw new StartError(`${where}: there is no policy "${name}";${hint}${otherwise}`, { exitCode: 2 })
 }
 
 const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>

@@ -1,15 +1,17 @@
 // What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
 // (item-rules.ts, requirement.ts).
-import type { CatalogItem, PluginHost, Route } from '../../core/index.ts'
+import { type CatalogItem, nearest, type PluginHost, type Route } from '../../core/index.ts'
 import { fits, type Rule, type Rules } from './item-rules.ts'
+import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
 export interface LintSubject {
   readonly host: PluginHost
   readonly rules: Rules
   readonly access: ReadonlyMap<Route, RouteAccess>
-  /** Every scope that a route's `authorize` names. */
+  /** Every scope that a route's `authorize` and `challengeScope` name. */
   readonly routeScopes: (route: Route) => readonly string[]
+  readonly options: ToolPolicyOptions
 }
 
 /** A rule that lacks its prefix looks like a URI. */
@@ -33,6 +35,39 @@ function lintScopes({ host, access, routeScopes }: LintSubject, route: Route, it
   for (const scope of scopes) {
     if (!supported.includes(scope)) {
       host.log.warn({ route: route.path, scope }, 'a scope that is needed is missing from scopesSupported')
+    }
+  }
+}
+
+/** The scopes and roles that a policy as written names. */
+function namesIn(policy: string | Policy | DetailedRule | true | undefined): string[] {
+  if (typeof policy !== 'object') return []
+  if ('policy' in policy) return namesIn(policy.policy)
+  const { scope = [], role = [], anyOf = [], allOf = [] } = policy
+  return [...[scope, role].flat(), ...[...anyOf, ...allOf].flatMap(namesIn)]
+}
+
+/** An `access` that is no policy is a scope or a role; one that nothing names is rather a slip, which hides the item. */
+function lintAccess({ host, rules, options }: LintSubject, items: ReadonlyMap<Route, readonly CatalogItem[]>) {
+  const { policies = {}, rules: written = {}, scopeHierarchy = {} } = options
+  const general = [
+    ...rules.policies.keys(),
+    ...[...Object.values(policies), ...Object.values(written)].flatMap(namesIn),
+    ...Object.entries(scopeHierarchy).flat(2),
+  ]
+  for (const [route, list] of items) {
+    const known = new Set([
+      ...general,
+      ...namesIn(route.authorize),
+      ...(host.slot('protectedResource').scopesOf(route) ?? []),
+    ])
+    for (const { key, kind, definition } of list) {
+      const { access } = definition
+      if (access === undefined || known.has(access)) continue
+      const near = nearest(access, known)
+      const hint = near === undefined ? '' : `; did you mean "${near}"?`
+      const text = `its access is no policy, scope or role of the config: hidden from all whose token has no such${hint}`
+      host.log.warn({ route: route.path, kind, item: key, access }, text)
     }
   }
 }
@@ -74,5 +109,6 @@ export function lint(subject: LintSubject): void {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)
   }
+  lintAccess(subject, items)
   lintShadow(subject, items)
 }

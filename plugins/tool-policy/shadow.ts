@@ -8,8 +8,9 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
   const resource = (uri: unknown) => (typeof uri === 'string' ? findResource(view, uri)?.item : undefined)
   const prompt = (name: unknown) => (typeof name === 'string' ? view.prompts.get(name) : undefined)
   const used = (): Array<CatalogItem | undefined> => {
-    if (method === 'tools/call') return [view.tools.get(String(params['name']))]
-    if (method === 'prompts/get') return [prompt(params['name'])]
+    const { name } = params
+    if (method === 'tools/call') return [typeof name === 'string' ? view.tools.get(name) : undefined]
+    if (method === 'prompts/get') return [prompt(name)]
     if (method === 'resources/read' || method === 'resources/subscribe') return [resource(params['uri'])]
     if (method === 'completion/complete' && isObject(params['ref'])) {
       const { name, uri } = params['ref']

@@ -5,7 +5,7 @@ import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 
 export interface TransportSseOptions {
-  /** Requests of one session that may run at once, because this transport cannot slow its client down. Default 32. */
+  /** Fewer requests of one session that may run at once than `sessions.maxCallsPerSession`. Default: that. */
   maxConcurrent?: number
 }
 
@@ -21,12 +21,12 @@ export const transportSse = definePlugin<TransportSseOptions>({
       maxConcurrent: {
         type: 'integer',
         minimum: 1,
-        default: 32,
-        description: 'Requests of one session that may run at once; more are answered 429.',
+        description:
+          'Fewer requests of one session that may run at once than sessions.maxCallsPerSession; more are answered 429.',
       },
     },
   },
-  setup(host, { maxConcurrent = 32 }) {
+  setup(host, { maxConcurrent }) {
     for (const { path, stateless, toolsets } of host.routes) {
       const where = `routes['${path}']`
       if (stateless) {

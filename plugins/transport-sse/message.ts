@@ -53,13 +53,13 @@ function validated(text: string, { revision }: Session): readonly Valid[] {
   return messages
 }
 
-export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number) {
-  const running = new WeakMap<Session, number>()
+export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number | undefined) {
+  const { calls } = host.sessions
 
   function find(ctx: HostContext): Session | Promise<Session> {
     const { sessionId } = ctx.query
     if (typeof sessionId !== 'string' || sessionId === '') {
-      throw new HostError('invalidRequest', { detail: 'the sessionId parameter is missing' })
+      throw new HostError('sessionIdMissing', { detail: 'send one sessionId parameter' })
     }
     const { params, user } = ctx.state
     return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip }, host.name)
@@ -67,12 +67,11 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
 
   /** Counts the requests that begin. Throws `tooManyRequests` where too many would run. */
   function enter(session: Session, requests: number) {
-    const count = (running.get(session) ?? 0) + requests
-    if (count > maxConcurrent) {
+    if (maxConcurrent !== undefined && session.calls + requests > maxConcurrent) {
       const detail = `at most ${maxConcurrent} requests of a session run at once`
       throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
     }
-    running.set(session, count)
+    calls.enter(session, requests)
   }
 
   /** Begins a request. Throws `unavailable` where the host is over. */
@@ -84,18 +83,23 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
         await serveSessionMessage(host, session, request, sender, () => reply)
       } finally {
         leave()
-        running.set(session, (running.get(session) ?? 1) - 1)
+        calls.leave(session, 1)
       }
     }
   }
 
-  /** Throws `tooManyRequests` and `unavailable` before anything began. */
+  /** Throws `tooManyRequests` and `unavailable` before any request began. */
   async function take(session: Session, messages: readonly Valid[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
-    enter(session, requests.length)
-    const begun = requests.map(request => begin(session, request, sender))
     for (const message of messages) {
       if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
+    }
+    enter(session, requests.length)
+    let begun: ReadonlyArray<() => Promise<void>> = []
+    try {
+      begun = requests.map(request => begin(session, request, sender))
+    } finally {
+      calls.leave(session, requests.length - begun.length)
     }
     for (const serve of begun) void serve()
   }

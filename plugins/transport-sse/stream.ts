@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
   type HostContext,
+  heardBy,
   openEventStream,
   type PluginHost,
   RETRY,
@@ -36,8 +37,9 @@ export function createStreamGet(host: PluginHost, route: Route) {
     const stream = openEventStream(ctx.res, {
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
     })
+    const heard = heardBy(stream, session, user)
     session.connect({
-      send: message => stream.send(message),
+      send: message => heard.send(message),
       close(retry) {
         // A host that closes lets what runs answer first: all answers go this way, and the session ends with it.
         if (retry === undefined) stream.end(RETRY)

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   ASSUMED_REVISION,
   type ClientFacts,
+  clientInfoProblem,
   HANDSHAKE_REVISIONS,
   HostError,
   type Implementation,
@@ -14,6 +15,8 @@ import {
   type Message,
   MODERN_REVISION,
   type Revision,
+  shown,
+  sizeFault,
 } from '../../core/index.ts'
 
 /** A message's revision, and what its sender says of itself. */
@@ -33,7 +36,7 @@ const headerOf = (headers: IncomingHttpHeaders): string | undefined => {
 }
 
 export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
-  new HostError('unsupportedVersion', { detail: requested, data: { supported, requested } })
+  new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })
 
 /** The revision that the version header names, as far as it can be told without the body: for errors about the body. */
 export const revisionHint = (headers: IncomingHttpHeaders): string | undefined => headerOf(headers)
@@ -46,9 +49,13 @@ function readMeta(meta: unknown): Speech & { readonly version: string } {
   const capabilities = meta[META.clientCapabilities]
   const info = meta[META.clientInfo]
   const logLevel = meta[META.logLevel]
+  const tooLarge = sizeFault(META.clientInfo, info) ?? sizeFault(META.clientCapabilities, capabilities)
+  if (tooLarge !== undefined) throw refuse(tooLarge)
   if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
   if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
   if (info !== undefined && !isObject(info)) throw refuse(`${META.clientInfo} must be an object`)
+  const problem = info === undefined ? undefined : clientInfoProblem(info)
+  if (problem !== undefined) throw refuse(problem)
   if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as LogLevel)) {
     throw refuse(`${META.logLevel} must be one of ${LOG_LEVELS.join(', ')}`)
   }
@@ -69,9 +76,14 @@ function classifyModern(message: Spoken, header: string | undefined, supported: 
   }
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
   if (named === undefined && header !== undefined && header !== MODERN_REVISION) throw unsupported(header, supported)
+  if (named === undefined && message.method === 'initialize') {
+    // Whoever opens a session is of an older revision: this one's `_meta` is not what it lacks.
+    const detail = `MCP-Protocol-Version is ${MODERN_REVISION}, which has no initialize; leave the header out`
+    throw new HostError('headerMismatch', { detail })
+  }
   const speech = readMeta(meta)
   if (header !== speech.version) {
-    const detail = `MCP-Protocol-Version is ${header ?? 'missing'}, the body says ${speech.version}`
+    const detail = `MCP-Protocol-Version is ${shown(header ?? 'missing')}, the body says ${shown(speech.version)}`
     throw new HostError('headerMismatch', { detail })
   }
   if (speech.version !== MODERN_REVISION || !supported.includes(MODERN_REVISION)) {

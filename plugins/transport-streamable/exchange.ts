@@ -1,6 +1,7 @@
 // The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
+import { LARGE_ANSWER, whenClosed } from '../../core/index.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250
@@ -52,7 +53,8 @@ class PostExchange implements Exchange {
     this.#res = res
     this.#settings = settings
     this.#timer = setTimeout(() => this.#openSink(), JSON_WINDOW)
-    res.once('close', () => {
+    // The client may have gone while its request was read, or its session looked up.
+    whenClosed(res, () => {
       if (res.writableFinished) return
       clearTimeout(this.#timer)
       if (settings.cancelledByClose) this.cancel(new Error('the client closed the response'))
@@ -102,7 +104,10 @@ class PostExchange implements Exchange {
     const [only] = this.#ready
     // Everything was cancelled: the client expects no answer, but its request must end.
     if (only === undefined) return void this.#openSink()?.end()
-    const body = batch ? `[${this.#ready.join(',')}]` : only
+    const text = batch ? `[${this.#ready.join(',')}]` : only
+    // The exchange lasts until its reader has it all.
+    this.#ready.length = 0
+    const body = text.length > LARGE_ANSWER ? Buffer.from(text) : text
     const base = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
     if (expected === 1) this.#res.writeHead(status, { ...base, ...headers })
     else this.#res.writeHead(200, base)

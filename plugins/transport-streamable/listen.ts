@@ -2,21 +2,23 @@
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
 import {
   type Call,
+  checkUri,
   findResource,
   HostError,
+  holderOf,
   type ItemKind,
   isObject,
+  MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
+  MAX_WATCHED_BYTES,
   META,
+  mayHear,
   type PluginHost,
   RETRY,
   type RequestId,
   type Subscriber,
   whenTokenExpires,
 } from '../../core/index.ts'
-
-/** Streams that one caller may have open. */
-export const MAX_LISTENS_PER_CALLER = 100
 
 const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
 
@@ -45,16 +47,16 @@ function readFilter({ params, view }: Call): Filter {
   if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
-  const uris = [...new Set(asked as string[])].filter(uri => {
-    const found = findResource(view, uri)
-    return found !== undefined && view.denialOf(found.item) === undefined
-  })
+  const distinct = [...new Set(asked as string[])]
+  // Before any of them is looked up.
+  for (const uri of distinct) checkUri(uri)
+  if (distinct.reduce((bytes, uri) => bytes + Buffer.byteLength(uri), 0) > MAX_WATCHED_BYTES) {
+    throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${MAX_WATCHED_BYTES} bytes of URIs`)
+  }
+  const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   return { lists, uris, acknowledged }
 }
-
-const callerOf = ({ user, session }: Call) =>
-  user ? JSON.stringify([user.issuer ?? '', user.subject]) : `address ${session.ip}`
 
 /** Counts open streams by caller. */
 function createCounter() {
@@ -86,11 +88,13 @@ export function addListen(host: PluginHost): void {
     if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
     const { lists, uris, acknowledged } = readFilter(call)
     const id = call.id as RequestId
-    const leave = enter(callerOf(call))
+    const leave = enter(holderOf({ user: call.user, ip: session.ip }))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
-      deliver: announcement => call.send(announcement.tagged(id)),
+      deliver: announcement => {
+        if (announcement.uri === undefined || mayHear(call.view, announcement.uri)) call.send(announcement.tagged(id))
+      },
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })

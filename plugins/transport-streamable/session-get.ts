@@ -4,6 +4,8 @@ import {
   type EventStream,
   type HostContext,
   HostError,
+  heardBy,
+  MAX_OPEN_GETS,
   MODERN_REVISION,
   openEventStream,
   type PluginHost,
@@ -18,9 +20,6 @@ import {
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
-/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
-export const MAX_OPEN_GETS = 3
-
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {
   if (req.headers['mcp-protocol-version'] !== MODERN_REVISION) return
@@ -31,19 +30,21 @@ export function createSessionGets(host: PluginHost, route: Route) {
   /** By what they wait for: a session's own messages, or a stream that broke. */
   const openGets = new WeakMap<Session | ResumableStream, number>()
 
-  /** Throws `conflict` where too many wait for the same. */
-  function admit(awaited: Session | ResumableStream) {
-    if ((openGets.get(awaited) ?? 0) < MAX_OPEN_GETS) return
-    throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
+  /** Counts one as open until `leave`, from before anything is waited for. Throws `conflict` where too many are. */
+  function enter(awaited: Session | ResumableStream): () => void {
+    const count = openGets.get(awaited) ?? 0
+    if (count >= MAX_OPEN_GETS)
+      throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
+    openGets.set(awaited, count + 1)
+    return () => void openGets.set(awaited, (openGets.get(awaited) ?? 1) - 1)
   }
 
-  /** The response as a stream; the session counts as used, and the stream as one of three, until it closes. */
-  function openReader(session: Session, awaited: Session | ResumableStream, { res, state }: HostContext): EventStream {
-    openGets.set(awaited, (openGets.get(awaited) ?? 0) + 1)
-    const leave = session.use()
+  /** The response as a stream for who asks; the session counts as used until it closes, and then `leave` is called. */
+  function openReader(session: Session, leave: () => void, { res, state }: HostContext): EventStream {
+    const unuse = session.use()
     whenClosed(res, () => {
-      openGets.set(awaited, (openGets.get(awaited) ?? 1) - 1)
       leave()
+      unuse()
     })
     const reader = openEventStream(res, {
       headers: { 'Mcp-Session-Id': session.id },
@@ -53,16 +54,22 @@ export function createSessionGets(host: PluginHost, route: Route) {
       res,
       whenTokenExpires(state.user, () => reader.end(RETRY)),
     )
-    return reader
+    return heardBy(reader, session, state.user)
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
   async function openStandalone(session: Session, ctx: HostContext) {
-    admit(session)
-    const opened = host.streams.openStandalone(session)
-    const stream = opened instanceof Promise ? await opened : opened
+    const leave = enter(session)
+    let stream: ResumableStream
+    try {
+      const opened = host.streams.openStandalone(session)
+      stream = opened instanceof Promise ? await opened : opened
+    } catch (error) {
+      leave()
+      throw error
+    }
     ctx.respond = false
-    const reader = openReader(session, session, ctx)
+    const reader = openReader(session, leave, ctx)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
     if (host.sessions.released) stream.disconnect(RETRY)
@@ -70,9 +77,9 @@ export function createSessionGets(host: PluginHost, route: Route) {
 
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
     const { awaited, attach } = await host.streams.resume(session, parseEventId(lastEventId))
-    admit(awaited)
+    const leave = enter(awaited)
     ctx.respond = false
-    await attach(openReader(session, awaited, ctx))
+    await attach(openReader(session, leave, ctx))
   }
 
   async function get(ctx: HostContext) {

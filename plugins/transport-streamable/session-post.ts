@@ -16,6 +16,7 @@ import {
   serveSessionMessage,
   stopRequest,
 } from '../../core/index.ts'
+import { unsupported } from './classify.ts'
 import { createExchange, type Exchange, type Sink } from './exchange.ts'
 import { accept, answerStatus } from './refusals.ts'
 
@@ -25,7 +26,7 @@ type Request = Extract<Message, { kind: 'request' }>
 /** Only clients of this revision know that an empty first event is there to come back to. */
 export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
 
-/** The session that a request names, which begins these calls. Throws `invalidRequest` without an id, `notFound` and `forbidden` as the registry. */
+/** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
   host: PluginHost,
   route: Route,
@@ -33,7 +34,7 @@ export function findSession(
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
-  if (typeof id !== 'string') throw new HostError('invalidRequest', { detail: 'the Mcp-Session-Id header is missing' })
+  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: 'send the Mcp-Session-Id header' })
   const { params, user } = ctx.state
   return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name, requests)
 }
@@ -42,13 +43,12 @@ export function findSession(
 export function checkVersion({ req }: HostContext): void {
   const header = req.headers['mcp-protocol-version']
   if (header === undefined || isHandshakeRevision(header)) return
-  throw new HostError('unsupportedVersion', {
-    detail: String(header),
-    data: { supported: HANDSHAKE_REVISIONS, requested: String(header) },
-  })
+  throw unsupported(String(header), HANDSHAKE_REVISIONS)
 }
 
 export function createSessionPosts(host: PluginHost, route: Route) {
+  const { calls } = host.sessions
+
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)
     const stream = host.streams.open(session, ids)
@@ -105,23 +105,26 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     }
     if (requests.length === 0) return accept(ctx)
     const replies: Array<readonly [Request, SessionReply]> = []
-    const leave = host.inFlight(reason => {
-      for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
-    })
-    ctx.respond = false
-    const exchange = createExchange(ctx.res, {
-      expected: requests.length,
-      batch,
-      open: () => openSink(session, requests, ctx),
-      cancelledByClose: false,
-    })
-    for (const request of requests) replies.push([request, createReply(exchange, session)])
+    let leave: (() => void) | undefined
+    calls.enter(session, requests.length)
     try {
+      leave = host.inFlight(reason => {
+        for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
+      })
+      ctx.respond = false
+      const exchange = createExchange(ctx.res, {
+        expected: requests.length,
+        batch,
+        open: () => openSink(session, requests, ctx),
+        cancelledByClose: false,
+      })
+      for (const request of requests) replies.push([request, createReply(exchange, session)])
       await Promise.all(
         replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),
       )
     } finally {
-      leave()
+      leave?.()
+      calls.leave(session, requests.length)
     }
   }
 
@@ -130,9 +133,12 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
     const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
-    await answerAll(session, [message], ctx, false)
-    // A handshake that was refused leaves nothing behind.
-    if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
+    try {
+      await answerAll(session, [message], ctx, false)
+    } finally {
+      // A handshake that was refused leaves nothing behind.
+      if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
+    }
   }
 
   /** What a session that was found may not be asked. */

@@ -1,7 +1,7 @@
 // Holds the headers of a 2026-07-28 request against its body, so that whoever routes by them and whoever answers see
 // the same request (basic/transports/streamable-http, "Server Validation").
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkHeaderParams, decodeHeaderValue, HostError, isObject, type View } from '../../core/index.ts'
+import { checkHeaderParams, decodeHeaderValue, HostError, isObject, shown, type View } from '../../core/index.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, 'name' | 'uri'> = new Map([
@@ -14,18 +14,18 @@ type Params = Readonly<Record<string, unknown>>
 
 const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
-const shown = (value: unknown) => JSON.stringify(value) ?? 'nothing'
+const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
 /** Checks `Mcp-Method` and `Mcp-Name`. Throws `headerMismatch`. */
 export function checkStandardHeaders(headers: IncomingHttpHeaders, method: string, params: Params): void {
   const named = headers['mcp-method']
-  if (named !== method) throw mismatch(`Mcp-Method is ${shown(named)}, the body's method is ${shown(method)}`)
+  if (named !== method) throw mismatch(`Mcp-Method is ${quoted(named)}, the body's method is ${quoted(method)}`)
   const key = NAMED_BY.get(method)
   if (key === undefined) return
   const raw = headers['mcp-name']
   const name = typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
   if (name === undefined) throw mismatch(`Mcp-Name is ${raw === undefined ? 'missing' : 'malformed'}`)
-  if (name !== params[key]) throw mismatch(`Mcp-Name is ${shown(name)}, the body's ${key} is ${shown(params[key])}`)
+  if (name !== params[key]) throw mismatch(`Mcp-Name is ${quoted(name)}, the body's ${key} is ${quoted(params[key])}`)
 }
 
 /** Checks `Mcp-Method` of a notification, which need not carry it. Throws `headerMismatch`. */
@@ -33,11 +33,15 @@ export function checkNotificationHeaders(headers: IncomingHttpHeaders, method: s
   if (headers['mcp-method'] !== undefined) checkStandardHeaders(headers, method, {})
 }
 
-/** Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`. */
-export function checkToolHeaders(headers: IncomingHttpHeaders, { tools }: View, method: string, params: Params): void {
+/**
+ * Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`, which names a parameter:
+ * not to those who may not use the tool, whom the call itself refuses.
+ */
+export function checkToolHeaders(headers: IncomingHttpHeaders, view: View, method: string, params: Params): void {
   if (method !== 'tools/call') return
-  const tool = tools.get(String(params['name']))
-  if (!tool || tool.headerParams.length === 0) return
+  const { name } = params
+  const tool = typeof name === 'string' ? view.tools.get(name) : undefined
+  if (!tool || tool.headerParams.length === 0 || view.denialOf(tool)) return
   const { arguments: args } = params
   const reason = checkHeaderParams(tool.headerParams, headers, isObject(args) ? args : {})
   if (reason !== undefined) throw mismatch(reason)

@@ -26,7 +26,16 @@ describe('mcp-host login as a program, with client_credentials', function () {
     desk.fake.as.settings.tokenLifetime = 0
     const { code, stdout } = await desk.run(['login', desk.url, ...PROGRAM], secret)
     expect(code).to.equal(0)
-    expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+\n$/)
+    expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+, then renewed by itself\n$/)
+    // It has ended, and the next one needs nobody.
+    const status = await desk.run(['status', desk.url, '--json'])
+    expect(status.code).to.equal(0)
+    expect(JSON.parse(status.stdout)[0]).to.include({
+      grant: 'client_credentials',
+      loggedIn: true,
+      expired: true,
+      refreshable: true,
+    })
     const without = await desk.run(['token', desk.url])
     expect([without.code, without.stdout]).to.deep.equal([1, ''])
     expect(without.stderr).to.equal(
@@ -98,7 +107,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
       [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
       [['--redirect-port', '0'], /^mcp-host: --redirect-port is a port from 1 to 65535/],
       [['--redirect-host', 'example.com'], /^mcp-host: a loopback redirect cannot have the host "example.com"; /],
-      [['--client-metadata', 'http://a.example/c'], /^mcp-host: clientMetadataDocumentUri is not https; /],
+      [['--client-metadata', 'http://a.example/c'], /^mcp-host: --client-metadata is not https; /],
     ] as const
     const ends = await Promise.all(cases.map(([args]) => desk.run(['login', desk.url, ...args])))
     ends.forEach(({ code, stdout, stderr }, index) => {

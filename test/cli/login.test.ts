@@ -5,8 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { startProxy } from '../client/node/support/proxy.ts'
 import { authorize } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
+import { makeFolder } from '../core/config/folder.ts'
 import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-desk.ts'
 
 describe('mcp-host login', function () {
@@ -111,13 +113,12 @@ describe('mcp-host login', function () {
     desk.fake.as.tokens.expireAll()
     desk.fake.as.settings.tokenLifetime = 3600
     await expectServes(desk, await desk.run(['token', desk.url]))
-    expect(desk.fake.as.to('/token').map(({ form }) => form.get('grant_type'))).to.deep.equal([
-      'authorization_code',
-      'refresh_token',
-    ])
+    const grants = desk.fake.as.to('/token').map(({ form }) => form.get('grant_type'))
+    // The look at the server after the login needed a token that lives, too.
+    expect([grants[0], grants.at(-1)]).to.deep.equal(['authorization_code', 'refresh_token'])
     // The same token serves again.
     await expectServes(desk, await desk.run(['token', desk.url]))
-    expect(desk.fake.as.count('/token')).to.equal(2)
+    expect(desk.fake.as.count('/token')).to.equal(grants.length)
 
     const other = await startDesk()
     other.fake.as.settings.tokenLifetime = 0
@@ -214,13 +215,134 @@ describe('mcp-host login', function () {
   })
 
   it('says that there is nothing to log in to at an open server', async () => {
-    const open = createServer((_, response) => void response.writeHead(404).end())
+    const open = createServer(({ url: path }, response) => {
+      const status = path === '/mcp' ? 400 : 404
+      const error = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no' } }
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(error))
+    })
     await once(open.listen(0, '127.0.0.1'), 'listening')
     const url = `http://127.0.0.1:${(open.address() as AddressInfo).port}/mcp`
     const desk = await startDesk()
     const { code, stdout } = await desk.run(['login', url])
     open.close()
     expect([code, stdout]).to.deep.equal([0, `${url} lets anyone in: there is nothing to log in to\n`])
+  })
+
+  it('is no login where no MCP server answers at that path: told before anybody is asked, or undone', async () => {
+    const [open, guarded] = await Promise.all([startDesk(), startDesk()])
+    // One looks at the path first, one at the token.
+    const wrong = `${open.fake.rs.url}/wrong`
+    open.fake.rs.failNext('/wrong', { status: 404, body: 'not found' }, 50)
+    const unasked = await open.run(['login', wrong])
+    expect([unasked.code, unasked.stdout, open.browser.opened.length]).to.deep.equal([1, '', 0])
+    expect(unasked.stderr).to.match(
+      new RegExp(`mcp-host: ${wrong} answers HTTP 404, and not as an MCP server; check the path\\n$`),
+    )
+
+    const { rs, as } = guarded.fake
+    rs.settings.metadata = { resource: rs.url }
+    const page = { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Hello</h1>' }
+    // The two questions of somebody without a token are refused as everywhere.
+    let asked = 0
+    Object.defineProperty(rs.settings, 'challenges', {
+      get: () => {
+        if (++asked === 2) rs.failNext('/mcp', page, 50)
+        return [`Bearer resource_metadata="${rs.url}/.well-known/oauth-protected-resource/mcp"`]
+      },
+    })
+    const undone = await guarded.run(['login', guarded.url])
+    expect([undone.code, undone.stdout]).to.deep.equal([1, ''])
+    expect(undone.stderr).to.include('answers HTTP 200, and not as an MCP server; check the path; the login was undone')
+    expect(as.tokens.issued.filter(({ active }) => active)).to.deep.equal([])
+    expect((await guarded.run(['status'])).stdout).to.not.include('yes')
+  })
+
+  it('passes on to the authorization server what its flags say, and remembers it', async () => {
+    const desk = await startDesk()
+    const flags = ['--no-resource', '--authorize-param', 'audience=them', '--authorize-param', 'prompt=login']
+    const slash = `${desk.fake.as.issuer}/`
+    desk.fake.as.settings.metadata = { issuer: slash }
+    desk.fake.as.settings.iss = slash
+    desk.fake.rs.settings.checkAudience = false
+    const refused = await desk.run(['login', desk.url, ...flags])
+    expect(refused.code).to.equal(1)
+    const [, command = ''] = /log in with (--issuer-match \S+)/.exec(refused.stderr) ?? []
+    expect(command).to.equal('--issuer-match ignore-trailing-slash')
+    const login = await desk.run(['login', desk.url, ...flags, ...command.split(' ')])
+    expect(login.code, login.stderr).to.equal(0)
+    expect(login.stderr).to.include('(--issuer-match)')
+    const again = await desk.run(['login', desk.url, '--resource', 'https://other.example/mcp'])
+    expect(again.code, again.stderr).to.equal(0)
+    const sent = desk.browser.opened.map(({ searchParams: query }) => [
+      query.get('audience'),
+      query.get('prompt'),
+      query.get('resource'),
+    ])
+    expect(sent).to.deep.equal([
+      ['them', 'login', null],
+      ['them', 'login', 'https://other.example/mcp'],
+    ])
+  })
+
+  it('adds a scope with --add-scope, and keeps what renews the login', async () => {
+    const desk = await startDesk()
+    desk.fake.rs.settings.scopesSupported = ['read', 'write']
+    desk.fake.as.settings.scopesSupported = ['read', 'write', 'admin', 'offline_access']
+    await desk.run(['login', desk.url])
+    await desk.run(['login', desk.url, '--add-scope', 'admin'])
+    await desk.run(['logout', desk.url])
+    await desk.run(['login', desk.url])
+    const asked = desk.browser.opened.map(({ searchParams }) => searchParams.get('scope')?.split(' ').sort().join(' '))
+    expect(asked).to.deep.equal([
+      'offline_access read write',
+      'admin offline_access read write',
+      'admin offline_access read write',
+    ])
+  })
+
+  it('sends headers to the server alone, and goes through a proxy', async () => {
+    const [desk, proxy] = await Promise.all([startDesk(), startProxy()])
+    const folder = await makeFolder({ headers: 'X-Gate: from-a-file-1\n' })
+    const reach = ['--header', 'X-Tenant: acme', '--header', `@${join(folder, 'headers')}`, '--proxy', proxy.url]
+    const { code, stderr } = await desk.run(['login', desk.url, ...reach])
+    expect(code, stderr).to.equal(0)
+    const { rs, as } = desk.fake
+    expect(rs.to('/mcp').every(({ headers }) => headers['x-tenant'] === 'acme')).to.equal(true)
+    expect(as.requests.some(({ headers }) => 'x-tenant' in headers || 'x-gate' in headers)).to.equal(false)
+    const hosts = [rs.url, as.url].map(url => new URL(url).host).sort()
+    expect([...new Set(proxy.asked)].sort()).to.deep.equal(hosts)
+    // The file and the proxy are remembered, the header of argv is not.
+    const [before, tunnels] = [rs.requests.length, proxy.asked.length]
+    await desk.run(['list', desk.url])
+    const later = rs.requests.slice(before).map(({ headers }) => [headers['x-gate'], headers['x-tenant']])
+    expect(later.length).to.be.greaterThan(0)
+    for (const pair of later) expect(pair).to.deep.equal(['from-a-file-1', undefined])
+    expect(proxy.asked.length).to.be.greaterThan(tunnels)
+    // With an Authorization of one's own nobody needs a login.
+    const own = await desk.run(['list', desk.url, '--header', 'Authorization: Bearer my-own-key-1'])
+    expect(own.code).to.equal(1)
+    expect(rs.requests.at(-1)?.headers.authorization).to.equal('Bearer my-own-key-1')
+    expect(own.stderr).to.not.include('my-own-key-1')
+    await proxy.close()
+    const wrong = await Promise.all(
+      [
+        ['--proxy', 'http://me:secret@127.0.0.1:1'],
+        ['--proxy', 'proxy.example:3128'],
+        ['--header', 'nonsense'],
+        ['--header', 'Authorization: Bearer x'],
+        ['--issuer-match', 'loosely'],
+        ['--resource', 'mcp'],
+        ['--resource', 'https://a.example', '--no-resource'],
+        ['--authorize-param', 'audience'],
+        ['--authorize-param', 'state=1'],
+        ['--add-scope', 'a"b'],
+        ['--login-timeout', 'long'],
+      ].map(async args => [args, await desk.run(['login', desk.url, ...args])] as const),
+    )
+    for (const [args, { code: exit, stdout, stderr: said }] of wrong) {
+      expect([exit, stdout], args.join(' ')).to.deep.equal([2, ''])
+      expect(said, args.join(' ')).to.include(args[0]).and.not.include('me:secret')
+    }
   })
 
   it('tells what is wrong and what to do, without a stack', async () => {

@@ -86,7 +86,7 @@ describe('the verbs of the client, at the protected example', function () {
     expect(list.code, list.stderr).to.equal(0)
     expect(JSON.parse(list.stdout).protocolVersion).to.equal('2026-07-28')
     expect(JSON.parse(call.stdout).times[0].zone).to.equal('Asia/Tokyo')
-    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url, scope: 'mcp.tools' })
+    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url.replace(/\/$/, ''), scope: 'mcp.tools' })
     expect(await bearer(token.stdout.trim())).to.not.equal(401)
     expect(browser.opened).to.have.length(1)
 
@@ -101,8 +101,10 @@ describe('the verbs of the client, at the protected example', function () {
     const refused = await run('call', url, 'clear_cache')
     expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
     const [, command = ''] = /log in with: mcp-host (.*)\n$/.exec(refused.stderr) ?? []
-    expect(command).to.equal(`login ${url} --scope mcp.tools --scope mcp.admin`)
-    expect((await run(...command.split(' '))).stdout).to.contain(', scopes mcp.tools mcp.admin, ')
+    expect(command).to.equal(`login ${url} --add-scope mcp.admin`)
+    const added = await run(...command.split(' '))
+    expect(added.stdout).to.contain(', scopes mcp.tools mcp.admin, ').and.contain(', then renewed by itself')
+    expect(browser.opened.at(-1)?.searchParams.get('scope')?.split(' ')).to.include('offline_access')
     expect(await run('call', url, 'clear_cache')).to.deep.equal({
       code: 0,
       stdout: 'The cache was cleared for ada.\n',

@@ -1,6 +1,9 @@
 // The session in the `authProvider` slot of the official client, for those who cannot pass a `fetch`.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client as ClientOfV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as TransportOfV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
+import { AuthError } from '../../client/errors.ts'
 import { toAuthProvider } from '../../client/index.ts'
 import { startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient } from './support/start-client.ts'
@@ -28,4 +31,18 @@ it('logs the official client in', async () => {
   await transport.close()
   expect(fake.logins.length).to.equal(1)
   expect(fake.rs.admitted).to.be.greaterThan(0)
+})
+
+it('says in the slot of generation 1, which is another one, what to do instead', async () => {
+  const fake = await startFakeServers()
+  const { authFetch } = startClient(fake)
+  const transport = new TransportOfV1(new URL(fake.serverUrl), {
+    authProvider: toAuthProvider(authFetch.session) as never,
+  })
+  const thrown = await new ClientOfV1({ name: 'test', version: '1' })
+    .connect(transport)
+    .catch((error: unknown) => error)
+  expect(AuthError.is(thrown)).to.equal(true)
+  expect((thrown as AuthError).message).to.include('fetch: authFetch')
+  expect(fake.logins.length).to.equal(0)
 })

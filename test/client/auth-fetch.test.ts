@@ -188,6 +188,72 @@ it('R-11: three tokens for nothing open the breaker; then nothing is sent', asyn
   expect(events.filter(({ type }) => type === 'storm-breaker-open').length).to.equal(1)
 })
 
+it('R-11: explicit logins do not make a good token a refused one', async () => {
+  const fake = await startFakeServers()
+  const { authFetch, post } = startClient(fake)
+  const logins = 6
+  for (let n = 0; n < logins; n++) await authFetch.session.login()
+  expect((await post()).status).to.equal(200)
+  console.log(`      ${logins} explicit logins in a row, then a request: 200`)
+})
+
+it('R-11: explicit logins whose tokens are refused are stopped as well, and a good one opens the way again', async () => {
+  const fake = await startFakeServers()
+  const { authFetch, post } = startClient(fake)
+  const { session } = authFetch
+  fake.rs.settings.mood = 'always-401'
+  const codes: string[] = []
+  for (let n = 0; n < 12; n++) {
+    const note = (error: unknown) => codes.push((error as { code: string }).code)
+    await session.login().catch(note)
+    await post().catch(note)
+  }
+  expect(new Set(codes)).to.deep.equal(new Set(['auth_storm']))
+  const refused = fake.logins.length
+  expect(refused).to.be.at.most(4)
+  console.log(`      12 rounds of login and request, always refused: ${refused} logins`)
+})
+
+it('R-11: an explicit login is let through while the breaker is open, and its token is tried', async () => {
+  const fake = await startFakeServers()
+  const { authFetch, post } = startClient(fake)
+  fake.rs.settings.mood = 'always-401'
+  for (let n = 0; n < 4; n++) await post().catch(() => undefined)
+  expect((await authErrorOf(() => post())).code).to.equal('auth_storm')
+  fake.rs.settings.mood = 'honest'
+  await authFetch.session.login()
+  expect((await post()).status).to.equal(200)
+})
+
+it('R-11: where nobody finishes a login, the message says that, and other calls go on', async () => {
+  const fake = await startFakeServers()
+  let there = true
+  let asked = 0
+  const { authFetch, post } = startClient(fake, {
+    authorizationRedirectDelegate: async (url, redirectUri, about) => {
+      asked++
+      return there ? fake.delegate(url, redirectUri, about) : null
+    },
+  })
+  there = false
+  const codes = []
+  for (let n = 0; n < 4; n++) codes.push((await authErrorOf(() => post())).code)
+  expect(codes).to.deep.equal(['access_denied', 'access_denied', 'access_denied', 'auth_storm'])
+  const before = fake.rs.requests.length
+  const storm = await authErrorOf(() => post())
+  expect(storm.message).to.include('nobody finished one').and.not.include('refused')
+  expect([fake.rs.requests.length, asked]).to.deep.equal([before, 3])
+  there = true
+  await authFetch.session.login()
+  expect((await post()).status).to.equal(200)
+  // A tool that needs more does not stop those that need no more.
+  there = false
+  fake.rs.settings.scopes = { admin: 'admin' }
+  const admin = { headers: { 'mcp-method': 'tools/call', 'mcp-name': 'admin' } }
+  for (let n = 0; n < 4; n++) await post(undefined, admin).catch(() => undefined)
+  expect((await post()).status).to.equal(200)
+})
+
 it('R-11: an answer that is no refusal closes the count', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)

@@ -11,7 +11,7 @@ import type { ClientIdentity } from '../../client/identity.ts'
 import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
-import { type FakeAuthorizationServer, startFakeServers, stopServers } from './support/fake-servers.ts'
+import { type FakeAuthorizationServer, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'
 
 const { signal } = new AbortController()
 const RESOURCE = 'https://mcp.example/mcp'
@@ -278,7 +278,35 @@ describe('device flow', () => {
     const onUserCode = ({ userCode }: UserCodeInfo) => as.decideDevice(userCode, 'approved')
     const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
     expect((await requestByDevice(ctx, about, signal, wait)).tokenType).to.equal('Bearer')
-    expect(waited).to.deep.equal([1, 2])
+    expect(waited).to.deep.equal([1, 2, 4, 8])
+  })
+
+  it('R-103: questions end at an answer of success without tokens, and after eight in a row that nobody can read', async () => {
+    const faults: [string, Fault, number][] = [
+      ['204', { status: 204 }, 1],
+      ['200, empty', { status: 200 }, 1],
+      ['200, JSON cut off', { status: 200, body: '{"access_token":"half' }, 1],
+      ['200, a page', { status: 200, body: '<html>' }, 1],
+      ['502', { status: 502, body: 'bad gateway' }, 8],
+      ['403, a page', { status: 403, body: '<html>' }, 8],
+      ['lost', { reset: 'after-body' }, 8],
+    ]
+    // So short that the code itself lives for thousands of questions.
+    as.settings.deviceInterval = 0.1
+    for (const [name, fault, expected] of faults) {
+      const before = as.count('/token')
+      as.failNext('/token', fault, expected)
+      const { now, wait, waited } = clock()
+      const onUserCode = ({ userCode }: UserCodeInfo) => as.decideDevice(userCode, 'approved')
+      const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode } }, now)
+      const ended = await failure(requestByDevice(ctx, about, signal, wait))
+      expect([ended.code, as.count('/token') - before, waited.length], name).to.deep.equal([
+        'temporarily_unavailable',
+        expected,
+        expected,
+      ])
+    }
+    console.log(`      ${faults.map(([name, , asked]) => `${name}: ${asked} asked`).join('; ')}`)
   })
 
   it('R-103: the caller can leave while waiting', async () => {

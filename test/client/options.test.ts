@@ -1,6 +1,7 @@
 // What a caller may say, and what is told at once when it cannot be meant.
 import { expect } from 'chai'
 import { type ClientOAuthOptions, createAuthFetch, entra, google } from '../../client/index.ts'
+import { createAuthFetch as createOnNode } from '../../client/node/auth-fetch.ts'
 import { resolveOptions } from '../../client/resolve-options.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { startFakeServers, stopServers } from './support/fake-servers.ts'
@@ -64,6 +65,100 @@ for (const [name, options, message] of WRONG) {
     expect(error.message).not.to.include('me:secret')
   })
 }
+
+/** What a program in JavaScript, or one with a slip, may pass: options, what is wrong, what would fit. */
+const UNFIT: ReadonlyArray<readonly [options: object, found: string, fix: string]> = [
+  [{ grant: { type: 'client_credential' } }, 'grant.type is "client_credential"', "did you mean 'client_credentials'?"],
+  [{ grant: { type: 'password' } }, 'grant.type is "password"', "one of 'authorization_code'"],
+  [{ grant: 'device' }, 'grant is "device"', "did you mean 'device'?"],
+  [{ grant: {} }, 'grant.type is missing', 'one of'],
+  [{ grant: { type: 'device' } }, 'grant.onUserCode is missing', 'a function'],
+  [{ grant: { type: 'device', onUsercode: () => {} } }, 'there is no option grant.onUsercode', 'grant.onUserCode?'],
+  [
+    { clientId: 'x', grant: { type: 'jwt_bearer', assertion: 'eyJhbGciOi' } },
+    'grant.assertion is "eyJhbGciOi"',
+    'a function',
+  ],
+  [
+    { clientId: 'x', grant: { type: 'enterprise', idToken: async () => '', idp: {} } },
+    'grant.idp.clientId is missing',
+    'a text',
+  ],
+  [{ interactive: 'allways' }, 'interactive is "allways"', "one of 'post', 'any', 'never', 'defer'"],
+  [{ interactive: 'nevre' }, 'interactive is "nevre"', "did you mean 'never'?"],
+  [{ interactive: false }, 'interactive is false', "'never'"],
+  [{ issuerMatch: 'ignore_trailing_slash' }, 'issuerMatch is "ignore_trailing_slash"', "'ignore-trailing-slash'?"],
+  [{ dpop: 'Auto' }, 'dpop is "Auto"', "did you mean 'auto'?"],
+  [{ dpop: 1 }, 'dpop is 1', "'auto', true or false"],
+  [{ tokenCache: {} }, 'tokenCache is an object', 'getTokens and storeTokens'],
+  [{ tokenCache: '/home/me/tokens' }, 'tokenCache is "/home/me/tokens"', 'getTokens'],
+  [{ tokenCache: { getTokens() {}, storeTokens() {}, withLock: true } }, 'tokenCache is an object', 'getTokens'],
+  [{ flowStore: { save() {} } }, 'flowStore is an object', 'save and take'],
+  [{ scopes: 'read write' }, 'scopes is "read write"', 'a list of texts'],
+  [{ scopeMode: 'replace' }, 'scopeMode is "replace"', "one of 'override', 'fallback'"],
+  [{ resourceIndicator: 'none' }, 'resourceIndicator is "none"', "'omit', or an absolute URI"],
+  [{ resourceIndicator: 'https://a.example/#x' }, 'resourceIndicator is', 'without a fragment'],
+  [{ resourceMatch: 'prefix' }, 'resourceMatch is "prefix"', "'path-prefix'"],
+  [{ refreshScope: true }, 'refreshScope is true', "'granted'"],
+  [{ tokenEndpointAuthMethod: 'basic' }, 'tokenEndpointAuthMethod is "basic"', "'client_secret_basic'"],
+  [{ legacyFallback: 'no' }, 'legacyFallback is "no"', 'true or false'],
+  [{ loginTimeoutMs: 1e12 }, 'loginTimeoutMs is 1000000000000', 'to 2147483647'],
+  [{ loginTimeoutMs: '60s' }, 'loginTimeoutMs is "60s"', 'milliseconds'],
+  [{ redirectURI: 'http://127.0.0.1/cb' }, 'there is no option redirectURI', 'did you mean redirectUri?'],
+  [{ issuer: 'https://as.example' }, 'there is no option issuer', 'there are: serverUrl'],
+  [
+    { networkPolicy: { allowedHosts: [] } },
+    'there is no option networkPolicy.allowedHosts',
+    'networkPolicy.allowHosts?',
+  ],
+  [{ networkPolicy: { allowHosts: 'a' } }, 'networkPolicy.allowHosts is "a"', 'a list of texts'],
+  [
+    { dynamicClientRegistration: { clientname: 'me' } },
+    'there is no option dynamicClientRegistration.clientname',
+    'did you mean dynamicClientRegistration.clientName?',
+  ],
+  [
+    { dynamicClientRegistration: { applicationType: 'desktop' } },
+    'dynamicClientRegistration.applicationType is "desktop"',
+    "'native', 'web'",
+  ],
+  [{ trustedIssuers: { 'https://a': 'https://b' } }, 'trustedIssuers is an object', 'a list of issuers'],
+  [{ assumePkceS256: true }, 'assumePkceS256 is true', 'a list of texts'],
+  [{ authorizationRedirectDelegate: 'browser' }, 'authorizationRedirectDelegate is "browser"', 'a function'],
+  [{ clientId: 'x', clientSecret: { v: 'hunter2hunter2' } }, 'clientSecret is an object', 'a text'],
+  [{ clientId: 'x', privateKey: 5 }, 'privateKey is a number', 'a PKCS#8 PEM'],
+  [{ serverUrl: undefined }, 'serverUrl is missing', 'a text or a URL'],
+  [{ fetch: null }, 'fetch is null', 'a function'],
+]
+
+for (const create of [createAuthFetch, createOnNode]) {
+  it(`tells of each value that does not fit, and of names that there are none${create === createOnNode ? ', on Node' : ''}`, async () => {
+    for (const [options, found, fix] of UNFIT) {
+      const error = await authErrorOf(() => create({ ...GOOD, ...options } as ClientOAuthOptions))
+      expect(error.code, error.message).to.equal('invalid_options')
+      expect(error.message).to.include(found)
+      expect(error.fix).to.include(fix)
+      expect(error.message).not.to.include('hunter2')
+    }
+    for (const options of [undefined, null, 'https://mcp.example', []]) {
+      const error = await authErrorOf(() => create(options as unknown as ClientOAuthOptions))
+      expect([error.code, error.message.startsWith('the options are ')]).to.deep.equal(['invalid_options', true])
+    }
+    console.log(`      ${UNFIT.length} unfit options, each told with its name`)
+  })
+}
+
+it('an option that is undefined is one that is left out', () => {
+  const resolved = resolveOptions({ ...GOOD, interactive: undefined, maxStepUps: undefined } as never)
+  expect([resolved.interactive, resolved.maxStepUps]).to.deep.equal(['post', 2])
+})
+
+it('the scopes of a login are looked at like those of the options', async () => {
+  const { session } = createAuthFetch(GOOD)
+  for (const scopes of ['read', ['read write'], [5]]) {
+    expect((await authErrorOf(() => session.login({ scopes } as never))).code).to.equal('invalid_options')
+  }
+})
 
 for (const name of ['client_id', 'redirect_uri', 'response_type', 'code_challenge', 'state', 'resource', 'scope']) {
   it(`R-56: additionalAuthorizationParameters may not set ${name}`, async () => {

@@ -67,7 +67,11 @@ describe('dynamic client registration', () => {
       contacts: ['a@desk.example'],
       scope: 'read write',
     })
-    expect((await register()).sent).to.not.have.any.keys('scope', 'client_name', 'client_uri')
+    const plain = await register()
+    expect(plain.sent).to.not.have.any.keys('scope', 'client_uri')
+    expect(plain.sent['client_name']).to.equal('MCP client (mcp-host)')
+    const nameless = await register({ dynamicClientRegistration: { clientName: '' } })
+    expect(nameless.sent).to.not.have.any.keys('client_name')
     const device = await register({ grant: { type: 'device', onUserCode: () => {} } })
     expect(device.sent).to.not.have.any.keys('redirect_uris', 'response_types')
     expect(device.sent['grant_types']).to.deep.equal(['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'])
@@ -168,7 +172,7 @@ describe('dynamic client registration', () => {
     expect([failed.code, failed.cause]).to.deep.equal(['registration_callback_failed', cause])
   })
 
-  it('R-49: a refusal says status, error, body and what was sent; another try is free', async () => {
+  it('R-49: a refusal says status, error, description and what was sent; another try is free', async () => {
     const body = { error: 'invalid_redirect_uri', error_description: 'no loopback\u001b[31m here' }
     as.settings.registration = { status: 400, body }
     const metadata = { software_statement: 'signed.by.someone' }
@@ -181,8 +185,8 @@ describe('dynamic client registration', () => {
       retryable: false,
     })
     expect(refused.message).to.include(REDIRECT).and.include('native').and.include('applicationType')
-    expect(refused.body).to.include('no loopback')
-    expect(refused.message + refused.body).to.not.include('\u001b')
+    expect(refused.errorDescription).to.include('no loopback')
+    expect(refused.message + refused.errorDescription).to.not.include('\u001b')
     expect(refused.submitted).to.deep.include({ redirect_uris: [REDIRECT], application_type: 'native' })
     expect(inspect(refused, { depth: 9 })).to.not.include('signed.by.someone')
     as.settings.registration = 'on'

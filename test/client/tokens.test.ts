@@ -301,6 +301,31 @@ for (const [name, fault] of [
   })
 }
 
+it('R-70: a refresh token whose answer was lost is kept, and not shown again by the calls that follow at once', async () => {
+  const shown: string[] = []
+  for (const fault of [{ status: 204 }, { status: 200, body: '{"access_token":"half' }, { status: 200, body: {} }]) {
+    const { fake, cache, post } = await loggedIn({}, ({ as }) => {
+      as.settings.refreshTokens = 'rotating'
+    })
+    const { refreshToken } = cache.container ?? {}
+    const [logins, before] = [fake.logins.length, fake.as.count('/token')]
+    fake.as.failNext('/token', fault, 50)
+    // Still valid, but soon over: the refresh fails, the token serves.
+    age(cache, 3_590 * SECOND)
+    expect((await post()).status).to.equal(200)
+    // Now it is over, and refused: each call would like another refresh.
+    age(cache, 20 * SECOND)
+    const codes = []
+    for (let call = 0; call < 5; call++) codes.push((await authErrorOf(() => post())).code)
+    expect(new Set(codes).size).to.equal(1)
+    expect(fake.as.count('/token') - before).to.equal(1)
+    expect([cache.container?.refreshToken, fake.logins.length]).to.deep.equal([refreshToken, logins])
+    shown.push(`${fault.status}: 1 in 6 calls`)
+    await stopServers()
+  }
+  console.log(`      the refresh token was shown: ${shown.join(', ')}`)
+})
+
 it('R-82: an authorization server that cannot be reached keeps the tokens', async () => {
   const { fake, cache, post } = await loggedIn()
   const kept = cache.container

@@ -72,7 +72,7 @@ describe('a session that every node serves', () => {
       const other = bob[index]
       for (const id of [primed?.id, first?.id]) {
         const answer = await other?.get({ 'Last-Event-ID': String(id) })
-        expect(answer?.status).to.equal(404)
+        expect(answer?.status).to.equal(400)
         expect(await answer?.text()).not.to.include('secret')
         refused++
       }

@@ -57,9 +57,13 @@ describe('a definition that makes no sense stops the start, with its toolset, it
     ['an invalid output schema', tool('t', { output: { type: 7 } }), /tool "t": its output schema is not valid/],
     ['a reference to nowhere', tool('t', { input: input({ a: { $ref: 'https://x.example/a' } }) }), /tool "t".*\$defs/],
     ['an unknown dialect', tool('t', { input: input({}, { $schema: 'urn:other' }) }), /tool "t".*dialect/],
-    ['a timeout that is no duration', tool('t', { timeout: 'soon' }), /tool "t".*soon/],
-    ['no name', tool(''), /tool "" needs a name and a handler/],
-    ['no handler', tool('t', { handler: undefined }), /tool "t" needs a name and a handler/],
+    [
+      'a timeout that is no duration',
+      tool('t', { timeout: 'soon' }),
+      /timeout \(tool "t"\)[\s\S]*found "soon"; expected a duration/,
+    ],
+    ['no name', tool(''), /name \(tool ""\)[\s\S]*expected a non-empty string/],
+    ['no handler', tool('t', { handler: undefined }), /handler \(tool "t"\)[\s\S]*missing/],
     [
       'a header that is no token',
       tool('t', { input: input({ a: header('a b') }) }),
@@ -91,7 +95,7 @@ describe('a definition that makes no sense stops the start, with its toolset, it
       const all = [definition as Definition]
       const config = { toolsets: { fine: [tool('fine')], all }, routes: { '/': { toolsets: 'fine' } } }
       await expectStopped(config, words)
-      await expectStopped(config, 'toolset "all"')
+      await expectStopped(config, /toolset "all"|toolsets\.all/)
     })
   }
 

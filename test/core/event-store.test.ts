@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createMemoryEventStore, type EventStore, type MemoryBounds } from '../../core/sessions/event-store.ts'
+import {
+  costOf,
+  createMemoryEventStore,
+  EVENT_COST,
+  type EventStore,
+  type MemoryBounds,
+  STREAM_COST,
+} from '../../core/sessions/event-store.ts'
 
 /** A store whose time is the test's. */
 function createStore(bounds: Partial<MemoryBounds> = {}) {
@@ -11,6 +18,9 @@ function createStore(bounds: Partial<MemoryBounds> = {}) {
   }
   return { store, advance }
 }
+
+/** What a stream with these messages costs. */
+const costs = (...messages: readonly string[]) => messages.reduce((sum, message) => sum + costOf(message), STREAM_COST)
 
 const texts = (store: EventStore, session: string, stream: string, seq: number) => {
   const events = store.after(session, stream, seq)
@@ -56,25 +66,27 @@ describe('the event store in memory', () => {
   })
 
   it('keeps so many bytes of a stream, but always its last event', () => {
-    const { store } = createStore({ bytes: 10 })
+    const { store } = createStore({ bytes: costs('12345', '67890') })
     fill(store, 's', 'a', ['12345', '67890'])
     expect(texts(store, 's', 'a', 0)).to.have.length(2)
     fill(store, 's', 'a', ['!'])
     expect(texts(store, 's', 'a', 0)).to.equal(undefined)
     expect(texts(store, 's', 'a', 1)).to.have.length(2)
-    fill(store, 's', 'b', ['x', 'longer than ten bytes'])
+    fill(store, 's', 'b', ['x', 'longer than all of that: '.padEnd(EVENT_COST, '.')])
     expect(texts(store, 's', 'b', 1)).to.have.length(1)
   })
 
-  it('counts the bytes that travel, not the characters', () => {
-    const { store } = createStore({ bytes: 5 })
+  it('counts the bytes that it holds, not those of the text: two a character that is not ASCII, and what keeps them', () => {
+    expect(costOf('12345')).to.equal(EVENT_COST + 5)
+    expect(costOf('1234€')).to.equal(EVENT_COST + 10)
+    const { store } = createStore({ bytes: costs('12', '1') })
     fill(store, 's', 'a', ['€', '€'])
     expect(texts(store, 's', 'a', 0)).to.equal(undefined)
     expect(texts(store, 's', 'a', 1)).to.deep.equal(['2:€'])
   })
 
   it('keeps so many bytes of all streams: those that were written to longest ago go first', () => {
-    const { store } = createStore({ total: 10 })
+    const { store } = createStore({ total: costs('12345', '3') + costs('123') })
     fill(store, 's', 'a', ['12345'])
     fill(store, 't', 'b', ['12'])
     store.append('s', 'a', '3', 1)
@@ -124,7 +136,7 @@ describe('the event store in memory', () => {
 
 type Kept = { key: string; events: Array<{ seq: number; message: string }>; at: number }
 
-const bytesOf = ({ events }: Kept) => events.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0)
+const bytesOf = ({ events }: Kept) => costs(...events.map(({ message }) => message))
 
 /** The same bounds said as simply as can be: streams in the order of their last write, everything counted anew. */
 class Model {
@@ -224,8 +236,8 @@ describe('the event store in memory, against a model', () => {
   )
   const bounds = fc.record({
     events: fc.integer({ min: 1, max: 6 }),
-    bytes: fc.integer({ min: 1, max: 40 }),
-    total: fc.integer({ min: 1, max: 60 }),
+    bytes: fc.integer({ min: 1, max: STREAM_COST + 6 * EVENT_COST }),
+    total: fc.integer({ min: 1, max: 4 * STREAM_COST + 12 * EVENT_COST }),
     lifetime: fc.integer({ min: 1, max: 100 }),
   })
 

@@ -32,7 +32,7 @@ describe('the guard, met by requests', () => {
             const answer = await sendRaw(url, requestHead(url, { method, path, headers }))
             expect([answer.status, answer.headers.has('allow')], JSON.stringify(headers)).to.deep.equal([403, false])
             expect(answer.headers.has('access-control-allow-origin')).to.equal(false)
-            if (method !== 'HEAD') expect(answer.message.error.code).to.equal(-32600)
+            if (method !== 'HEAD') expect(answer.message.error.code).to.equal(-32000)
           }
         }
       })
@@ -68,7 +68,7 @@ describe('the guard, met by requests', () => {
 
     it('are told what was refused, and nothing of the config', async () => {
       const { message } = await sendRaw(url, requestHead(url, { headers: { Host: 'evil.example' } }))
-      expect(message.error).to.deep.equal({ code: -32600, message: 'Host not allowed: evil.example' })
+      expect(message.error).to.deep.equal({ code: -32000, message: 'Host not allowed: evil.example' })
     })
   })
 

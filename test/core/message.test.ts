@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { HostError } from '../../core/errors.ts'
-import { MAX_BATCH, MAX_DEPTH, type Message, readMessages } from '../../core/message.ts'
+import { MAX_BATCH, MAX_DEPTH } from '../../core/limits.ts'
+import { type Message, readMessages } from '../../core/message.ts'
 
 function kindOf(text: string): string {
   try {

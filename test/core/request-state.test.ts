@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { HostError } from '../../core/errors.ts'
 import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/request-state.ts'
@@ -88,5 +89,7 @@ describe('secrets', () => {
 
   it('that are short stop the start with a way to make one', () => {
     expect(() => createSecrets(['short'])).to.throw(/secrets\[0\] is shorter than 32 characters; make one with/)
+    const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+    expect(() => createSecrets(['x'.repeat(32), pem])).to.throw(/secrets\[1\] is a key in PEM.*make a secret with/)
   })
 })

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { parseEventId } from '../../core/sessions/event-id.ts'
 import { createMemoryEventStore, type EventStore } from '../../core/sessions/event-store.ts'
-import { createResumableStream, parseEventId } from '../../core/sessions/resumable-stream.ts'
+import { createResumableStream } from '../../core/sessions/resumable-stream.ts'
 import { createUnevenStore, type Effect, unevenTurns } from '../support/uneven-store.ts'
 import { WanderingClient } from '../support/wandering-client.ts'
 

@@ -4,7 +4,7 @@ import { type Definition, definePrompt, defineResource, defineTool } from '../..
 import { createMemoryChangeBus } from '../../core/slots.ts'
 import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/view.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
 
@@ -191,6 +191,7 @@ function unitViews() {
   const tool = defineTool({ name: 'a', handler: () => '' })
   const catalog = createCatalog(new Map([['all', [tool]]]), {
     bus: () => bus,
+    log: createTestLog(),
     decidesAccess: false,
     combinations: () => [['all']],
   })

@@ -45,7 +45,13 @@ export function createContext(options: { answer?: ElicitResult; signal?: AbortSi
     roots: unused,
     ping: async () => {},
     disconnect: unused,
-    host: { tools: items, resources: items, prompts: items, resourceUpdated: uri => void recorded.updated.push(uri) },
+    host: {
+      tools: items,
+      resources: items,
+      prompts: items,
+      resourceUpdated: uri => void recorded.updated.push(uri),
+      settled: async () => {},
+    },
   }
   return { context, recorded }
 }

@@ -140,7 +140,7 @@ for (const [era, mode] of [
       expect(person.asked).to.deep.equal([['mcp.tools']])
       expect(person.claims).to.include({
         iss: `${host.url}/dev-auth`,
-        aud: `${host.url}/`,
+        aud: host.url,
         sub: 'ada',
         scope: 'mcp.tools',
       })

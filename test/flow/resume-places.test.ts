@@ -50,7 +50,7 @@ describe('the first event of a stream', () => {
     const [stream, own] = [await opening, await session.get()]
     for (const first of [await stream.next(), await own.next()]) {
       expect(first).to.include({ data: '', event: undefined })
-      expect(first?.id).to.match(/^[\w-]{11}\.0$/)
+      expect(first?.id).to.match(/^[\w-]{16}\.0$/)
       expect(first?.retry).to.be.a('number').greaterThan(0)
     }
     own.drop()
@@ -68,7 +68,7 @@ describe('the first event of a stream', () => {
       call.ctx.host.tools.add({ ...puppet.tool, name: `new in ${revision}` })
       const [first, change] = [await stream.next(), await own.next()]
       for (const event of [first, change]) {
-        expect(event?.id).to.match(/^[\w-]{11}\.1$/)
+        expect(event?.id).to.match(/^[\w-]{16}\.1$/)
         expect([event?.retry, event?.event]).to.deep.equal([undefined, 'message'])
       }
       own.drop()
@@ -98,35 +98,44 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     return (await (await opening).rest()).map(({ id }) => String(id))
   }
 
-  async function expectRefused(owner: StreamingSession, id: string | undefined, status = 400) {
+  const CODES = { 400: -32600, 404: -32001 }
+
+  async function expectRefused(owner: StreamingSession, id: string | undefined, status: 400 | 404) {
     const answer = await owner.get(id)
     const text = await answer.text()
     expect([answer.status, answer.headers['content-type']], text).to.deep.equal([
       status,
       'application/json; charset=utf-8',
     ])
+    expect(JSON.parse(text).error.code).to.equal(CODES[status])
     expect(JSON.parse(text).error.message).not.to.match(/secret/)
   }
 
   it('is refused with 400 when it is malformed', async () => {
-    for (const id of ['1', 'x', '.', 'abcdefghijk', 'abcdefghijk.', 'abcdefghijk.-1', `${'9'.repeat(40)}`, '../1']) {
-      await expectRefused(session, id)
+    const made = 'abcdefghijklmnop'
+    for (const id of ['1', 'x', '.', made, `${made}.`, `${made}.-1`, `${'9'.repeat(40)}`, '../1']) {
+      await expectRefused(session, id, 400)
     }
   })
 
-  it('is refused with 400 when there is no such stream, or no such event yet', async () => {
+  it('is refused with 400 when no stream of the session can have had it', async () => {
     const [first = ''] = await finishedStream(session, 'secret')
-    await expectRefused(session, 'abcdefghijk.0')
-    await expectRefused(session, first.replace('.0', '.3'))
-    await expectRefused(session, first.replace('.0', '.999999999999999'))
+    const altered = `${first[0] === 'A' ? 'B' : 'A'}${first.slice(1)}`
+    for (const id of ['abcdefghijklmnop.0', 'AAAAAAAAAAAAAAAA.1', altered]) await expectRefused(session, id, 400)
+  })
+
+  it('is refused with 404 when its stream has no such event, so that the client opens a new session', async () => {
+    const [first = ''] = await finishedStream(session, 'secret')
+    await expectRefused(session, first.replace('.0', '.3'), 404)
+    await expectRefused(session, first.replace('.0', '.999999999999999'), 404)
   })
 
   it('is refused with 400 when it is of another session, of the same user too', async () => {
     const other = await openStreamingSession(url, { headers: ANN })
-    for (const id of await finishedStream(session, 'secret')) await expectRefused(other, id)
+    for (const id of await finishedStream(session, 'secret')) await expectRefused(other, id, 400)
     const { call, opening } = await begin(session, 'secret')
     const running = await (await opening).until(saying('secret'))
-    for (const { id } of running) await expectRefused(other, id)
+    for (const { id } of running) await expectRefused(other, id, 400)
     call.finish('done')
   })
 
@@ -148,17 +157,17 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     await expectRefused(ending, id, 404)
   })
 
-  it('is refused with 400 when something after it is no longer kept; a later one is not', async () => {
+  it('is refused with 404 when something after it is no longer kept; a later one is not', async () => {
     const ids = await finishedStream(session, 'one', 'two', 'three')
-    for (const id of ids.slice(0, 1)) await expectRefused(session, id)
+    for (const id of ids.slice(0, 1)) await expectRefused(session, id, 404)
     const resumed = await (await session.get(ids[1])).rest()
     expect(said(resumed)).to.deep.equal(['two', 'three'])
   })
 
-  it('is refused with 400 when the stream is over and its time has passed', async () => {
+  it('is refused with 404 when the stream is over and its time has passed', async () => {
     const ids = await finishedStream(session, 'one')
     time.now += 60_000
-    for (const id of ids) await expectRefused(session, id)
+    for (const id of ids) await expectRefused(session, id, 404)
   })
 
   it('is none when nothing came after it, however long ago that was: the stream goes on', async () => {

@@ -324,7 +324,7 @@ describe('a Redis that does not answer', () => {
     await redis.kill()
     await whenHealthy(connection, false)
     const starting = redis.start()
-    await whenHealthy(connection)
+    while (connection.trouble !== 'Redis refuses: LOADING') await immediate()
     const loading = connection
       .run(client => client.get('key'))
       .then(

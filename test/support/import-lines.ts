@@ -50,7 +50,7 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'koa-compose',
   'lru-cache',
   'pino',
-  'secure-json-parse',
+  'proxy-addr',
   'tinyglobby',
   'tsx',
   'yaml',

@@ -2,7 +2,7 @@
 // Where the program is not installed the suites that need it are pending: call `needsRedis` in `before`.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -24,6 +24,10 @@ export interface RedisServerSettings {
   /** As a node of a Redis Cluster. */
   readonly cluster?: boolean
   readonly port?: number
+  /** A Sentinel, which knows no keys. */
+  readonly sentinel?: boolean
+  /** More of the command line: names and values. */
+  readonly more?: readonly string[]
 }
 
 export interface RedisServer {
@@ -68,7 +72,12 @@ function makeCertificate(folder: string) {
 }
 
 function argumentsFor(settings: RedisServerSettings, port: number, folder: string): string[] {
-  const { persistent, maxmemory, slowStart, acl = [], cluster } = settings
+  const { persistent, maxmemory, slowStart, acl = [], cluster, more = [] } = settings
+  if (settings.sentinel) {
+    const file = join(folder, 'sentinel.conf')
+    writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor main 127.0.0.1 1 1\n`)
+    return [file, '--sentinel']
+  }
   const tls = settings.tls ? makeCertificate(folder) : undefined
   const option = (name: string, ...values: readonly string[]) => [`--${name}`, ...values]
   return [
@@ -95,6 +104,7 @@ function argumentsFor(settings: RedisServerSettings, port: number, folder: strin
       : [...option('key-load-delay', String(slowStart)), ...option('loading-process-events-interval-bytes', '1024')]),
     ...(cluster ? [...option('cluster-enabled', 'yes'), ...option('cluster-node-timeout', '2000')] : []),
     ...acl.flatMap(line => option('user', ...line.split(' '))),
+    ...more,
   ]
 }
 
@@ -104,7 +114,7 @@ async function whenReady(child: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       said += text
-      if (said.includes('Ready to accept connections')) resolve()
+      if (/Ready to accept connections|Sentinel ID is/.test(said)) resolve()
     })
     child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${said}`)))
     child.once('error', reject)

@@ -47,7 +47,9 @@ export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 
 export async function startHost(config: TestConfig, directory?: string): Promise<StartedHost> {
   const log = createTestLog()
-  const full = { ...BASE, ...config, http: { ...BASE.http, ...config.http } }
+  // A loaded machine is no stall: a test that wants the warning asks for it.
+  const tools = { stallWarning: 'off' as const, ...config.tools }
+  const full = { ...BASE, ...config, tools, http: { ...BASE.http, ...config.http } }
   const host = await createHost(full, { log, ...(directory !== undefined && { directory }) })
   await host.listen()
   started.push(host)

@@ -1,8 +1,11 @@
 // What Node's `createAuthFetch` adds: a browser and a listener for logins, and eyes for the address it connects to.
+import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createMemoryTokenCache, createAuthFetch as createPortable } from '../../../client/index.ts'
 import { createAuthFetch } from '../../../client/node/client.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { authErrorOf } from '../support/auth-error-of.ts'
@@ -34,6 +37,55 @@ it('opens the browser and receives its answer at a loopback redirectUri', async 
   const response = await withBrowser(() => authFetch(fake.serverUrl, { method: 'POST', body: '{}' }))
   expect(response.status).to.equal(200)
   expect(fake.as.to('/token')[0]?.form.get('redirect_uri')).to.equal(redirectUri)
+})
+
+it('port 0: something listens first, and its real port is registered, sent and redeemed; the next login has it again', async () => {
+  const fake = await startFakeServers()
+  const tokenCache = createMemoryTokenCache()
+  const sent: (string | null | undefined)[][] = []
+  for (const redirectUri of ['http://127.0.0.1:0/callback', 'http://127.0.0.1:0/callback']) {
+    const { session } = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri, tokenCache })
+    await withBrowser(() => session.login())
+    sent.push([
+      fake.as.to('/authorize').at(-1)?.query.get('redirect_uri'),
+      fake.as.to('/token').at(-1)?.form.get('redirect_uri'),
+    ])
+  }
+  const registered = fake.as.to('/register').map(({ body }) => JSON.parse(body).redirect_uris)
+  const [first] = sent.flat()
+  expect(first).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/callback$/)
+  expect(registered).to.deep.equal([[first]])
+  expect(new Set(sent.flat())).to.deep.equal(new Set([first]))
+})
+
+it('port 0: another one, and another registration, where the earlier one is taken', async () => {
+  const fake = await startFakeServers()
+  const { session } = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri: 'http://localhost:0/back' })
+  await withBrowser(() => session.login())
+  const first = fake.as.to('/authorize').at(-1)?.query.get('redirect_uri') ?? ''
+  const squatter = createServer().listen(Number(new URL(first).port), '127.0.0.1')
+  await once(squatter, 'listening')
+  await withBrowser(() => session.login())
+  squatter.close()
+  const second = fake.as.to('/authorize').at(-1)?.query.get('redirect_uri') ?? ''
+  expect(new URL(second)).to.include({ hostname: 'localhost', pathname: '/back' })
+  expect(second).not.to.equal(first)
+  expect(fake.as.count('/register')).to.equal(2)
+})
+
+it('port 0 where nobody can listen is refused, instead of being sent', async () => {
+  const redirectUri = 'http://127.0.0.1:0/callback'
+  for (const options of [
+    { redirectUri, interactive: 'defer' as const },
+    { redirectUri, authorizationRedirectDelegate: async () => null },
+    { redirectUri: `${redirectUri}?x=1` },
+    { redirectUri: 'https://app.example:0/callback' },
+  ]) {
+    const error = await authErrorOf(() => createAuthFetch({ serverUrl: 'https://mcp.example', ...options }))
+    expect([error.code, error.message.includes('port 0')]).to.deep.equal(['invalid_options', true])
+  }
+  const portable = await authErrorOf(() => createPortable({ serverUrl: 'https://mcp.example', redirectUri }))
+  expect(portable.code).to.equal('invalid_options')
 })
 
 it('throws where to log in when the redirectUri leads elsewhere and nobody shows it', async () => {

@@ -102,8 +102,8 @@ describe('checkConfig', () => {
       [
         '/etc/mcp.config.ts:14  http.prot',
         '  unknown option; did you mean "port"?',
-        '  found 3001; expected allowedHosts, allowedOrigins, host, keepAliveTimeout, maxBodySize, port, publicUrl, ' +
-          'requestTimeout or trustProxy',
+        '  found a number; expected allowedHosts, allowedOrigins, host, keepAliveTimeout, maxBodySize, port, publicUrl, ' +
+          'requestTimeout, trustProxy or writeTimeout',
         '',
         '/etc/mcp.config.ts:14  stateless',
         '  wrong value',
@@ -147,7 +147,7 @@ describe('checkConfig', () => {
     expect(problems).to.have.length(5)
     expect(text).not.to.match(/hunter2|12345/)
     expect(text).to.contain('secrets\n  wrong value\n  found a string (not shown); expected a list')
-    expect(text).to.contain('found "redis://…@db:6379"')
+    expect(text).to.contain('found "redis://…@…"')
     expect(formatProblems(checkWith({ secrets: [{ value: 'hunter2' }, ''] }))).not.to.contain('hunter2')
   })
 

@@ -216,7 +216,16 @@ describe('importModule', () => {
       'own.ts': OWN,
     })
     await symlink(join(ROOT, 'node_modules'), join(cwd, 'node_modules'))
-    const options = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
+    const options = [
+      '--ignoreConfig',
+      '--rewriteRelativeImportExtensions',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--types',
+      'node',
+    ]
     const source = join(CORE, 'config/import-module.ts')
     await run(join(ROOT, 'node_modules/.bin/tsc'), [source, '--outDir', join(cwd, 'dist'), ...options], { cwd: ROOT })
     await mkdir(join(cwd, 'dist'), { recursive: true })

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
-import { stopHosts } from '../../support/start-host.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
 import {
   encode,
   inSeconds,
@@ -21,6 +22,18 @@ after(async () => {
 
 const ISSUER = 'https://issuer.example'
 const SECRET = 'a secret of tests, shared with the issuer'
+/** Made with openssl, of a key that nobody kept. */
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBdTCCARugAwIBAgIUatEk2L2DG95ON6q4V0nb8L7b03wwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjIwMTIxNTRaGA8yMTI2MTAyOTAxMjE1
+NFowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABA2i
+7hPYZVR+t9mPNp48XvB3ljxDYNd+hxyU9Sn0M4kUR0S6299ZGHDveqBb8RTV72lq
+mbIM7124jW+E8crqmAyjUzBRMB0GA1UdDgQWBBSKTiXYplXuY8SpNzrdvwn8n5BT
+RTAfBgNVHSMEGDAWgBSKTiXYplXuY8SpNzrdvwn8n5BTRTAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0gAMEUCIEHC/WuLqU53nj6bFeWAuHNhzcUScypmrgWB
+pIF3HtlxAiEA4juCy9NrSIZz8HA0JbyL0xki04Ecvps8dMc+/SgnMe4=
+-----END CERTIFICATE-----
+`
 const pemOf = (key: ReturnType<typeof makeKey>) => key.publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
 const claimsFor = (aud: string, changes: object = {}) => ({
@@ -42,14 +55,41 @@ describe('auth-jwt: a start', () => {
     routes: { '/': { toolsets: 'all' } },
     plugins: { 'transport-streamable': {}, 'auth-jwt': options },
   })
-  const key = makeKey('a')
-  const rows: ReadonlyArray<readonly [string, AuthJwtOptions, string]> = [
+  const key = makeKey('a', 'ES256')
+  const rsa = makeKey('r2', 'RS256')
+  const der = (type: 'spki' | 'pkcs1') => rsa.publicKey.export({ type, format: 'der' }).toString('base64')
+  const publicTexts: ReadonlyArray<readonly [string, string]> = [
+    ['a public key in PEM', pemOf(rsa)],
+    ['one with its line breaks written out', pemOf(rsa).replaceAll('\n', '\\n')],
+    ['an EC key in PEM', pemOf(key)],
+    ['a certificate', CERTIFICATE],
+    ['a certificate in one line of base64', CERTIFICATE.split('\n').slice(1, -2).join('')],
+    ['a JWK', JSON.stringify(toJwk(rsa))],
+    ['a set of JWKs', JSON.stringify({ keys: [toJwk(rsa)] })],
+    ['a JWK in base64', Buffer.from(JSON.stringify(toJwk(rsa))).toString('base64')],
+    ['PEM in base64', Buffer.from(pemOf(rsa)).toString('base64')],
+    ['SPKI in base64', der('spki')],
+    ['PKCS #1 in base64', der('pkcs1')],
+    ['a public key of SSH', `ssh-rsa AAAA${'B'.repeat(360)} ann@example`],
+  ]
+  type Row = readonly [string, AuthJwtOptions, string]
+  const insteadOfSecret = ([what, secret]: readonly [string, string]): Row[] => [
+    [`with ${what} as its secret`, { issuer: ISSUER, secret }, 'whoever knows it could sign any token'],
+    [
+      `with ${what} as the secret of one of several`,
+      { issuers: [{ authority: 'https://b.example' }, { issuer: ISSUER, secret }] },
+      'plugins.auth-jwt.issuers[1]: secret is',
+    ],
+  ]
+  const rows: readonly Row[] = [
     ['without an issuer', {}, 'set authority, or issuer with one of'],
     ['with an issuer and no keys', { issuer: ISSUER }, 'no keys'],
     ['with keys of nobody', { keys: [toJwk(key)] }, 'keys without issuer'],
     ['with a secret of nobody', { secret: SECRET }, 'secret without issuer'],
     ['with keys from two places', { issuer: ISSUER, keys: [toJwk(key)], secret: SECRET }, 'exclude each other'],
     ['with a short secret', { issuer: ISSUER, secret: 'short' }, 'shorter than 32'],
+    ...publicTexts.flatMap(insteadOfSecret),
+    ['with a secret that a line break makes long enough', { issuer: ISSUER, secret: `${'x'.repeat(31)}\n` }, 'shorter'],
     ['with HS algorithms for public keys', { authority: ISSUER, algorithms: ['HS256'] }, 'algorithms'],
     ['with RS algorithms for a secret', { issuer: ISSUER, secret: SECRET, algorithms: ['RS256'] }, 'algorithms'],
     ['with an authority that is no URL', { authority: 'login' }, 'authority'],
@@ -66,6 +106,28 @@ describe('auth-jwt: a start', () => {
     it(`${what} is refused, naming what to change`, () => expectStopped(config(options), words))
   }
 
+  it('takes secrets that are no keys', async () => {
+    const fine = [
+      SECRET,
+      'q'.repeat(44),
+      randomBytes(32).toString('base64'),
+      randomBytes(512).toString('hex'),
+      randomBytes(300).toString('base64'),
+    ]
+    for (const secret of fine) await startHost(config({ issuer: ISSUER, secret, audience: 'me' }))
+  })
+
+  it('is refused where two plugins find out who calls on one route, and not where each has its own', async () => {
+    const jwt = { issuer: ISSUER, secret: SECRET, audience: 'me' }
+    const introspection = { endpoint: 'https://a.example/i', clientId: 'a', clientSecret: 'b', audience: 'me' }
+    const plugins = { ...config({}).plugins, 'auth-jwt': jwt, 'auth-introspection': introspection }
+    const words = "routes['/b']: both auth-jwt and auth-introspection find out who calls"
+    const one = { toolsets: 'all', plugins: { 'auth-introspection': false as const } }
+    const other = { toolsets: 'all', plugins: { 'auth-jwt': false as const } }
+    await expectStopped({ ...config({}), plugins, routes: { '/a': one, '/b': { toolsets: 'all' } } }, words)
+    await startHost({ ...config({}), plugins, routes: { '/a': one, '/b': other } })
+  })
+
   it('is refused off loopback where neither publicUrl nor audience says whom tokens are for', async () => {
     const http = { host: '0.0.0.0' }
     await expectStopped({ ...config({ authority: ISSUER }), http }, 'set http.publicUrl, or plugins.auth-jwt.audience')
@@ -77,7 +139,7 @@ describe('auth-jwt: a start', () => {
     const warned = log.filter(({ level, check }) => level === 'warn' && check !== undefined).map(({ check }) => check)
     expect(warned).to.have.members(['issuer', 'audience', 'lifetime', 'signingKey'])
     const quiet = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)] } })
-    expect(quiet.log.filter(({ level }) => level === 'warn')).to.deep.equal([])
+    expect(quiet.log.filter(({ level, plugin }) => level === 'warn' && plugin !== undefined)).to.deep.equal([])
   })
 })
 

@@ -15,7 +15,7 @@ after(stopHosts)
 
 /** Path of an address -> path of its document and its resource. */
 const ADDRESSES = [
-  ['/', WELL_KNOWN, '/'],
+  ['/', WELL_KNOWN, ''],
   ['/admin', `${WELL_KNOWN}/admin`, '/admin'],
   ['/t', `${WELL_KNOWN}/t`, '/t'],
   ['/t/clock', `${WELL_KNOWN}/t/clock`, '/t/clock'],

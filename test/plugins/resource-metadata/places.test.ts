@@ -33,7 +33,7 @@ describe('`resource`', () => {
     const categories = await startHost(
       protectedBy({}, { routes: { '/:category?': { toolsets: ':category', default: ['clock'] } } }),
     )
-    expect(await resourceAt(`${categories.url}${WELL_KNOWN}`)).to.equal(`${categories.url}/`)
+    expect(await resourceAt(`${categories.url}${WELL_KNOWN}`)).to.equal(categories.url)
     expect(await resourceAt(`${categories.url}${WELL_KNOWN}/clock`)).to.equal(`${categories.url}/clock`)
   })
 })
@@ -77,7 +77,7 @@ describe('`http.publicUrl`', () => {
     const refused = await sendRaw(url, requestHead(url, { path: '/t/clock', headers }))
     expect(refused.headers.get('www-authenticate')).to.contain(`"${RESOURCE}${WELL_KNOWN}/t/clock"`)
     const root = await sendRaw(url, requestHead(url, { method: 'GET', path: WELL_KNOWN, headers }))
-    expect(root.message.resource).to.equal(`${RESOURCE}/`)
+    expect(root.message.resource).to.equal(RESOURCE)
   })
 
   it('with a path: challenges tell what is below it, and the place that the RFC derives is served as well', async () => {

@@ -33,6 +33,23 @@ describe('resource metadata in the config', () => {
     await expectStopped(protectedBy({ resourceMetadataUri: '/resource.json' }), 'resourceMetadataUri: needs `resource`')
   })
 
+  it('stops the start where it would demand proofs that nothing checks, and warns of what it promises beside', async () => {
+    await expectStopped(protectedBy({ dpopBoundAccessTokensRequired: true }), `${NAME}.dpopBoundAccessTokensRequired`)
+    const route = { toolsets: 'clock', plugins: { 'resource-metadata': { dpopBoundAccessTokensRequired: true } } }
+    const onRoute = protectedBy({}, { routes: { '/': { toolsets: 'clock' }, '/dpop': route } })
+    await expectStopped(onRoute, `${NAME}.dpopBoundAccessTokensRequired`)
+    await startHost(protectedBy({ dpopBoundAccessTokensRequired: false }))
+    const { log } = await startHost(
+      protectedBy({
+        tlsClientCertificateBoundAccessTokens: true,
+        dpopSigningAlgValuesSupported: ['ES256'],
+        bearerMethodsSupported: ['header', 'query'],
+      }),
+    )
+    const told = log.filter(({ message }) => message?.includes('is published, but nothing here does what it promises'))
+    expect(told).to.have.length(3)
+  })
+
   it('stops the start where the document would be at an address that something else has', async () => {
     const clash = protectedBy({ resource: 'https://mcp.acme.example', resourceMetadataUri: '/admin' })
     await expectStopped(clash, 'two things would be served at /admin')

@@ -15,7 +15,12 @@ const configOf = (options: ToolPolicyOptions, more: Partial<Config> = {}) => ({
   toolsets: { all: [tool('purge', destructive), tool('other', { access: 'mcp.other' })] },
   routes: { '/': { toolsets: 'all' } },
   ...more,
-  plugins: { 'transport-streamable': {}, bearer: bearerJson(), 'tool-policy': options, ...more.plugins },
+  plugins: {
+    'transport-streamable': {},
+    bearer: bearerJson(),
+    'tool-policy': { scopeHierarchy: { 'mcp.all': ['mcp.other', 'mcp.wipe'] }, ...options },
+    ...more.plugins,
+  },
 })
 
 async function warnings(options: ToolPolicyOptions, more?: Partial<Config>) {
@@ -49,6 +54,35 @@ describe('at the start tool-policy warns of', () => {
     ])
   })
 
+  it('an access that nothing in the config has, by item and route, with what was probably meant', async () => {
+    const names = ['purger', 'mcp.rule', 'mcp.metadata', 'mcp.route', 'policy-role', 'pruger', 'mcp.nothing']
+    const all = names.map(access => tool(access, { access }))
+    const lines = await warnings(
+      {
+        policies: { purger: { anyOf: [{ role: 'policy-role' }] } },
+        rules: { 'x*': { policy: { scope: 'mcp.rule' } } },
+      },
+      {
+        toolsets: { all: [...all, tool('x')] },
+        routes: {
+          '/': { toolsets: 'all', authorize: { scope: 'mcp.route' } },
+          '/plain': { toolsets: 'all', plugins: { 'resource-metadata': false } },
+        },
+        plugins: metadata(['mcp.metadata', 'mcp.route', 'mcp.rule']),
+      },
+    )
+    const told = lines.filter(({ access }) => access !== undefined)
+    expect(told.map(({ route, item }) => `${route} ${item}`)).to.deep.equal([
+      '/ pruger',
+      '/ mcp.nothing',
+      '/plain mcp.metadata',
+      '/plain mcp.route',
+      '/plain pruger',
+      '/plain mcp.nothing',
+    ])
+    expect(told[0]?.message).to.contain('did you mean "purger"?')
+  })
+
   it('no scope where no metadata says which there are', async () => {
     expect(await warnings({ rules: { purge: { scope: 'mcp.purge' } } })).to.deep.equal([])
   })
@@ -80,7 +114,7 @@ describe('the start is stopped by', () => {
 
   it("a route's authorize whose policy does not exist", async () => {
     const routes = { '/a': { toolsets: 'all', authorize: 'admn' } }
-    const text = `routes['/a'].authorize: there is no policy "admn"; did you mean "admin"?`
+    const text = `routes['/a'].authorize: there is no policy "admn"; did you mean "admin"? (a scope or a role is`
     await expectStopped(configOf({ policies }, { routes }), text)
   })
 

@@ -125,7 +125,7 @@ before(async () => {
 
 function expectDenied({ status, challenge, message }: Told, caller: Caller) {
   expect([status, challenge]).to.deep.equal([caller.status, caller.challenge])
-  expect(message.error.code).to.equal(-32600)
+  expect(message.error.code).to.equal(status === 401 ? -32600 : -32000)
 }
 
 for (const asker of ASKERS) {

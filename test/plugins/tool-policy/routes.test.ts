@@ -10,9 +10,12 @@ afterEach(stopHosts)
 describe('onDenied: error', () => {
   it('answers a denied call as a JSON-RPC error with HTTP 200 and no challenge', async () => {
     const { call } = await serve({ rules: { purge: { scope: 'a' } }, onDenied: 'error' })
-    for (const user of [undefined, {}]) {
+    for (const [user, code] of [
+      [undefined, -32600],
+      [{}, -32000],
+    ] as const) {
       const { status, message } = await call(user)
-      expect([status, message.error.code]).to.deep.equal([200, -32600])
+      expect([status, message.error.code]).to.deep.equal([200, code])
     }
   })
 

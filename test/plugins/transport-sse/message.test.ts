@@ -49,12 +49,12 @@ describe('POST <route>/message', () => {
       return [status, message.error.code]
     }
     for (const query of ['', '?', '?sessionId=', '?sessionid=x']) {
-      expect(await statusOf(query), query).to.deep.equal([400, -32600])
+      expect(await statusOf(query), query).to.deep.equal([400, -32000])
     }
     for (const id of ['unknown', forged, 'x'.repeat(76)]) {
-      expect(await statusOf(`?sessionId=${id}`), id).to.deep.equal([404, -32600])
+      expect(await statusOf(`?sessionId=${id}`), id).to.deep.equal([404, -32001])
     }
-    expect(await statusOf(`?sessionId=${client.sessionId}&sessionId=${client.sessionId}`)).to.deep.equal([400, -32600])
+    expect(await statusOf(`?sessionId=${client.sessionId}&sessionId=${client.sessionId}`)).to.deep.equal([400, -32000])
     await expectAlive(client)
   })
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../../core/http/sse.ts'
 import { type CallContext, defineResource, defineTool, HostError, META, ToolError } from '../../../core/index.ts'
+import { MAX_WAITING } from '../../../core/limits.ts'
 import { createGate } from '../../support/gate.ts'
 import { openSocket, requestBytes } from '../../support/raw-http.ts'
 import { legacy, modern, modernRequest, type RpcOptions } from '../../support/rpc.ts'
@@ -158,7 +158,7 @@ describe('bad tools', () => {
       const answers = [await call('refuse'), await legacy(`${url}/old`, 'tools/call', { name: 'refuse' })]
       for (const { status, text, message } of answers) {
         expect(status).to.equal(200)
-        expect(message.error).to.deep.equal({ code: -32600, message: 'Forbidden: not you', data: { why: 'rules' } })
+        expect(message.error).to.deep.equal({ code: -32000, message: 'Forbidden: not you', data: { why: 'rules' } })
         expect(text).not.to.include('hunter2')
       }
     })

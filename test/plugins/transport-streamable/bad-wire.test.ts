@@ -37,7 +37,7 @@ describe('bad input', () => {
     it('declared too large is 413 before any of it is sent, and the connection closes', async () => {
       const declared = { 'Content-Length': String(LIMIT + 1), Connection: 'keep-alive' }
       const { status, headers, message } = await sendRaw(url, requestHead(url, { headers: declared }))
-      expect([status, message.error.code, headers.get('connection')]).to.deep.equal([413, -32600, 'close'])
+      expect([status, message.error.code, headers.get('connection')]).to.deep.equal([413, -32000, 'close'])
     })
 
     it('found too large while it arrives in chunks is 413, and the connection closes', async () => {
@@ -49,7 +49,7 @@ describe('bad input', () => {
       // The body never ends: only its size can be the reason for the answer.
       for (let sent = 0; sent <= LIMIT; sent += 0x4000) socket.write(chunk)
       const { status, headers, message } = parseAnswer(await answer)
-      expect([status, message.error.code, headers.get('connection')]).to.deep.equal([413, -32600, 'close'])
+      expect([status, message.error.code, headers.get('connection')]).to.deep.equal([413, -32000, 'close'])
     })
   })
 

@@ -73,7 +73,7 @@ describe('negotiating: Accept', () => {
   for (const accept of unacceptable) {
     it(`"${accept}" does not, and is refused with 406 in both eras`, async () => {
       for (const { status, message } of await inBothEras({ Accept: accept })) {
-        expect([status, message.error.code]).to.deep.equal([406, -32600])
+        expect([status, message.error.code]).to.deep.equal([406, -32000])
         expect(message.error.message).to.include('application/json').and.include('text/event-stream')
       }
     })
@@ -81,7 +81,7 @@ describe('negotiating: Accept', () => {
 
   it('absent is refused with 406 in both eras', async () => {
     const { status, message } = await sendExactly({ Accept: undefined })
-    expect([status, message.error.code]).to.deep.equal([406, -32600])
+    expect([status, message.error.code]).to.deep.equal([406, -32000])
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
     const old = await sendRaw(stateless, requestBytes(stateless, ping, { headers: { Accept: undefined } }))
     expect(old.status).to.equal(406)
@@ -159,7 +159,7 @@ describe('negotiating: Content-Type and Content-Encoding', () => {
   for (const type of other) {
     it(`"${type}" is refused with 415`, async () => {
       for (const { status, message } of await inBothEras({ 'Content-Type': type })) {
-        expect([status, message.error.code]).to.deep.equal([415, -32600])
+        expect([status, message.error.code]).to.deep.equal([415, -32000])
       }
     })
   }
@@ -167,7 +167,7 @@ describe('negotiating: Content-Type and Content-Encoding', () => {
   it('absent or empty is refused with 415', async () => {
     for (const type of [undefined, '']) {
       const { status, message } = await sendExactly({ 'Content-Type': type })
-      expect([status, message.error.code]).to.deep.equal([415, -32600])
+      expect([status, message.error.code]).to.deep.equal([415, -32000])
     }
   })
 

@@ -39,7 +39,7 @@ describe('DELETE', () => {
 
   it('without a session id: 400; with an unknown one: 404', async () => {
     const without = await ask(url, 'DELETE')
-    expect([without.status, without.message.error.code]).to.deep.equal([400, -32600])
+    expect([without.status, without.message.error.code]).to.deep.equal([400, -32000])
     expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
   })
 

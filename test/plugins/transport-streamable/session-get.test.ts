@@ -135,7 +135,7 @@ describe('a second GET', () => {
     const streams = [await client.get(), await client.get(), await client.get()]
     const refused = await client.get()
     expect(refused.status).to.equal(409)
-    expect(JSON.parse(await refused.text()).error.code).to.equal(-32600)
+    expect(JSON.parse(await refused.text()).error.code).to.equal(-32000)
     streams[0]?.drop()
     const again = await getOnceFree(client)
     expect(again.status).to.equal(200)

@@ -72,9 +72,13 @@ async function everyWay(at: string, headers: Record<string, string>) {
   ]
 }
 
-async function expectEverywhere(status: number, at: string, headers: Record<string, string>) {
+const CODES = { 403: -32000, 404: -32001 }
+
+async function expectEverywhere(status: 403 | 404, at: string, headers: Record<string, string>) {
   for (const answer of await everyWay(at, headers)) {
-    expect([answer.status, answer.message.error.code], answer.text).to.deep.equal([status, -32600])
+    expect([answer.status, answer.message.error.code], answer.text).to.deep.equal([status, CODES[status]])
+    // What clients in the field recover on; a path that is wrong says something else.
+    if (status === 404) expect(answer.message.error.message).to.match(/^Session not found/)
     expect(answer.text).not.to.include('ada')
     expect(answer.headers['mcp-session-id']).to.equal(undefined)
   }

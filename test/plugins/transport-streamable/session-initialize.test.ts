@@ -50,6 +50,7 @@ describe('initialize', () => {
     }
     const refused = await initialize(url, { headers: { 'MCP-Protocol-Version': MODERN_REVISION } })
     expect([refused.status, refused.headers['mcp-session-id']]).to.deep.equal([400, undefined])
+    expect([refused.message.error.code, refused.message.id]).to.deep.equal([-32020, 'initialize'])
   })
 
   it('whose _meta names 2026-07-28 is a request of that revision, which has no such method', async () => {
@@ -74,7 +75,7 @@ describe('initialize', () => {
 
   it('with an unknown session id: 404', async () => {
     const { status, message } = await initialize(url, { headers: { 'Mcp-Session-Id': 'unknown' } })
-    expect([status, message.error.code, message.id]).to.deep.equal([404, -32600, 'initialize'])
+    expect([status, message.error.code, message.id]).to.deep.equal([404, -32001, 'initialize'])
   })
 
   it('may be answered anew after a 404: the client opens a new session without an id', async () => {
@@ -131,7 +132,7 @@ describe('a client after initialize', () => {
       { id: 1, error: { code: 1, message: 'no' } },
     ]) {
       const { status, message: answer } = await tell(url, message)
-      expect([status, answer.error.code], JSON.stringify(message)).to.deep.equal([400, -32600])
+      expect([status, answer.error.code], JSON.stringify(message)).to.deep.equal([400, -32000])
       expect(answer.id).to.equal('method' in message && 'id' in message ? message.id : undefined)
     }
   })

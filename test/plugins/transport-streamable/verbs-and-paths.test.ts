@@ -57,7 +57,10 @@ describe('verbs and paths', () => {
       expect(answer.headers.get('allow'), method).to.equal(null)
     }
     const { message } = await modern(`${stateful}/nowhere`, 'server/discover')
-    expect(message.error.code).to.equal(-32600)
+    expect([message.error.code, message.error.message]).to.deep.equal([
+      -32600,
+      'Not found: nothing is served at this path',
+    ])
   })
 
   it('a path and the same with a trailing slash are one endpoint; the query is no part of it', async () => {
@@ -74,7 +77,7 @@ describe('verbs and paths', () => {
   })
 
   it('request targets that are no plain path are refused and never fail', async () => {
-    const targets = ['/%zz', '/%', '//', '/../..', '*', 'http://elsewhere.example/Sub', '/\u00e9', '/a;b', '/?\u0000']
+    const targets = ['/%zz', '/%', '//', '/../..', '*', '/\u00e9', '/a;b', '/?\u0000']
     for (const path of targets) {
       const { status } = await sendRaw(stateful, requestHead(stateful, { method: 'GET', path }))
       expect([400, 404, 405], path).to.include(status)

@@ -1,0 +1,98 @@
+// How a server is reached from here: through a proxy, and with headers that something in front of it wants.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createProxyFetch } from '../../client/node/index.ts'
+import { errorText, StartError } from '../../core/errors.ts'
+import { knownSecrets } from '../known-secrets.ts'
+import type { VerbOptionTable, VerbValues } from '../verb.ts'
+import type { Login } from './logins.ts'
+
+export const REACH_OPTIONS = {
+  header: {
+    type: 'string',
+    value: '<name: value>',
+    multiple: true,
+    help: 'send this header to the server; @file reads lines of them; may be repeated',
+  },
+  proxy: {
+    type: 'string',
+    value: '<url>',
+    help: 'go through this HTTP proxy; env: as HTTPS_PROXY and NO_PROXY say; none: without',
+  },
+} as const satisfies VerbOptionTable
+
+/** What the command line says; it wins over what the login remembers. */
+export interface Reach {
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Files of headers, to be remembered by name. */
+  readonly headerFiles: readonly string[]
+  readonly proxy: string | undefined
+}
+
+const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
+
+/** Never quotes the header: its value may be a secret. */
+function readHeader(line: string, option: string): readonly [string, string] {
+  const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(line.trim()) ?? []
+  if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
+  try {
+    new Headers([[name, value]])
+  } catch {
+    throw usage(`${option} ${name} has a value that no header can have`)
+  }
+  knownSecrets.add(value.length >= 8 ? value : undefined)
+  return [name, value.trim()]
+}
+
+function readHeaderFile(file: string): (readonly [string, string])[] {
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n')
+    return lines.filter(line => line.trim() !== '').map(line => readHeader(line, `a line of ${file}`))
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw usage(`--header: ${file} cannot be read: ${errorText(cause)}`, cause)
+  }
+}
+
+function readProxy(proxy: string | undefined): string | undefined {
+  if (proxy === undefined || proxy === 'env' || proxy === 'none') return proxy
+  if (!URL.canParse(proxy) || !/^https?:$/.test(new URL(proxy).protocol)) {
+    throw usage('--proxy is the http or https URL of a proxy, env, or none')
+  }
+  const { username, password } = new URL(proxy)
+  if (username === '' && password === '') return proxy
+  throw usage(
+    '--proxy carries a user or password, and argv can be read by every program on this machine; set HTTPS_PROXY, and give --proxy env',
+  )
+}
+
+export function readReach({ header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {
+  const files = header.filter(text => text.startsWith('@')).map(text => resolve(text.slice(1)))
+  const headers = header.filter(text => !text.startsWith('@')).map(text => readHeader(text, '--header'))
+  return { headers, headerFiles: files, proxy: readProxy(proxy) }
+}
+
+/** Everything that is sent to the server beside OAuth's own. */
+export function headersOf(reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
+  const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
+  return new Headers([...files.flatMap(readHeaderFile), ...reach.headers].map(([name, value]) => [name, value]))
+}
+
+/** Forms go to an authorization server, which may be at the same origin: none of our headers are for it. */
+const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
+
+/** A `fetch` that reaches the login's server, and everything that it names. */
+export function createReachingFetch(reach: Reach, login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>): typeof fetch {
+  const proxy = reach.proxy ?? login.proxy
+  const base = proxy === undefined || proxy === 'none' ? fetch : createProxyFetch({ proxy })
+  const added = headersOf(reach, login)
+  if ([...added].length === 0) return base
+  const { origin } = new URL(login.url)
+  return (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : String(input))
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    if (url.origin !== origin || isForm(headers)) return base(input, init)
+    for (const [name, value] of added) if (!headers.has(name)) headers.set(name, value)
+    return base(input, { ...init, headers })
+  }
+}

@@ -1,0 +1,58 @@
+// Which values of a config are secrets: those whose schema says `writeOnly: true`, wherever it stands. The one mark that
+// errors (explain-problems.ts), the start (validate-value.ts, plugin-plan.ts) and editors go by.
+import type { JsonSchema } from '../protocol.ts'
+import { isPlain } from './plain.ts'
+import type { Path } from './position.ts'
+
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
+
+/** A schema, and the alternatives in it. */
+function withBranches(schema: JsonSchema): JsonSchema[] {
+  const branches = [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(list =>
+    Array.isArray(list) ? list : [],
+  )
+  return [schema, ...branches.filter(isSchema).flatMap(withBranches)]
+}
+
+/** The schemas that speak of what stands under `key`. */
+function below(schema: JsonSchema, key: string | number): JsonSchema[] {
+  const { properties, additionalProperties, items } = schema
+  const named = isSchema(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
+  return [typeof key === 'number' ? items : named].filter(isSchema)
+}
+
+/** Whether a value, or one that it stands in, is a secret by its schema; `path` begins at the schema's own value. */
+export function isSecretAt(schema: object, path: Path): boolean {
+  let reached = withBranches(schema as JsonSchema)
+  for (const key of path) {
+    if (reached.some(({ writeOnly }) => writeOnly === true)) return true
+    reached = reached.flatMap(part => below(part, key)).flatMap(withBranches)
+  }
+  return reached.some(({ writeOnly }) => writeOnly === true)
+}
+
+/**
+ * The value, its secrets without the line break that a file ends with and nobody meant. What holds none is the very same
+ * object as before.
+ */
+export function trimSecrets<Value>(value: Value, schema: object): Value
+export function trimSecrets(value: unknown, schema: object): unknown {
+  return trim(value, withBranches(schema as JsonSchema), false)
+}
+
+function trim(value: unknown, schemas: readonly JsonSchema[], isInSecret: boolean): unknown {
+  const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)
+  if (typeof value === 'string') return isSecret ? value.replace(/[\r\n]+$/, '') : value
+  const child = (item: unknown, key: string | number) => {
+    const inner = schemas.flatMap(schema => below(schema, key)).flatMap(withBranches)
+    return inner.length === 0 ? item : trim(item, inner, isSecret)
+  }
+  if (Array.isArray(value)) {
+    const list = value.map(child)
+    return list.some((item, index) => item !== value[index]) ? list : value
+  }
+  if (!isPlain(value)) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, child(item, key)] as const)
+  const isChanged = entries.some(([key, item]) => item !== Reflect.get(value, key))
+  return isChanged ? { ...value, ...Object.fromEntries(entries) } : value
+}

@@ -1,0 +1,33 @@
+// The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
+// who do not read. Between the pipeline and the port (core/http/listen.ts).
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { ResolvedHttp } from '../define-config.ts'
+import type { Logger } from '../log.ts'
+import { serveInTurn } from './in-turn.ts'
+import { endSlowReaders } from './slow-readers.ts'
+
+/** A server that answers with `serve`; it does not listen yet. */
+export function createHttpServer(
+  serve: RequestListener,
+  { requestTimeout, keepAliveTimeout, writeTimeout }: ResolvedHttp,
+  log: Logger,
+): Server {
+  const server = createServer(
+    {
+      requestTimeout,
+      headersTimeout: requestTimeout,
+      keepAliveTimeout,
+      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
+      joinDuplicateHeaders: true,
+      // How often Node looks for requests past their time.
+      connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
+    },
+    serveInTurn(serve, ({ remoteAddress }) =>
+      log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
+    ),
+  )
+  endSlowReaders(server, { timeout: writeTimeout }, readers =>
+    log.warn(readers, 'closed connections whose readers do not read'),
+  )
+  return server
+}

@@ -1,0 +1,58 @@
+// One request of a connection at a time: what is sent ahead (RFC 9112, "Pipelining") begins when the response before it is
+// over. Node would begin them all, hold their answers, and never emit `close` on those that its client did not wait for.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { MAX_SENT_AHEAD } from '../limits.ts'
+
+type Exchange = readonly [IncomingMessage, ServerResponse]
+
+/** What a connection is at. Kept on the socket: the usual request costs no look-up and no listener. */
+const CURRENT = Symbol('the response that has the connection')
+const AHEAD = Symbol('the requests that wait for it')
+
+interface Line extends Socket {
+  [CURRENT]?: ServerResponse
+  [AHEAD]?: Exchange[]
+}
+
+/**
+ * `serve` for a server's `request` event, in turn. A connection that sends more than `MAX_SENT_AHEAD` ahead is closed, and
+ * `refused` is told; none of what waited has begun.
+ */
+export function serveInTurn(serve: RequestListener, refused: (socket: Socket) => void): RequestListener {
+  function begin(line: Line, req: IncomingMessage, res: ServerResponse) {
+    line[CURRENT] = res
+    serve(req, res)
+  }
+
+  /** After what others do when the response closes. */
+  const advanceAfter = (res: ServerResponse, line: Line, ahead: Exchange[]) =>
+    void res.once('close', () => process.nextTick(advance, line, ahead))
+
+  /** The next one's turn, where the connection goes on: only then has its response a socket. */
+  function advance(line: Line, ahead: Exchange[]) {
+    const next = ahead.shift()
+    if (!next?.[1].socket || next[1].destroyed) return void ahead.splice(0)
+    if (ahead.length > 0) advanceAfter(next[1], line, ahead)
+    begin(line, ...next)
+  }
+
+  function wait(line: Line, exchange: Exchange) {
+    const current = line[CURRENT]
+    // The one before was the last of its connection.
+    if (!current || current.closed || line.destroyed) return
+    line[AHEAD] ??= []
+    const ahead = line[AHEAD]
+    if (ahead.length === MAX_SENT_AHEAD) {
+      ahead.length = 0
+      line.destroy()
+      return refused(line)
+    }
+    if (ahead.push(exchange) === 1) advanceAfter(current, line, ahead)
+  }
+
+  return (req, res) => {
+    if (res.socket) begin(req.socket, req, res)
+    else wait(req.socket, [req, res])
+  }
+}

@@ -1,0 +1,106 @@
+// Ends connections whose readers leave what was sent to them: an answer, a document, an event stream alike. Nothing is
+// asked of a response: one look a second at what each connection still has to send.
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from '../limits.ts'
+
+/** How often they are looked at, at most, milliseconds. */
+const LOOK_INTERVAL = 1_000
+
+/** Where a reader was when it last kept up. */
+interface Mark {
+  readonly taken: number
+  readonly at: number
+  /** At the last look. */
+  lately: number
+}
+
+interface Handle {
+  readonly bytesWritten: number
+  readonly writeQueueSize: number
+}
+
+/** Bytes that the reader's side took. What Node publishes counts a large write as waiting until all of it is taken. */
+function takenBy(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as { readonly _handle?: Handle | null }
+  return handle?.writeQueueSize === undefined
+    ? socket.bytesWritten - socket.writableLength
+    : handle.bytesWritten - handle.writeQueueSize
+}
+
+export interface SlowReaders {
+  readonly connections: number
+  /** Bytes that waited for them. */
+  readonly waiting: number
+}
+
+export interface SlowReaderBounds {
+  /** Milliseconds. */
+  readonly timeout: number
+  /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
+  readonly inAll?: number
+}
+
+/**
+ * A reader for whom something waits must take it all, or `LEAST_TAKEN` bytes of it, within `timeout`. Where more than
+ * `inAll` waits, those go first for whom most does and who took nothing since the last look.
+ */
+export function endSlowReaders(
+  server: Server,
+  { timeout, inAll = MAX_WAITING_IN_ALL }: SlowReaderBounds,
+  ended: (readers: SlowReaders) => void,
+): void {
+  const marks = new Map<Socket, Mark | undefined>()
+  server.on('connection', socket => {
+    marks.set(socket, undefined)
+    socket.once('close', () => marks.delete(socket))
+  })
+
+  /** True for a reader who does not keep up. `idle` gets those who took nothing lately. */
+  function isSlow(socket: Socket, mark: Mark | undefined, now: number, idle: Socket[]): boolean {
+    const taken = takenBy(socket)
+    if (!mark || taken - mark.taken >= LEAST_TAKEN) {
+      marks.set(socket, { taken, at: now, lately: taken })
+      return false
+    }
+    if (mark.lately === taken) idle.push(socket)
+    mark.lately = taken
+    return now - mark.at >= timeout
+  }
+
+  function look() {
+    const now = performance.now()
+    const slow: Socket[] = []
+    const idle: Socket[] = []
+    let waiting = 0
+    for (const [socket, mark] of marks) {
+      if (socket.writableLength === 0) {
+        if (mark) marks.set(socket, undefined)
+        continue
+      }
+      waiting += socket.writableLength
+      if (isSlow(socket, mark, now, idle)) slow.push(socket)
+    }
+    if (slow.length === 0 && waiting <= inAll) return
+    end(slow, idle, waiting)
+  }
+
+  function end(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
+    let left = waiting
+    let connections = 0
+    const close = (socket: Socket) => {
+      left -= socket.writableLength
+      connections++
+      socket.destroy()
+    }
+    for (const socket of slow) close(socket)
+    for (const socket of [...idle].sort((a, b) => b.writableLength - a.writableLength)) {
+      if (left <= inAll) break
+      if (!socket.destroyed) close(socket)
+    }
+    if (connections > 0) ended({ connections, waiting: waiting - left })
+  }
+
+  const timer = setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+  server.once('close', () => clearInterval(timer))
+}

@@ -1,0 +1,45 @@
+// What one client, connection or session may make the host hold: the fixed numbers of docs/operating.md, "Limits", in one
+// place. Read wherever something of a client's is kept, echoed or looped over; what an operator sets is in the config.
+
+/** Requests that a connection may send ahead of the one that is being answered. */
+export const MAX_SENT_AHEAD = 100
+/** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
+export const LEAST_TAKEN = 64 * 1024
+/**
+ * Bytes that may wait for the reader of a stream when the next message comes; past it the stream is closed. Less than the
+ * event store keeps of a stream, so that whoever comes back finds all that waited.
+ */
+export const MAX_WAITING = 1024 * 1024
+/** Bytes that may wait for all readers together before those who take nothing go. */
+export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
+/** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
+export const LARGE_ANSWER = 64 * 1024
+
+/** Deepest nesting of arrays and objects in a body. */
+export const MAX_DEPTH = 128
+/**
+ * Objects and lists of a body, whatever its size; a longer one has one for each so many characters. Four megabytes of `{},`
+ * are 1.4 million, which JSON.parse alone holds the event loop for, and no data is like that.
+ */
+export const OBJECTS_IN_ANY_BODY = 100_000
+export const CHARACTERS_PER_OBJECT = 8
+/** Most entries of a batch. */
+export const MAX_BATCH = 50
+/** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */
+export const MAX_ID = 1_024
+/** Bytes of `clientInfo` as JSON, and of `capabilities`; the values in each of them. */
+export const MAX_CLIENT_FACT = 8_192
+export const MAX_CLIENT_VALUES = 256
+/** Bytes of a URI that a client names. */
+export const MAX_URI = 8_192
+/** Resources that one session or one `subscriptions/listen` may watch, and the bytes of their URIs together. */
+export const MAX_WATCHED = 1_000
+export const MAX_WATCHED_BYTES = 128 * 1_024
+/** `subscriptions/listen` streams that one caller may have open. */
+export const MAX_LISTENS_PER_CALLER = 100
+/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
+export const MAX_OPEN_GETS = 3
+/** Characters of what a client said that an error or a log line repeats. */
+export const MAX_SHOWN = 1_000
+/** Characters of an error's sentence, whatever it was made of. */
+export const MAX_DETAIL = 4_096

@@ -1,0 +1,12 @@
+// The config's `sessions` with its defaults filled in. From core/resolve-settings.ts to whoever keeps to them.
+
+export interface SessionBounds {
+  /** Milliseconds. */
+  readonly idleTimeout: number
+  readonly maxIdle: number
+  /** Undefined: no bound. */
+  readonly maxPerOwner: number | undefined
+  /** Requests that run at once, of a session and of its owner. */
+  readonly maxCallsPerSession: number
+  readonly maxCallsPerOwner: number
+}

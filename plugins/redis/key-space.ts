@@ -1,0 +1,73 @@
+// Whose keys these are: nodes that run say which secrets they have, and one that shares none with them is refused, for it
+// would count, evict and end sessions that it cannot even read the ids of. For examination.ts.
+
+import type { Refusal } from './refusals.ts'
+import { redisScript } from './script.ts'
+import type { ResolvedRedis } from './settings.ts'
+
+/** A node that was not heard of for as long is gone, milliseconds. */
+export const SHORTEST_LIFETIME = 15_000
+
+/** The code of the refusal of a host that shares no secret with those that run. */
+export const FOREIGN_KEYS = 'keys of another host'
+
+export interface KeySpaceClaim {
+  readonly node: string
+  /** One for each secret; the first is the one that this node signs with. */
+  readonly fingerprints: readonly string[]
+}
+
+/**
+ * KEYS: the nodes, by when they are taken for gone: `<node> <fingerprint>,<fingerprint>`. ARGV: this one as it is written
+ * there, how long it is believed, its fingerprints. Gives whether it is one of them, and the others.
+ */
+export const CLAIM_KEYS = redisScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local reply = {'ours'}
+for _, other in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  if other ~= ARGV[1] then
+    local shared = false
+    for index = 3, #ARGV do
+      if string.find(other, ARGV[index], 1, true) then shared = true end
+    end
+    if not shared then
+      redis.call('ZREM', KEYS[1], ARGV[1])
+      return {'foreign', other}
+    end
+    reply[#reply + 1] = other
+  end
+end
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return reply
+`)
+
+/** KEYS: the nodes. ARGV: this one as it is written there. */
+export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`)
+
+export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
+
+const fingerprintsOf = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
+
+export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>): Refusal {
+  return {
+    code: FOREIGN_KEYS,
+    text: `the keys ${keyPrefix}* of ${name} are in use by a host with none of our \`secrets\``,
+    fix:
+      'give hosts that are not of one deployment a redis.keyPrefix each; nodes of one deployment need a secret in common, ' +
+      'also while secrets are rotated (docs/config.md says how). A node that was killed counts for 15 s',
+    isLasting: true,
+  }
+}
+
+/** What clients of nodes in step with each other do not meet; undefined where all know what all sign with. */
+export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
+  const theirs = others.map(fingerprintsOf)
+  if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
+    return 'nodes that run do not know the first of our `secrets`: they refuse the sessions that are opened here'
+  if (theirs.some(([first = '']) => !fingerprints.includes(first)))
+    return 'nodes that run sign with a secret that is none of ours: the sessions that are opened there are refused here'
+  return undefined
+}

@@ -1,0 +1,98 @@
+// What Redis says when it refuses, and what an operator can do about each. For connection.ts and failures.ts.
+
+/** Why Redis does not do what we need. */
+export interface Refusal {
+  /** A word for clients of the health page: the first of Redis's own reply where it has one. */
+  readonly code: string
+  /** What Redis said, or what it was found to lack; for the log alone. */
+  readonly text: string
+  /** What to do about it; for the log, and for the error that stops a start. */
+  readonly fix: string
+  /** Only a person can help: it stops the start. */
+  readonly isLasting: boolean
+}
+
+interface Rule extends Omit<Refusal, 'text'> {
+  readonly pattern: RegExp
+}
+
+const CREDENTIALS =
+  'give the redis.username and redis.password that Redis has now; where they were changed there, change them here too'
+const RIGHTS = 'give the user of Redis what docs/plugins/cluster-redis.md lists, for the keys of redis.keyPrefix'
+const CLUSTERED =
+  "this is a node of a Redis Cluster: write redis: { cluster: ['redis://...'] } in the place of redis.url"
+const PASSES = 'this should pass by itself; where it does not, see the log of Redis'
+
+const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
+const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: false })
+
+/** The first that fits. What a script runs into is named in the middle of the reply. */
+const RULES: readonly Rule[] = [
+  lasting('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
+  lasting('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
+  lasting(
+    'AUTH',
+    /without any password configured/,
+    `Redis has no password: leave it out of redis; else ${CREDENTIALS}`,
+  ),
+  lasting('NOPERM', /\bNOPERM\b|ACL failure in script|The user executing the script can't/, RIGHTS),
+  lasting('MOVED', /\bMOVED\b|\bASK \d|is not allowed in cluster mode/, CLUSTERED),
+  lasting('CROSSSLOT', /\bCROSSSLOT\b/, CLUSTERED),
+  lasting(
+    'DATABASE',
+    /DB index is out of range|invalid DB index/,
+    'Redis has fewer databases than the number at the end of redis.url; use one that it has, or raise its `databases`',
+  ),
+  lasting(
+    'UNKNOWN',
+    /unknown command|Unknown Redis command/i,
+    'what answers is no Redis of 6.2 or newer, or renames commands. A Sentinel is not supported: give the address of the ' +
+      'primary, or one that follows it',
+  ),
+  lasting('NOPROTO', /\bNOPROTO\b/, 'what answers is no Redis of 6.2 or newer'),
+  lasting('DENIED', /\bDENIED\b/, 'Redis is in protected mode: give it a password, or let it bind to our network'),
+  passing('OOM', /\bOOM\b/, 'Redis is full: raise its maxmemory, or take out of it what is not ours'),
+  passing(
+    'READONLY',
+    /\bREADONLY\b/,
+    'this is a replica: give the address of the primary, or one that follows it through a failover',
+  ),
+  passing(
+    'NOREPLICAS',
+    /\bNOREPLICAS\b/,
+    'Redis has fewer replicas than its min-replicas-to-write asks for: bring them back, or lower it',
+  ),
+  passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: its own log says why'),
+  ...['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN', 'UNKILLABLE'].map(code =>
+    passing(code, new RegExp(`\\b${code}\\b`), PASSES),
+  ),
+  passing('CLIENTS', /max number of clients reached/, 'raise the maxclients of Redis, or find out who has so many'),
+]
+
+/** Undefined for what is no refusal: a connection that broke, or a mistake of ours. */
+export function explainRefusal(thrown: unknown): Refusal | undefined {
+  if (!(thrown instanceof Error)) return undefined
+  const { message: text } = thrown
+  const rule = RULES.find(({ pattern }) => pattern.test(text))
+  return rule && { code: rule.code, text, fix: rule.fix, isLasting: rule.isLasting }
+}
+
+/** What the rehearsal found that our user may not do. */
+export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {
+  const fix =
+    keyPrefix === undefined ? RIGHTS : `let the user of Redis use the keys ~${keyPrefix}*, or set redis.keyPrefix`
+  return { code: 'NOPERM', text, fix, isLasting: true }
+}
+
+/**
+ * An error of Redis, or of its client, that holds nothing of what was sent. A server that does not know HELLO quotes its
+ * arguments, and the password is one.
+ */
+export function withoutPassword(thrown: unknown, password: string | undefined): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  const unquoted = thrown.message.replace(/,? with args beginning with:.*$/s, '')
+  const told = password === undefined || password === '' ? unquoted : unquoted.replaceAll(password, '***')
+  if (told === thrown.message) return thrown
+  const { code } = thrown as NodeJS.ErrnoException
+  return Object.assign(new Error(told), code !== undefined && { code })
+}

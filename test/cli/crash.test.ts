@@ -1,0 +1,94 @@
+// What a tool leaves behind: errors of any shape that nobody catches.
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { modern } from '../support/rpc.ts'
+import { configText, type Running, startCli, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+/** Values that end a process whose log looks at them. */
+const ODD = `[
+  Object.create(null),
+  undefined,
+  null,
+  7n,
+  Symbol('odd'),
+  { toString() { throw new Error('toString') } },
+  Object.defineProperty(new Error('x'), 'message', { get() { throw new Error('message') } }),
+  Object.defineProperty(new Error('x'), 'name', { get() { throw new Error('name') } }),
+  Object.defineProperty(new Error('x'), 'stack', { get() { throw new Error('stack') } }),
+  new Proxy({}, { get() { throw new Error('get') }, has() { throw new Error('has') }, getPrototypeOf() { throw new Error('proto') } }),
+  new Proxy(new Error('x'), { get() { throw new Error('get') }, getPrototypeOf() { throw new Error('proto') } }),
+  Object.assign(new Error('x'), { message: { toString: 1 } }),
+]`
+
+const LEAVE = `defineTool({
+  name: 'leave',
+  input: { type: 'object', properties: { how: { type: 'string' } } },
+  async handler({ how }) {
+    const odd = ${ODD}
+    if (how === 'reject') for (const value of odd) Promise.reject(value)
+    if (how.startsWith('throw ')) throw odd[Number(how.slice(6))]
+    if (how === 'timer') setTimeout(() => { throw new TypeError('left in a timer') })
+    if (how === 'wait') {
+      console.log('waiting')
+      await new Promise(resolve => process.stdin.once('data', resolve))
+    }
+    return String(odd.length)
+  },
+})`
+
+async function serve(args: readonly string[] = []): Promise<{ running: Running; url: string }> {
+  const folder = await makeFolder({
+    'mcp.config.mjs': configText({
+      tool: LEAVE,
+      http: "{ port: 0, keepAliveTimeout: '100ms' }",
+      routes: "{ '/': { toolsets: ['second'], stateless: true } }",
+    }),
+  })
+  const running = startCli(['start', ...args], folder)
+  return { running, url: await running.listening() }
+}
+
+const leave = (url: string, how: string) => modern(url, 'tools/call', { name: 'leave', arguments: { how } })
+
+const linesOf = (stderr: string) => stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
+
+describe('an odd value that a tool throws, or rejects and leaves', () => {
+  it('is a line in the log, and ends nothing', async () => {
+    const { running, url } = await serve()
+    const odd = Number((await leave(url, 'none')).message.result.content[0].text)
+    expect((await leave(url, 'reject')).status).to.equal(200)
+    for (let index = 0; index < odd; index++) {
+      const { status, message } = await leave(url, `throw ${index}`)
+      expect([status, message.result?.isError], String(index)).to.deep.equal([200, true])
+    }
+    expect((await leave(url, 'none')).message.result.content[0].text).to.equal(String(odd))
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const lines = linesOf(stderr)
+    const rejected = lines.filter(({ msg }) => msg === 'a promise was rejected and nobody handled it')
+    const failed = lines.filter(({ msg }) => msg === 'a handler failed')
+    console.log(`odd values: ${rejected.length} of ${odd} rejections and ${failed.length} of ${odd} throws logged`)
+    expect([rejected.length, failed.length, code]).to.deep.equal([odd, odd, 0])
+  })
+})
+
+describe('an error that nobody catches, in a tool’s timer', () => {
+  it('is logged with its place; what runs is answered, and then the process ends with 1', async () => {
+    const { running, url } = await serve()
+    const waiting = leave(url, 'wait')
+    await running.printed(/^waiting$/m)
+    await leave(url, 'timer')
+    await running.printed(/^crash: draining/m)
+    running.child.stdin.write('go\n')
+    expect((await waiting).message.result.content[0].text).to.match(/^\d+$/)
+    const { code, stdout, stderr } = await running.ended
+    const [line, ...more] = linesOf(stderr).filter(({ level }) => level === 60)
+    expect(line).to.deep.include({ err: { type: 'TypeError', message: 'left in a timer' } })
+    expect(line.at).to.match(/mcp\.config\.mjs/)
+    expect(stdout).to.match(/stopped; running requests: 1 finished, 0 cancelled\n$/)
+    expect([more, code]).to.deep.equal([[], 1])
+  })
+})

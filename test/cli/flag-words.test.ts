@@ -1,0 +1,72 @@
+// What the client says to programs, said to people at a terminal: flags where it names options.
+import { expect } from 'chai'
+import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
+import { shellWord } from '../../cli/shell-word.ts'
+import { AuthError } from '../../client/errors.ts'
+import { OPTIONS } from '../../client/option-shapes.ts'
+import { documents, registration, responses, tokens } from '../client/support/bad-cases.ts'
+import { type BadCase, callServer, localWorld, SECRETS } from '../client/support/bad-world.ts'
+import { stopServers } from '../client/support/fake-servers.ts'
+
+/** Options whose names are no words of English, and what stands for those that no flag sets. */
+const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))
+const left = (text: string) =>
+  NAMES.filter(name => new RegExp(`(?<!in a program, )\\b${name}\\b(?! of createAuthFetch)`).test(text))
+
+describe('errors of the client on the command line', () => {
+  afterEach(stopServers)
+
+  it('name flags: of every bad server', async () => {
+    let seen = 0
+    const flags = new Set<string>()
+    for (const bad of [...documents, ...registration, ...responses, ...tokens] as BadCase[]) {
+      const world = await localWorld()
+      world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
+      bad.make(world)
+      const { thrown } = await callServer(world, bad)
+      const text = inFlags(AuthError.is(thrown) ? thrown.message : '')
+      expect(left(text), text).to.deep.equal([])
+      for (const [flag] of text.matchAll(/--[a-z-]+/g)) flags.add(flag)
+      seen++
+      await stopServers()
+    }
+    console.log(`      ${seen} errors; flags named: ${[...flags].sort().join(' ')}`)
+    expect([...flags]).to.include.members(['--issuer-match', '--assume-pkce', '--trusted-issuer', '--client-id'])
+  }).timeout(120_000)
+
+  for (const [said, shown] of [
+    ["set issuerMatch: 'ignore-trailing-slash'", 'log in with --issuer-match ignore-trailing-slash'],
+    ['set trustedIssuers: { "https://a": ["https://b"] }', "log in with --trusted-issuer 'https://a=https://b'"],
+    ['set assumePkceS256: ["https://a"]', "log in with --assume-pkce 'https://a'"],
+    [
+      'if that is meant, list "10.0.0.7" in networkPolicy.allowHosts',
+      'if that is meant, log in with --allow-host 10.0.0.7',
+    ],
+    ['set resourceIndicator to "omit" or to what it wants', 'log in with --no-resource, or --resource <what it wants>'],
+    [
+      'choose another one (authServerSelector)',
+      'choose another one (in a program, authServerSelector of createAuthFetch)',
+    ],
+    ['the grant needs clientId', 'the grant needs --client-id'],
+    ['nothing of the kind', 'nothing of the kind'],
+  ] as const) {
+    it(`${said} -> ${shown}`, () => expect(inFlags(said)).to.equal(shown))
+  }
+
+  it('an option without a flag says whose it is', () => {
+    expect([flagOf('issuerMatch'), flagOf('flowStore')]).to.deep.equal([
+      '--issuer-match',
+      'flowStore of createAuthFetch',
+    ])
+  })
+
+  it('a command to paste runs nothing that a server wrote into it', () => {
+    expect(['mcp.tools', '$(reboot)', "it's", 'a;b', 'https://a/?b&c'].map(shellWord)).to.deep.equal([
+      'mcp.tools',
+      "'$(reboot)'",
+      "'it'\\''s'",
+      "'a;b'",
+      "'https://a/?b&c'",
+    ])
+  })
+})

@@ -1,0 +1,118 @@
+// A call is answered once what it changed is on the bus: a node that dies after its answer takes no change with it, and
+// what one caller changes at one node after the other arrives everywhere in that order.
+import { expect } from 'chai'
+import { defineResource } from '../../core/index.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { modern, type RpcMessage } from '../support/rpc.ts'
+import { listen, nextMessage, openSession } from '../support/session-client.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
+import { type NodeProcess, startNode } from './support/node-process.ts'
+import { startNode as startHost } from './support/nodes.ts'
+
+const NODES = 3
+const LAST = 'page://last'
+const processes: NodeProcess[] = []
+let redis: RedisServer
+
+async function startNodes(): Promise<readonly NodeProcess[]> {
+  const env = { REDIS_URL: redis.url }
+  const config = 'test/cluster/support/changes.config.ts'
+  const nodes = await Promise.all(Array.from({ length: NODES }, () => startNode({ config, port: 0, env })))
+  processes.push(...nodes)
+  return nodes
+}
+
+/** The URIs that a listener is told of, up to `LAST`. */
+async function toldUntilLast(stream: StreamExchange): Promise<string[]> {
+  const told: string[] = []
+  for (let uri = ''; uri !== LAST; told.push(uri)) uri = ((await nextMessage(stream)) as RpcMessage).params.uri
+  stream.drop()
+  return told.slice(0, -1)
+}
+
+async function listenTo(node: NodeProcess | undefined, uris: readonly string[]): Promise<StreamExchange> {
+  const stream = await listen(`${node?.url}/`, { resourceSubscriptions: [...uris, LAST] })
+  await nextMessage(stream)
+  return stream
+}
+
+describe('a change that a call made', function () {
+  this.timeout(120_000)
+  before(async function () {
+    needsRedis(this)
+    redis = await startRedis()
+  })
+  afterEach(async () => {
+    await Promise.all(processes.splice(0).map(node => node.kill()))
+  })
+  after(stopRedis)
+
+  it('is told everywhere though its node is killed as soon as the call is answered', async () => {
+    const [listening, ...dying] = await startNodes()
+    const perCall = 5
+    const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))
+    const stream = await listenTo(listening, uris.flat())
+    for (const [index, node] of dying.entries()) {
+      const session = await openSession(`${node.url}/`)
+      const { message } = await session.request('tools/call', { name: 'change', arguments: { uris: uris[index] } })
+      await node.kill()
+      expect(message.result.content[0].text).to.equal('done')
+    }
+    const session = await openSession(`${listening?.url}/`)
+    await session.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
+    const told = await toldUntilLast(stream)
+    const lost = uris.flat().filter(uri => !told.includes(uri))
+    console.log(`changes answered as done before their node was killed: ${uris.flat().length}, lost: ${lost.length}`)
+    expect(told).to.deep.equal(uris.flat())
+  })
+
+  it('comes before what the same caller changes at another node after its answer', async () => {
+    const nodes = await startNodes()
+    const [rounds, inARound] = [100, 6]
+    const uris = Array.from({ length: inARound }, (_, index) => `page://${index}`)
+    const streams = await Promise.all(nodes.map(node => listenTo(node, uris)))
+    const told = streams.map(toldUntilLast)
+    const sessions = await Promise.all(nodes.map(node => openSession(`${node.url}/`)))
+    for (let round = 0; round < rounds; round++) {
+      for (const [index, uri] of uris.entries()) {
+        await sessions[(round + index) % NODES]?.request('tools/call', { name: 'change', arguments: { uris: [uri] } })
+      }
+    }
+    await sessions[0]?.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
+    const outOfOrder = (await Promise.all(told)).map(
+      heard =>
+        Array.from({ length: rounds }, (_, round) => heard.slice(round * inARound, (round + 1) * inARound)).filter(
+          part => part.join() !== uris.join(),
+        ).length,
+    )
+    console.log(`rounds of ${inARound} changes at ${NODES} nodes: ${rounds}, out of order by node: ${outOfOrder}`)
+    expect(outOfOrder).to.deep.equal(nodes.map(() => 0))
+  })
+
+  it('is told later where Redis hangs, and the call is answered all the same', async () => {
+    const [node] = await startNodes()
+    const stream = await listenTo(node, ['page://0'])
+    redis.pause()
+    const change = (uri: string) =>
+      modern(`${node?.url}/`, 'tools/call', { name: 'change', arguments: { uris: [uri] } })
+    const answers = [await change('page://0'), await change(LAST)]
+    redis.resume()
+    expect(answers.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done', 'done'])
+    expect(await toldUntilLast(stream)).to.deep.equal(['page://0'])
+    expect(node?.output)
+      .to.include('changes are not acknowledged by the change bus')
+      .and.include('Redis did not answer')
+  })
+
+  it('outside of calls is not lost when its host stops', async () => {
+    const count = 500
+    const page = defineResource({ name: 'page', uriTemplate: 'page://{name}', handler: () => 'text' })
+    const { host } = await startHost(redis, { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } } })
+    redis.cli('FLUSHALL')
+    for (let index = 0; index < count; index++) host.runtime.resourceUpdated(`page://${index}`)
+    await host.close({ grace: 0 })
+    const kept = Number(redis.cli('XLEN', 'mcp-host:{bus}:changes')[0])
+    console.log(`changes made just before a stop: ${count}, kept: ${kept}`)
+    expect(kept).to.equal(count)
+  })
+})

@@ -1,0 +1,54 @@
+// GETs that come at once are counted before anything is waited for: where sessions are in Redis, opening a stream waits.
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { openSession } from '../support/session-client.ts'
+import { stopHosts } from '../support/start-host.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
+import { openAtAll, startCluster } from './support/nodes.ts'
+
+const config = {
+  toolsets: { all: [defineTool({ name: 'hello', handler: () => 'hello' })] },
+  routes: { '/': { toolsets: 'all' } },
+}
+
+const drop = (streams: readonly StreamExchange[]) => {
+  for (const stream of streams) stream.drop()
+}
+
+describe('the open GETs of a session in Redis', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(stopHosts)
+  after(stopRedis)
+
+  it('are three at a node, however many come at once; one that goes makes room', async () => {
+    const cluster = await startCluster(2, config)
+    const [session] = await openAtAll(cluster)
+    const count = 50
+    const streams = await Promise.all(Array.from({ length: count }, () => session.get()))
+    const open = streams.filter(({ status }) => status === 200)
+    const refused = streams.filter(({ status }) => status === 409)
+    console.log(`${count} GETs at once, open: ${open.length}, refused: ${refused.length}`)
+    expect([open.length, refused.length]).to.deep.equal([3, count - 3])
+    drop(streams)
+    let next = await session.get()
+    while (next.status === 409) next = await session.get()
+    expect(next.status).to.equal(200)
+    drop([next])
+  })
+
+  it('that Redis refused do not count', async () => {
+    const cluster = await startCluster(1, config)
+    const session = await openSession(`${cluster.nodes[0]?.url}/`)
+    cluster.redis.pause()
+    const refused = await Promise.all(Array.from({ length: 6 }, () => session.get()))
+    expect(new Set(refused.map(({ status }) => status))).to.deep.equal(new Set([503]))
+    cluster.redis.resume()
+    while ((await session.request('ping')).status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
+    const streams = [await session.get(), await session.get(), await session.get()]
+    expect(streams.map(({ status }) => status)).to.deep.equal([200, 200, 200])
+    drop(streams)
+  })
+})

@@ -1,0 +1,289 @@
+// A Redis that is there and refuses: the host is not ready and says why, in the log with Redis's own words, once; and it
+// is ready again when Redis is. What only a person can mend stops the start.
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { defineTool, StartError } from '../../core/index.ts'
+import { CHANGE_BUS_COMMANDS } from '../../plugins/change-bus-redis/index.ts'
+import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
+import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import {
+  freePort,
+  needsRedis,
+  type RedisServer,
+  type RedisServerSettings,
+  startRedis,
+  stopRedis,
+} from '../support/redis-server.ts'
+import { initialize, openSession } from '../support/session-client.ts'
+import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import { startNode } from './support/nodes.ts'
+
+const PASSWORD = 'correct-horse-7'
+const RIGHTS = '~mcp-host:* &* +@all'
+const config = {
+  toolsets: {
+    all: [
+      defineTool({ name: 'hello', handler: () => 'hello' }),
+      defineTool({ name: 'change', handler: (_args, { host }) => `${host.resourceUpdated('page://one')}` }),
+    ],
+  },
+  routes: { '/': { toolsets: 'all' } },
+}
+
+/** `path` is what follows the host in the URL, `user` what precedes it. */
+const start = (redis: RedisServer, { user = '', path = '' } = {}) =>
+  startNode({ url: `${redis.url.replace('://', `://${user}`)}${path}` }, config)
+
+const pause = () => new Promise(resolve => setTimeout(resolve, 20))
+
+async function healthOf({ url }: StartedHost) {
+  const response = await fetch(`${url}/health`)
+  const { reasons, checks } = (await response.json()) as { reasons?: { redis?: string }; checks: { redis: boolean } }
+  return { status: response.status, redis: checks.redis, reason: reasons?.redis }
+}
+
+async function untilHealth(host: StartedHost, status: number, reason?: string) {
+  for (;;) {
+    const health = await healthOf(host)
+    if (health.status === status && health.reason === reason) return health
+    await pause()
+  }
+}
+
+interface RunningCase {
+  readonly code: string
+  readonly server?: RedisServerSettings
+  readonly user?: string
+  /** What is in the log of Redis's own words. */
+  readonly says: RegExp
+  readonly fix: RegExp
+  begin(redis: RedisServer): unknown
+  end(redis: RedisServer): unknown
+  /** What makes it show, where nothing but a command does. */
+  readonly uses?: (host: StartedHost) => Promise<unknown>
+  /** The connection ends first, which is another line. */
+  readonly ends?: boolean
+  /** What an `initialize` gets meanwhile; 503, but for what it does not need. */
+  readonly initialized?: number
+}
+
+const acl = [`mcp on >${PASSWORD} ${RIGHTS}`]
+const killClients = (redis: RedisServer) => redis.cli('CLIENT', 'KILL', 'TYPE', 'normal')
+
+const RUNNING: readonly RunningCase[] = [
+  {
+    code: 'OOM',
+    says: /OOM command not allowed when used memory > 'maxmemory'/,
+    fix: /maxmemory/,
+    begin: redis => redis.cli('CONFIG', 'SET', 'maxmemory', '100kb'),
+    end: redis => redis.cli('CONFIG', 'SET', 'maxmemory', '0'),
+  },
+  {
+    code: 'NOREPLICAS',
+    says: /NOREPLICAS Not enough good replicas to write/,
+    fix: /min-replicas-to-write/,
+    begin: redis => redis.cli('CONFIG', 'SET', 'min-replicas-to-write', '1'),
+    end: redis => redis.cli('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+  },
+  {
+    code: 'READONLY',
+    says: /READONLY You can't write against a read only replica/,
+    fix: /address of the primary/,
+    begin: async redis => redis.cli('REPLICAOF', '127.0.0.1', String(await freePort())),
+    end: redis => redis.cli('REPLICAOF', 'NO', 'ONE'),
+  },
+  {
+    code: 'MISCONF',
+    says: /MISCONF/,
+    fix: /cannot write to its disk/,
+    begin(redis) {
+      redis.cli('CONFIG', 'SET', 'save', '3600 1')
+      rmSync(String(redis.cli('CONFIG', 'GET', 'dir')[1]), { recursive: true })
+      redis.cli('BGSAVE')
+    },
+    end: redis => redis.cli('CONFIG', 'SET', 'stop-writes-on-bgsave-error', 'no'),
+  },
+  {
+    code: 'WRONGPASS',
+    server: { acl },
+    user: `mcp:${PASSWORD}@`,
+    says: /WRONGPASS invalid username-password pair/,
+    fix: /redis\.password/,
+    begin(redis) {
+      redis.cli('ACL', 'SETUSER', 'mcp', 'resetpass', '>another')
+      killClients(redis)
+    },
+    ends: true,
+    end: redis => redis.cli('ACL', 'SETUSER', 'mcp', 'resetpass', `>${PASSWORD}`),
+  },
+  {
+    code: 'NOPERM',
+    server: { acl },
+    user: `mcp:${PASSWORD}@`,
+    says: /NOPERM: our user may not run xadd/,
+    fix: /docs\/plugins\/cluster-redis\.md/,
+    begin: redis => redis.cli('ACL', 'SETUSER', 'mcp', '-xadd'),
+    end: redis => redis.cli('ACL', 'SETUSER', 'mcp', '+xadd'),
+    uses: async ({ host }) => host.runtime.resourceUpdated('page://one'),
+    initialized: 200,
+  },
+]
+
+interface StartCase {
+  readonly what: string
+  readonly server?: RedisServerSettings
+  readonly user?: string
+  readonly path?: string
+  readonly message: RegExp
+}
+
+const STOPPING: readonly StartCase[] = [
+  {
+    what: 'a user who may not run what is needed',
+    server: { acl: [`mcp on >${PASSWORD} ${RIGHTS} -xadd -hincrby -zscore`] },
+    user: `mcp:${PASSWORD}@`,
+    message: /our user may not run hincrby, zscore, xadd; .*docs\/plugins\/cluster-redis\.md/,
+  },
+  {
+    what: 'a user who may not run EVALSHA',
+    server: { acl: [`mcp on >${PASSWORD} ${RIGHTS} -evalsha`] },
+    user: `mcp:${PASSWORD}@`,
+    message: /NOPERM this user has no permissions to run the 'evalsha' command/,
+  },
+  {
+    what: 'a user of other keys',
+    server: { acl: [`mcp on >${PASSWORD} ~other:* &* +@all`] },
+    user: `mcp:${PASSWORD}@`,
+    message: /our user may not use keys that begin with mcp-host:; .*~mcp-host:\*/,
+  },
+  {
+    what: 'a wrong password',
+    server: { acl },
+    user: `mcp:${PASSWORD}-not@`,
+    message: /WRONGPASS.*redis\.password/,
+  },
+  {
+    what: 'no password where one is needed',
+    server: { more: ['--requirepass', PASSWORD] },
+    message: /NOAUTH.*redis\.password/,
+  },
+  {
+    what: 'a number of a database that it has not',
+    path: '/99',
+    message: /DB index is out of range; Redis has fewer databases/,
+  },
+  {
+    what: 'a number of a database at a node of a cluster',
+    server: { cluster: true },
+    path: '/1',
+    message: /SELECT is not allowed in cluster mode; .*redis: { cluster:/,
+  },
+  {
+    what: 'a Sentinel',
+    server: { sentinel: true },
+    message: /unknown command .*; .*A Sentinel is not supported/i,
+  },
+  {
+    what: 'no EVALSHA',
+    server: { more: ['--rename-command', 'EVALSHA', ''] },
+    message: /unknown command 'EVALSHA'; .*no Redis of 6\.2 or newer/i,
+  },
+  {
+    what: 'no HELLO, whose refusal quotes the password',
+    server: { more: ['--rename-command', 'HELLO', '', '--requirepass', PASSWORD] },
+    user: `:${PASSWORD}@`,
+    message: /unknown command 'HELLO'; .*no Redis of 6\.2 or newer/i,
+  },
+]
+
+describe('a Redis that refuses', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  for (const { code, server, user = '', says, fix, begin, end, uses, ends, initialized = 503 } of RUNNING) {
+    it(`makes the host not ready while it does, and says so once: ${code}`, async () => {
+      const redis = await startRedis(server)
+      const node = await start(redis, { user })
+      const session = await openSession(`${node.url}/`)
+      expect(await healthOf(node)).to.deep.equal({ status: 200, redis: true, reason: undefined })
+      await begin(redis)
+      await uses?.(node)
+      const refused = await untilHealth(node, 503, `Redis refuses: ${code}`)
+      expect(refused.redis).to.equal(false)
+      expect((await initialize(`${node.url}/`)).status).to.equal(initialized)
+      // It is asked again meanwhile, and says the same.
+      await new Promise(resolve => setTimeout(resolve, 1_200))
+      await end(redis)
+      await untilHealth(node, 200)
+      const served = await session.request('tools/call', { name: 'hello' })
+      const told = node.log.filter(({ redis: name, level }) => name !== undefined && level !== 'debug')
+      console.log(`${code}: ${told.map(({ level, message }) => `${level} "${message}"`).join(', ')}`)
+      expect(served.status).to.equal(200)
+      expect(told.map(({ level }) => level)).to.deep.equal(['info', ...(ends ? ['warn'] : []), 'error', 'info'])
+      const line = told.find(({ level }) => level === 'error')
+      expect(String(line?.['reason'])).to.match(says)
+      expect(String(line?.['fix'])).to.match(fix)
+      expect(JSON.stringify(node.log)).to.not.include(PASSWORD)
+    })
+  }
+
+  for (const { what, server, user = '', path = '', message } of STOPPING) {
+    it(`stops the start with ${what}, and with no password in the message`, async () => {
+      const redis = await startRedis(server)
+      const error = await rejectionOf(start(redis, { user, path }))
+      expect(error).to.be.instanceOf(StartError)
+      expect(String(error)).to.match(message).and.not.include(PASSWORD)
+      expect(String((error as Error).cause)).to.not.include(PASSWORD)
+    })
+  }
+
+  it('half of all keys, as a node of a cluster that is taken for all of it, stops the start', async () => {
+    const [one, two] = [await startRedis({ cluster: true }), await startRedis({ cluster: true })]
+    one.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
+    two.cli('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383')
+    one.cli('CLUSTER', 'MEET', '127.0.0.1', String(two.port))
+    while (![one, two].every(node => node.cli('CLUSTER', 'INFO').some(line => line.startsWith('cluster_state:ok'))))
+      await pause()
+    const error = await rejectionOf(start(one))
+    expect(String(error)).to.match(/MOVED .*redis: { cluster: \['redis:/)
+    const whole = await startNode({ url: '' }, { ...config, redis: { cluster: [one.url] } })
+    expect((await initialize(`${whole.url}/`)).status).to.equal(200)
+  })
+
+  it('nothing, but evicts keys when it is full, is warned of', async () => {
+    for (const [policy, lines] of [
+      ['allkeys-lru', 1],
+      ['volatile-ttl', 1],
+      ['noeviction', 0],
+    ] as const) {
+      const node = await start(await startRedis({ more: ['--maxmemory-policy', policy] }))
+      const told = node.log.filter(({ message }) => message?.startsWith('Redis evicts keys'))
+      expect(told.map(line => [line.level, line['policy']])).to.deep.equal(lines ? [['warn', policy]] : [])
+      expect((await healthOf(node)).status).to.equal(200)
+      await node.host.close({ grace: 0 })
+    }
+  })
+})
+
+describe('the rights that plugins need', () => {
+  const listed = (page: string) => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs/plugins', page), 'utf8')
+    const [, rule = ''] = /^user mcp on >password (.*)$/m.exec(text) ?? []
+    return [...rule.matchAll(/\+(\w+)/g)].map(([, name]) => name).sort()
+  }
+  /** Of which no plugin's list has them. */
+  const always = ['eval', 'evalsha', 'info']
+
+  it('are those that their pages list', () => {
+    const all = [...SESSION_STORE_COMMANDS, ...CHANGE_BUS_COMMANDS, ...EVENT_STORE_COMMANDS, ...always]
+    expect(listed('cluster-redis.md')).to.deep.equal([...new Set(all)].sort())
+    expect(listed('event-store-redis.md')).to.deep.equal([...EVENT_STORE_COMMANDS, ...always].sort())
+  })
+})

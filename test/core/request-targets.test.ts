@@ -1,0 +1,101 @@
+// Request targets and headers that name a place in no way anybody would: read over a raw socket, refused without a
+// failure, and only after the guard had its say.
+import { expect } from 'chai'
+import { hello } from '../fixtures/plugins.ts'
+import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
+import { modernRequest } from '../support/rpc.ts'
+import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
+
+let host: StartedHost
+let proxied: StartedHost
+before(async () => {
+  const config = {
+    toolsets: { all: [hello] },
+    routes: { '/mcp': { toolsets: 'all', cors: 'page' }, '/t/:set?': { toolsets: ':set', default: ['all'] } },
+    plugins: {
+      'transport-streamable': {},
+      'transport-sse': {},
+      health: {},
+      cors: { policies: { page: { origins: ['https://app.example'] } } },
+      'resource-metadata': { authorizationServers: ['https://login.example'] },
+      'dev-auth-server': {},
+    },
+  }
+  host = await startHost(config)
+  proxied = await startHost({ ...config, http: { port: 0, trustProxy: true } })
+})
+after(stopHosts)
+
+const ODD_TARGETS = [
+  ...['http://[/', 'foo://bar', 'http://?x', 'http://', 'http:///mcp', 'http://[::1/mcp', 'http://:80/mcp'],
+  ...['http://user@localhost/mcp', 'http://localhost:999999/mcp', 'http:mcp', 'mcp', '?x', '*', 'data:,x', '://'],
+  ...['//[', '//[/mcp', '///', '/mcp/../health', '/mcp#x', '/mcp%', '/%', '/%ff', '/%00', '/mcp%0d%0a', '/[', '/|'],
+  ...['/t/%2561ll', '/mcp\\', '\\mcp', '/;', '/mcp//', '/.', '/..', '/%2e', '/\u00e9', `/${'a/'.repeat(4_000)}`],
+  ...['/dev-auth/auth/%zz', '/.well-known/oauth-protected-resource/%', '/.well-known//oauth-protected-resource/mcp'],
+]
+const ODD_NAMES = ['[', '[::1', 'a b', 'x:y:z', 'http://[', '[::]:99999', ',', '\u00e9', '%']
+
+/** Sends a request and counts its status; none may be a failure of ours. */
+async function send(seen: Map<number, number>, url: string, head: Buffer | string, what: string) {
+  const { status } = await sendRaw(url, head)
+  expect(status, what).to.be.within(200, 499)
+  seen.set(status, (seen.get(status) ?? 0) + 1)
+}
+
+const shown = (seen: Map<number, number>) => JSON.stringify(Object.fromEntries([...seen].sort()))
+const failures = () => [...host.log, ...proxied.log].filter(({ level }) => level === 'error')
+
+describe('odd request targets', () => {
+  it('are no failure on any method, and leave no error behind', async () => {
+    const seen = new Map<number, number>()
+    for (const path of ODD_TARGETS) {
+      for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']) {
+        await send(seen, host.url, requestHead(host.url, { method, path }), `${method} ${path}`)
+      }
+    }
+    console.log(`      ${ODD_TARGETS.length} targets by 5 methods: ${shown(seen)} by status, 0 failures`)
+    expect(failures()).to.deep.equal([])
+  })
+
+  it('are judged by the guard before it is looked at what they say', async () => {
+    for (const path of ['http://[/', 'foo://bar', 'http://?x', '/%', '/nowhere', '/mcp']) {
+      for (const headers of [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }]) {
+        const { status } = await sendRaw(host.url, requestHead(host.url, { path, headers }))
+        expect(status, `${path} ${JSON.stringify(headers)}`).to.equal(403)
+      }
+    }
+  })
+
+  it('that are absolute name a host beside the Host header, and the guard judges both', async () => {
+    const { headers, body } = modernRequest('tools/list')
+    const ask = async (path: string, more = {}) =>
+      (await sendRaw(host.url, requestBytes(host.url, body, { path, headers: { ...headers, ...more } }))).status
+    const { host: own } = new URL(host.url)
+    for (const path of [`http://${own}/mcp`, `HTTP://LOCALHOST/%6dcp/`, `http://${own}/mcp?x=//`, `http://${own}/t`]) {
+      expect(await ask(path), path).to.equal(200)
+    }
+    expect(await ask('http://evil.example/mcp')).to.equal(403)
+    expect(await ask(`http://${own}/mcp`, { Host: 'evil.example' })).to.equal(403)
+    expect(await ask(`http://${own}`)).to.equal(404)
+  })
+})
+
+describe('odd names in headers', () => {
+  it('are no failure wherever they stand, behind a proxy too, and leave no error behind', async () => {
+    const seen = new Map<number, number>()
+    const paths = ['/mcp', '/nowhere', '/dev-auth/auth', '/dev-auth/token', '/t/all/sse', 'http://[/']
+    for (const { url } of [host, proxied]) {
+      for (const path of paths) {
+        for (const name of ODD_NAMES) {
+          for (const header of ['Host', 'Origin', 'Referer', 'X-Forwarded-Host', 'X-Forwarded-For']) {
+            const both = { [header]: name, Authorization: 'Bearer x', 'X-Forwarded-Proto': name }
+            const method = path === '/t/all/sse' ? 'OPTIONS' : 'GET'
+            await send(seen, url, requestHead(url, { method, path, headers: both }), `${path} ${header}: ${name}`)
+          }
+        }
+      }
+    }
+    console.log(`      ${shown(seen)} by status, 0 failures`)
+    expect(failures()).to.deep.equal([])
+  })
+})

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+/** Computes for so long, milliseconds of this process: on a busy machine that takes longer. */
+function compute(ms: number): string {
+  const before = process.cpuUsage()
+  for (let used = 0; used < ms * 1_000; ) {
+    for (let round = 0; round < 10_000; round++) Math.sqrt(round)
+    const { user, system } = process.cpuUsage(before)
+    used = user + system
+  }
+  return 'done'
+}
+
+const toolsets = {
+  all: [
+    defineTool({ name: 'at_once', handler: () => compute(150) }),
+    defineTool({
+      name: 'later',
+      async handler() {
+        await sleep(5)
+        compute(400)
+        await sleep(60)
+        return 'done'
+      },
+    }),
+    defineTool({ name: 'waits', handler: () => sleep(300).then(() => 'done') }),
+    defineResource({ name: 'page', uri: 'test://page', handler: () => compute(150) }),
+  ],
+}
+const routes = { '/': { toolsets: 'all' } }
+
+describe('a handler that holds the event loop', () => {
+  after(stopHosts)
+
+  it('is named in the log with how long, whether it does so at once or later; one that waits is not', async () => {
+    const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: '100ms' } })
+    const call = (name: string) => modern(url, 'tools/call', { name })
+    const lines = () => log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
+    await call('at_once')
+    await modern(url, 'resources/read', { uri: 'test://page' })
+    expect(lines().map(({ level, kind, name }) => [level, kind, name])).to.deep.equal([
+      ['warn', 'tools', 'at_once'],
+      ['warn', 'resources', 'test://page'],
+    ])
+    for (const { ms } of lines()) expect(ms).to.be.at.least(150)
+    log.splice(0)
+    await call('waits')
+    expect(lines()).to.deep.equal([])
+    await call('later')
+    const [line, ...more] = lines()
+    expect(more).to.deep.equal([])
+    // Who ended just before it may be named too, after those that ran on.
+    expect(line).to.deep.include({ level: 'warn' })
+    expect(line?.['among']).to.include('tools later')
+    console.log(`a handler that computed 400 ms after it waited: told as ${line?.['ms']} ms`)
+  })
+
+  it('is not watched where the config says off', async () => {
+    const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: 'off' } })
+    for (const name of ['at_once', 'later', 'waits']) {
+      expect((await modern(url, 'tools/call', { name })).status).to.equal(200)
+    }
+    expect(log.filter(({ level }) => level === 'warn')).to.deep.equal([])
+  })
+})

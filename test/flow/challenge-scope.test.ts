@@ -1,0 +1,102 @@
+// What a client without a usable token is told to ask for: the least that is of use at the address, so that nobody asks
+// for every scope there is (basic/authorization, "Scope Selection Strategy").
+import { expect } from 'chai'
+import type { RouteSettings } from '../../core/index.ts'
+import { LOGIN } from '../plugins/resource-metadata/documents.ts'
+import { tool } from '../plugins/tool-policy/serve-tools.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+import { makeKey, toJwk } from '../support/test-issuer.ts'
+
+after(stopHosts)
+
+const key = makeKey('a')
+const ISSUER = 'https://login.acme.example'
+const guarded = { authorize: true as const }
+
+const routes: Record<string, RouteSettings> = {
+  '/told': { toolsets: 'mixed', ...guarded, challengeScope: ['mcp.tools', 'offline_access'] },
+  '/needed': { toolsets: 'kept', ...guarded },
+  '/mixed': { toolsets: 'mixed', ...guarded },
+  '/admin': { toolsets: 'mixed', authorize: { scope: 'mcp.admin' }, challengeScope: 'mcp.tools' },
+  '/role': { toolsets: 'mixed', authorize: { role: 'admin' }, challengeScope: 'mcp.tools' },
+  '/t/:set?': { toolsets: ':set', default: ['kept'], ...guarded },
+  '/open': { toolsets: 'mixed', challengeScope: 'mcp.tools' },
+}
+
+const config: TestConfig = {
+  toolsets: {
+    // Each needs mcp.tools, and one of them more.
+    kept: [tool('list', 'tools'), tool('purge', 'admin')],
+    mixed: [tool('hello'), tool('secret', 'role')],
+    admin: [tool('drop', 'admin')],
+  },
+  routes,
+  plugins: {
+    'transport-streamable': {},
+    'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)], audience: 'https://mcp.acme.example' },
+    'resource-metadata': {
+      authorizationServers: [LOGIN],
+      scopesSupported: ['mcp.tools', 'mcp.admin', 'offline_access'],
+    },
+    'tool-policy': {
+      policies: { tools: { scope: 'mcp.tools' }, admin: { scope: ['mcp.tools', 'mcp.admin'] }, role: { role: 'boss' } },
+    },
+  },
+}
+
+const scopeIn = (challenge: string | null) => / scope="([^"]*)"/.exec(challenge ?? '')?.[1]
+
+describe('the scope of a 401', () => {
+  let url: string
+  let warned: unknown[]
+  before(async () => {
+    const host = await startHost(config)
+    url = host.url
+    warned = host.log.flatMap(line => (line.message?.includes('every scope') ? [line['route']] : []))
+  })
+
+  const cases: ReadonlyArray<readonly [string, string | undefined, string]> = [
+    ['/told', 'mcp.tools offline_access', 'what challengeScope says'],
+    ['/needed', 'mcp.tools', 'what every item of the address needs'],
+    ['/mixed', undefined, 'nothing where nobody can tell'],
+    ['/admin', 'mcp.admin', 'what authorize names, whatever challengeScope says'],
+    ['/role', 'mcp.tools', 'what challengeScope says where authorize names a role alone'],
+    ['/t', 'mcp.tools', 'that of the default address of a category'],
+    ['/t/admin', 'mcp.tools mcp.admin', 'that of each category'],
+    ['/t/mixed', undefined, 'nothing for a category where nobody can tell'],
+  ]
+  for (const [path, scope, what] of cases) {
+    it(`is ${what} (${path}), without a token and with a bad one`, async () => {
+      for (const headers of [{}, { Authorization: 'Bearer bad' }]) {
+        const { status, headers: told } = await modern(url + path, 'tools/list', {}, { headers })
+        const challenge = told.get('www-authenticate')
+        expect([status, scopeIn(challenge)], JSON.stringify(headers)).to.deep.equal([401, scope])
+        expect(challenge?.includes('error=')).to.equal('Authorization' in headers)
+        expect(challenge).to.contain('resource_metadata="')
+      }
+    })
+  }
+
+  it('is there on an open route too: for a bad token, and for an item that no scope opens', async () => {
+    const bad = await modern(`${url}/open`, 'tools/list', {}, { headers: { Authorization: 'Bearer bad' } })
+    expect([bad.status, scopeIn(bad.headers.get('www-authenticate'))]).to.deep.equal([401, 'mcp.tools'])
+    const role = await modern(`${url}/open`, 'tools/call', { name: 'secret' })
+    expect([role.status, scopeIn(role.headers.get('www-authenticate'))]).to.deep.equal([401, 'mcp.tools'])
+    expect((await modern(`${url}/open`, 'tools/list')).status).to.equal(200)
+  })
+
+  it('follows what is added while the host runs', async () => {
+    const host = await startHost(config)
+    const ask = async () => scopeIn((await modern(`${host.url}/needed`, 'tools/list')).headers.get('www-authenticate'))
+    expect(await ask()).to.equal('mcp.tools')
+    host.host.runtime.tools.add(tool('hello'), { toolset: 'kept' })
+    expect(await ask()).to.equal(undefined)
+    host.host.runtime.tools.remove('hello', { toolset: 'kept' })
+    expect(await ask()).to.equal('mcp.tools')
+  })
+
+  it('is missed at the start where clients would ask for every scope, and only there', () => {
+    expect(warned).to.deep.equal(['/mixed', '/t/:set?'])
+  })
+})

@@ -1,0 +1,264 @@
+// What a client says of itself, and what it names: kept and repeated up to a bound, refused past it, in every era.
+import { expect } from 'chai'
+import { definePlugin, definePrompt, defineResource, defineTool, META, type PluginHost } from '../../core/index.ts'
+import {
+  MAX_CLIENT_FACT,
+  MAX_CLIENT_VALUES,
+  MAX_ID,
+  MAX_SHOWN,
+  MAX_URI,
+  MAX_WATCHED,
+  MAX_WATCHED_BYTES,
+} from '../../core/limits.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { legacy, modern, type RpcAnswer } from '../support/rpc.ts'
+import { initialize, listen, nextMessage, openSession, readWhole, tell } from '../support/session-client.ts'
+import { connectSse } from '../support/sse-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const puppet = createPuppet()
+let host: PluginHost
+let url: string
+before(async () => {
+  const look = definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup(given) {
+      host = given
+    },
+  })
+  const started = await startHost({
+    toolsets: {
+      all: [
+        puppet.tool,
+        defineTool({ name: 'echo', handler: () => 'echoed' }),
+        defineResource({
+          name: 'note',
+          uriTemplate: 'note://{name}',
+          handler: () => 'text',
+          complete: { name: () => [] },
+        }),
+        definePrompt({ name: 'ask', arguments: { about: {} }, handler: () => 'text' }),
+      ],
+    },
+    routes: {
+      '/': { toolsets: 'all' },
+      '/alone': { toolsets: 'all', stateless: true, plugins: { 'transport-sse': false } },
+    },
+    plugins: { 'transport-streamable': {}, 'transport-sse': {}, look: look() },
+  })
+  url = started.url
+})
+after(stopHosts)
+
+const text = (bytes: number) => 'x'.repeat(bytes)
+/** As JSON, so many bytes. */
+const infoOf = (bytes: number) => ({ name: text(bytes - 27), version: '1.0' })
+const handshake = (clientInfo: unknown, capabilities: unknown = {}) => ({
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities, clientInfo },
+})
+/** Little text, and much more than that when it is read. */
+const crowd = (values: number) => ({ experimental: { list: Array(values - 3).fill(0) } })
+
+describe('what a client says of itself', () => {
+  it(`is kept up to ${MAX_CLIENT_FACT} bytes and ${MAX_CLIENT_VALUES} values, and no session is opened past them`, async () => {
+    expect(JSON.stringify(infoOf(MAX_CLIENT_FACT))).to.have.length(MAX_CLIENT_FACT)
+    expect((await tell(url, handshake(infoOf(MAX_CLIENT_FACT)))).message.result).to.be.an('object')
+    expect((await tell(url, handshake(infoOf(100), crowd(MAX_CLIENT_VALUES)))).message.result).to.be.an('object')
+    const sessions = host.sessions.count
+    const tooMuch = [
+      handshake(infoOf(MAX_CLIENT_FACT + 1)),
+      handshake(infoOf(3_500_000)),
+      handshake(infoOf(100), { experimental: { large: { text: text(MAX_CLIENT_FACT) } } }),
+      handshake(infoOf(100), crowd(MAX_CLIENT_VALUES + 1)),
+      handshake(infoOf(100), crowd(1_000_000)),
+    ]
+    let longest = 0
+    for (const message of tooMuch) {
+      for (const at of [url, `${url}/alone`]) {
+        const answer = await tell(at, message)
+        longest = Math.max(longest, answer.text.length)
+        expect([answer.message.error.code, answer.message.id]).to.deep.equal([-32602, 1])
+        expect(answer.headers['mcp-session-id']).to.equal(undefined)
+      }
+    }
+    console.log(
+      `      ${tooMuch.length} handshakes: ${host.sessions.count - sessions} sessions, answers to ${longest} bytes`,
+    )
+    expect(host.sessions.count).to.equal(sessions)
+    expect(longest).to.be.below(1_000)
+  })
+
+  it('is bounded on HTTP with SSE too: the session keeps nothing of it, and may be initialized after all', async () => {
+    const client = await connectSse(url)
+    await client.post(handshake(infoOf(MAX_CLIENT_FACT + 1)))
+    expect((await client.next()).error.code).to.equal(-32602)
+    expect((await client.request('initialize', handshake(infoOf(100)).params)).result).to.be.an('object')
+    client.stream.drop()
+  })
+
+  it('is bounded in each request of 2026-07-28: 400', async () => {
+    for (const meta of [
+      { [META.clientInfo]: infoOf(MAX_CLIENT_FACT + 1) },
+      { [META.clientCapabilities]: crowd(MAX_CLIENT_VALUES + 1) },
+    ]) {
+      const { status, message } = await modern(url, 'tools/list', {}, { meta, id: 7 })
+      expect([status, message.error.code, message.id]).to.deep.equal([400, -32602, 7])
+    }
+    const fits = { [META.clientInfo]: infoOf(MAX_CLIENT_FACT) }
+    expect((await modern(url, 'tools/list', {}, { meta: fits })).status).to.equal(200)
+  })
+})
+
+describe('ids and progress tokens', () => {
+  const longest = text(MAX_ID)
+  const tooLong = [text(MAX_ID + 1), '€'.repeat(MAX_ID / 3 + 1), text(3_000_000)]
+
+  it(`have up to ${MAX_ID} bytes: past it a request is refused, and its id not repeated`, async () => {
+    const session = await openSession(url)
+    expect((await session.request('ping', {}, { id: longest })).message.id).to.equal(longest)
+    expect((await modern(url, 'tools/list', {}, { id: longest })).message.id).to.equal(longest)
+    for (const id of tooLong) {
+      for (const answer of [await modern(url, 'tools/list', {}, { id }), await session.request('ping', {}, { id })]) {
+        expect([answer.status, answer.message.error.code, 'id' in answer.message]).to.deep.equal([400, -32600, false])
+        expect(answer.text.length).to.be.below(500)
+      }
+    }
+  })
+
+  it('are refused in a batch, and as the id of an answer', async () => {
+    const session = await openSession(url, { revision: '2025-03-26' })
+    const batch = [
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { jsonrpc: '2.0', id: tooLong[0], method: 'ping' },
+    ]
+    expect((await session.send(batch)).status).to.equal(400)
+    expect((await session.send({ id: tooLong[0], result: {} })).status).to.equal(400)
+  })
+
+  it('a progress token past it: 400, with the id', async () => {
+    const session = await openSession(url)
+    const call = (progressToken: unknown) =>
+      session.request('tools/call', { name: 'echo', arguments: {}, _meta: { progressToken } }, { id: 5 })
+    expect((await call(longest)).message.result.content[0].text).to.equal('echoed')
+    for (const token of tooLong) {
+      const { status, message } = await call(token)
+      expect([status, message.error.code, message.id]).to.deep.equal([400, -32602, 5])
+    }
+    const inMeta = await modern(url, 'tools/call', { name: 'echo' }, { meta: { progressToken: tooLong[0] }, id: 6 })
+    expect([inMeta.status, inMeta.message.error.code, inMeta.message.id]).to.deep.equal([400, -32602, 6])
+  })
+})
+
+describe('URIs that a client names', () => {
+  const uriOf = (bytes: number, start = '') => `note://${start}`.padEnd(bytes, 'x')
+
+  it(`have up to ${MAX_URI} bytes, wherever they are named`, async () => {
+    const session = await openSession(url)
+    const methods = (uri: string): Array<[string, object]> => [
+      ['resources/read', { uri }],
+      ['resources/subscribe', { uri }],
+      ['resources/unsubscribe', { uri }],
+      ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name: 'name', value: '' } }],
+    ]
+    for (const [method, params] of methods(uriOf(MAX_URI))) {
+      expect((await session.request(method, params)).message.result, method).to.be.an('object')
+    }
+    for (const size of [MAX_URI + 1, 65_000, 3_000_000]) {
+      for (const [method, params] of methods(uriOf(size))) {
+        const { message, text: all } = await session.request(method, params, { id: 9 })
+        expect([message.error.code, message.id], method).to.deep.equal([-32602, 9])
+        expect(all.length).to.be.below(500)
+      }
+      const { status, message } = await readWhole(listen(url, { resourceSubscriptions: [uriOf(size)] }))
+      expect([status, message.error.code]).to.deep.equal([200, -32602])
+    }
+  })
+
+  it(`are watched by one session up to ${MAX_WATCHED_BYTES} bytes of them, and one that is let go makes room`, async () => {
+    const session = await openSession(url)
+    const watch = async (uri: string, method = 'resources/subscribe') =>
+      (await session.request(method, { uri })).message.error?.code
+    const most = MAX_WATCHED_BYTES / MAX_URI
+    let watched = 0
+    while ((await watch(uriOf(MAX_URI, `${watched}-`))) === undefined) watched++
+    console.log(`      ${watched} URIs of ${MAX_URI} bytes watched, of ${MAX_WATCHED} that may be`)
+    expect(watched).to.equal(most)
+    // Again: nothing new.
+    expect(await watch(uriOf(MAX_URI, '0-'))).to.equal(undefined)
+    expect(await watch(uriOf(MAX_URI, '0-'), 'resources/unsubscribe')).to.equal(undefined)
+    expect(await watch(uriOf(MAX_URI, 'another-'))).to.equal(undefined)
+    expect(await watch(uriOf(MAX_URI, 'one more-'))).to.equal(-32600)
+  })
+
+  it('are bounded for subscriptions/listen: each of them, their number, and all together', async () => {
+    const many = (count: number, bytes: number) =>
+      Array.from({ length: count }, (_, index) => uriOf(bytes, `${index}-`))
+    for (const uris of [many(MAX_WATCHED + 1, 20), many(MAX_WATCHED_BYTES / MAX_URI + 1, MAX_URI), many(60, 65_000)]) {
+      const { message } = await readWhole(listen(url, { resourceSubscriptions: uris }))
+      expect(message.error.code).to.equal(-32602)
+    }
+    for (const uris of [many(MAX_WATCHED, 100), many(MAX_WATCHED_BYTES / MAX_URI, MAX_URI)]) {
+      const stream = await listen(url, { resourceSubscriptions: uris })
+      const { params } = await nextMessage(stream)
+      expect(params.notifications.resourceSubscriptions).to.have.length(uris.length)
+      stream.drop()
+    }
+  })
+})
+
+describe('what else a client says', () => {
+  it('is repeated by an error up to a bound', async () => {
+    const session = await openSession(url)
+    const long = text(3_000_000)
+    const header = text(10_000)
+    const answers: Record<string, { readonly text: string; readonly message: RpcAnswer['message'] }> = {
+      method: await session.request(long),
+      'modern method': await modern(url, 'nope', {}, { headers: { 'Mcp-Method': header } }),
+      tool: await session.request('tools/call', { name: long }),
+      prompt: await session.request('prompts/get', { name: long }),
+      'prompt argument': await session.request('prompts/get', { name: 'ask', arguments: { [long]: 1 } }),
+      'completed prompt': await session.request('completion/complete', {
+        ref: { type: 'ref/prompt', name: long },
+        argument: { name: 'about', value: '' },
+      }),
+      'completed argument': await session.request('completion/complete', {
+        ref: { type: 'ref/prompt', name: 'ask' },
+        argument: { name: long, value: '' },
+      }),
+      'version header': await session.request('ping', {}, { headers: { 'MCP-Protocol-Version': header } }),
+      'version in _meta': await modern(url, 'tools/list', {}, { meta: { [META.protocolVersion]: long } }),
+      'Mcp-Name': await modern(url, 'tools/call', { name: 'echo' }, { headers: { 'Mcp-Name': header } }),
+      'logging level': await session.request('logging/setLevel', { level: long }),
+      cursor: await session.request('tools/list', { cursor: long }),
+      requestState: await modern(url, 'tools/call', { name: 'echo', requestState: long }),
+      'session id': await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': header }),
+      'event id': await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': session.id, 'Last-Event-ID': header }),
+      'protocol version': await legacy(`${url}/alone`, 'initialize', { protocolVersion: long }),
+    }
+    const lengths = Object.entries(answers).map(([what, answer]) => [what, answer.text.length] as const)
+    console.log(`      the longest answer has ${Math.max(...lengths.map(([, length]) => length))} bytes`)
+    for (const [what, length] of lengths) expect(length, what).to.be.below(3 * MAX_SHOWN)
+  })
+
+  it('the reason of a cancellation is passed on up to a bound, and an id that is none is looked up nowhere', async () => {
+    const session = await openSession(url)
+    const running = session.call('puppet', { name: 'cancelled' }, { id: 'the call' })
+    const { ctx } = await puppet.call('cancelled')
+    const cancel = (requestId: unknown) =>
+      session.send({ method: 'notifications/cancelled', params: { requestId, reason: text(3_000_000) } })
+    for (const id of [{ toString: 1 }, ['the call'], text(1_000_000), null]) {
+      expect((await cancel(id)).status).to.equal(202)
+    }
+    expect(ctx.signal.aborted).to.equal(false)
+    expect((await cancel('the call')).status).to.equal(202)
+    expect(ctx.signal.aborted).to.equal(true)
+    expect(ctx.signal.reason.message.length).to.be.at.most(MAX_SHOWN + 1)
+    await (await running).whole
+  })
+
+  it('leaves the host as it was', async () => {
+    expect((await initialize(url)).status).to.equal(200)
+  })
+})

@@ -1,0 +1,139 @@
+// A guarded route keeps its place against open ones whose parameter could name it: however its path is spelled.
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
+import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
+import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+
+const toolset = (name: string) => [defineTool({ name, handler: () => name })]
+const guard = { authorize: true as const }
+const OFF = { 'transport-sse': false, 'resource-metadata': false } as const
+
+const config: TestConfig = {
+  toolsets: { admin: toolset('admin'), root: toolset('root'), café: toolset('café'), clock: toolset('clock') },
+  routes: {
+    '/t/:category?': { toolsets: ':category', default: ['clock'] },
+    '/t/admin': { toolsets: 'admin', ...guard },
+    // Neither its stream nor its document is served: nor is that of the parameter route, for this name.
+    '/t/root': { toolsets: 'root', ...guard, stateless: true, plugins: OFF },
+    '/t/café': { toolsets: 'café', ...guard },
+    '/tenants/:tenant': { toolsets: 'clock' },
+    '/tenants/root': { toolsets: 'root', ...guard },
+  },
+  plugins: {
+    'transport-streamable': {},
+    'transport-sse': {},
+    lock: lock(),
+    'resource-metadata': { authorizationServers: [LOGIN] },
+    health: {},
+  },
+}
+
+/** Of a path whose last part can be spelled in these ways; what is odd is nowhere. */
+const SPELLINGS: Record<string, readonly string[]> = {
+  '/t/admin': [
+    ...['/t/%61dmin', '/t/%61%64%6D%69%6e', '/%74/admin', '/t/admin/', '/t/%61dmin/'],
+    ...['/t/admin//', '/t//admin', '//t/admin', '/t/./admin', '/t/x/../admin', '/t/%2e/admin', '/t/admin/.'],
+    ...['/t/admin%2f', '/t%2fadmin', '/t/admin%5c', '/t\\admin', '/t/admin\\', '/t/admin%00', '/t/admin%0a'],
+    ...['/t/%2561dmin', '/t/%6', '/t/admin%', '/t/%c1%a1dmin', '/t/ADMIN', '/T/admin', '/t/admin;a=b', '/t/admin%20'],
+  ],
+  '/t/root': ['/t/%72oot', '/t/root/', '/t/root//', '/t/%72%6f%6f%74/', '/t/roo%74'],
+  '/t/caf%C3%A9': ['/t/caf%c3%a9', '/%74/%63af%C3%A9/', '/t/cafe%CC%81', '/t/caf%E9', '/t/caf%C3%89'],
+  '/tenants/root': ['/tenants/%72oot', '/tenants/root//', '/tenants/root/', '/%74enants/root'],
+}
+
+let host: StartedHost
+before(async () => {
+  host = await startHost(config)
+})
+after(closePaths)
+after(stopHosts)
+
+describe('a guarded fixed route beside an open route with a parameter', () => {
+  for (const [guarded, spellings] of Object.entries(SPELLINGS)) {
+    it(`${guarded} is reached by nobody without a token, however it is spelled`, async () => {
+      const seen: Record<number, number> = {}
+      for (const path of [guarded, ...spellings]) {
+        for (const suffix of ['', '/sse', '/message?sessionId=x']) {
+          const spelled = path.endsWith('/') && suffix !== '' ? path.slice(0, -1) + suffix : path + suffix
+          const { status } = await askPath(host.url, suffix === '/sse' ? 'GET' : 'POST', spelled)
+          expect([401, 404], `${spelled}: ${status}`).to.include(status)
+          seen[status] = (seen[status] ?? 0) + 1
+        }
+      }
+      expect(seen[401]).to.be.greaterThan(1)
+      console.log(`      ${guarded}: ${JSON.stringify(seen)} by status, of ${3 * (spellings.length + 1)} requests`)
+    })
+  }
+
+  it('each place has one metadata document, its own', async () => {
+    const resourceAt = async (path: string) => {
+      const { status, body } = await askPath(host.url, 'GET', `${WELL_KNOWN}${path}`)
+      return status === 200 ? new URL(JSON.parse(body).resource).pathname : status
+    }
+    expect(await resourceAt('/t/admin')).to.equal('/t/admin')
+    expect(await resourceAt('/t/%61dmin/')).to.equal('/t/admin')
+    expect(await resourceAt('/t/caf%c3%a9')).to.equal('/t/caf%C3%A9')
+    for (const path of ['/t/root', '/t/%72oot', '/t/roo%74/', '/t/admin//', '/t/x%2fadmin']) {
+      expect(await resourceAt(path), path).to.equal(404)
+    }
+  })
+
+  it('the others are served as before, at one spelling or another', async () => {
+    for (const [path, tool] of [
+      ['/t', 'clock'],
+      ['/t/', 'clock'],
+      ['/t/clock', 'clock'],
+      ['/%74/cloc%6B/', 'clock'],
+      ['/tenants/anybody', 'clock'],
+      ['/tenants/%72oots', 'clock'],
+      ['/tenants/Root', 'clock'],
+    ] as const) {
+      const answer = await askPath(host.url, 'POST', path)
+      expect([answer.status, toolsIn(answer)], path).to.deep.equal([200, [tool]])
+    }
+    expect((await askPath(host.url, 'GET', '/t/clock/sse')).status).to.equal(200)
+    expect((await askPath(host.url, 'GET', '/%68ealth/')).status).to.equal(200)
+  })
+
+  it('does not serve what the others would, nor do they list it as theirs', () => {
+    const open = host.host.routes.find(({ path }) => path === '/t/:category?')
+    expect(open?.toolsets).to.deep.equal(['clock'])
+    expect(host.host.inspect('/t/%61dmin')?.route.path).to.equal('/t/admin')
+    expect(host.host.inspect('/t/admin//')).to.equal(undefined)
+  })
+})
+
+describe('a toolset that one route guards', () => {
+  const warned = async ({ routes, ...more }: Partial<TestConfig>) => {
+    const { log } = await startHost({ ...config, ...more, routes: routes ?? {} })
+    return log.flatMap(line =>
+      line.message?.includes('which another route guards') ? [[line['route'], line['guardedBy'], line.level]] : [],
+    )
+  }
+  const open = { '/t/:category?': { toolsets: ':category', default: ['clock'] } }
+
+  it('is told at the start where an open route serves it as well', async () => {
+    const routes = { ...open, '/admin': { toolsets: ['admin'], ...guard }, '/all': { toolsets: ['clock', 'admin'] } }
+    expect(await warned({ routes })).to.deep.equal([
+      ['/t/:category?', ['/admin'], 'warn'],
+      ['/all', ['/admin'], 'warn'],
+    ])
+  })
+
+  it('is not where the open route cannot name it, or where both are guarded', async () => {
+    expect(await warned({ routes: { ...open, '/t/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
+    const kept = { '/t/:category?': { ...open['/t/:category?'], ...guard } }
+    expect(await warned({ routes: { ...kept, '/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
+  })
+
+  it('is not where every item of it has an access of its own', async () => {
+    const purge = defineTool({ name: 'purge', access: 'admin', handler: () => 'done' })
+    const toolsets = { clock: toolset('clock'), admin: [purge] }
+    const plugins = { ...config.plugins, 'tool-policy': { policies: { admin: { role: 'admin' } } } }
+    const routes = { ...open, '/admin': { toolsets: ['admin'], ...guard } }
+    expect(await warned({ routes, toolsets, plugins })).to.deep.equal([])
+    const second = { clock: toolset('clock'), admin: [purge, ...toolset('status')] }
+    expect(await warned({ routes, toolsets: second, plugins })).to.deep.equal([['/t/:category?', ['/admin'], 'warn']])
+  })
+})

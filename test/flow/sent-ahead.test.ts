@@ -1,0 +1,146 @@
+// Requests that a client sends ahead and does not wait for: nothing of them stays, whatever they would have opened.
+import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
+import { MAX_SENT_AHEAD } from '../../core/limits.ts'
+import { createGate, type Gate } from '../support/gate.ts'
+import { openSocket, requestBytes, requestHead } from '../support/raw-http.ts'
+import { modernRequest } from '../support/rpc.ts'
+import { listen } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+let held: PluginHost
+let running = 0
+let begun: Gate
+let most = 0
+
+const look = definePlugin<Record<never, never>>({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup(given) {
+    held = given
+  },
+})
+const large = 'x'.repeat(1024 * 1024)
+
+const start = () => {
+  running = most = 0
+  begun = createGate()
+  return startHost({
+    toolsets: {
+      all: [
+        defineTool({
+          name: 'wait',
+          handler: (_args, { signal }) => {
+            most = Math.max(most, ++running)
+            begun.open()
+            return new Promise((_, reject) => {
+              signal.addEventListener('abort', () => {
+                running--
+                reject(signal.reason)
+              })
+            })
+          },
+        }),
+        defineTool({
+          name: 'large',
+          handler: () => {
+            most = Math.max(most, ++running)
+            return large
+          },
+        }),
+        defineResource({ name: 'note', uriTemplate: 'note://{name}', handler: () => 'text' }),
+      ],
+    },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, 'transport-sse': {}, look: look() },
+  })
+}
+
+afterEach(stopHosts)
+
+const KEEP = { Connection: 'keep-alive' }
+const times = (count: number, bytes: Buffer | string) => Buffer.concat(Array(count).fill(Buffer.from(bytes)))
+
+/** The bytes of a request of 2026-07-28 that keeps the connection. */
+function modernBytes(url: string, method: string, params: Record<string, unknown>) {
+  const { headers, body } = modernRequest(method, params)
+  return requestBytes(url, body, { headers: { ...headers, ...KEEP } })
+}
+
+/** Sends this, waits for `until`, and leaves. */
+async function sendAndLeave(url: string, bytes: Buffer, until?: () => Promise<unknown>) {
+  const socket = await openSocket(url)
+  socket.write(bytes)
+  await (until?.() ?? once(socket, 'data'))
+  socket.destroy()
+}
+
+/** Gives the host turns until this holds; a test that waits in vain ends by its time. */
+async function eventually(holds: () => boolean) {
+  while (!holds()) await turn()
+}
+
+describe('a client that sends requests ahead and leaves', () => {
+  it('leaves no session of transport-sse behind', async () => {
+    const { url } = await start()
+    const get = requestHead(url, { method: 'GET', path: '/sse', headers: { ...KEEP, Accept: 'text/event-stream' } })
+    for (let client = 0; client < 3; client++) await sendAndLeave(url, times(MAX_SENT_AHEAD, get))
+    await eventually(() => held.sessions.count === 0)
+    console.log(`      ${3 * MAX_SENT_AHEAD} GET /sse of 3 connections: ${held.sessions.count} sessions are left`)
+  })
+
+  it('opens no session beyond the first, however many it sends at once', async () => {
+    const { url } = await start()
+    const get = requestHead(url, { method: 'GET', path: '/sse', headers: { ...KEEP, Accept: 'text/event-stream' } })
+    const socket = await openSocket(url)
+    const closed = once(socket, 'close')
+    socket.write(times(300, get))
+    socket.resume()
+    await closed
+    await eventually(() => held.sessions.count === 0)
+    console.log(`      300 GET /sse of one connection: it was closed, ${held.sessions.count} sessions are left`)
+  })
+
+  it('leaves no subscription behind, and its address keeps its places', async () => {
+    const { url } = await start()
+    const filter = { notifications: { resourceSubscriptions: ['note://a'] } }
+    for (let client = 0; client < 3; client++) {
+      await sendAndLeave(url, times(MAX_SENT_AHEAD, modernBytes(url, 'subscriptions/listen', filter)))
+    }
+    await eventually(() => held.changes.size === 0)
+    const streams = await Promise.all(Array.from({ length: 100 }, () => listen(url, filter.notifications)))
+    const statuses = streams.map(({ status }) => status)
+    console.log(
+      `      ${3 * MAX_SENT_AHEAD} listens left: then ${statuses.filter(is => is === 200).length} of 100 open`,
+    )
+    expect(new Set(statuses)).to.deep.equal(new Set([200]))
+    for (const stream of streams) stream.drop()
+  })
+
+  it('leaves no call behind that a stop would wait for', async () => {
+    const { url, host } = await start()
+    const bytes = times(50, modernBytes(url, 'tools/call', { name: 'wait' }))
+    await sendAndLeave(url, bytes, () => begun.opened)
+    await eventually(() => running === 0)
+    const report = await host.close({ grace: 60_000 })
+    console.log(`      50 calls sent ahead and left: at most ${most} ran; the stop cancelled ${report.cancelled}`)
+    expect([most, report.cancelled]).to.deep.equal([1, 0])
+  })
+
+  it('and who reads nothing has one answer waiting, not as many as it asked for', async () => {
+    const { url } = await start()
+    const socket = await openSocket(url)
+    socket.pause()
+    socket.write(times(MAX_SENT_AHEAD, modernBytes(url, 'tools/call', { name: 'large' })))
+    // The kernel takes some megabytes for a connection; what it does not take waits here.
+    let before = -1
+    while (before !== running) {
+      before = running
+      for (let count = 0; count < 200; count++) await turn()
+    }
+    console.log(`      ${MAX_SENT_AHEAD} calls of 1 MiB each, nothing read: ${running} were run`)
+    expect(running).to.be.below(30)
+    socket.destroy()
+  })
+})

@@ -1,0 +1,158 @@
+// Readers who leave their answers: whatever kind of answer waits for them, it is not held for ever.
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { endSlowReaders, type SlowReaders } from '../../core/http/slow-readers.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
+import { modern, modernRequest } from '../support/rpc.ts'
+import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
+import { openStreamingSession } from '../support/streaming-session.ts'
+
+/** More than kernels buffer for a connection. */
+const LARGE = 16 * 1024 * 1024
+const CLIENTS = 10
+const text = 'x'.repeat(LARGE)
+
+const puppet = createPuppet()
+const wordy = Array.from({ length: 8 }, (_, index) =>
+  defineTool({ name: `wordy-${index}`, description: text.slice(0, LARGE / 8), handler: () => '' }),
+)
+
+const start = (writeTimeout: number) =>
+  startHost({
+    toolsets: {
+      all: [
+        puppet.tool,
+        defineTool({ name: 'large', handler: () => text }),
+        defineResource({ name: 'large', uri: 'doc://large', handler: () => text }),
+      ],
+      wordy,
+    },
+    routes: { '/': { toolsets: 'all' }, '/wordy': { toolsets: 'wordy' } },
+    http: { writeTimeout },
+  })
+
+afterEach(stopHosts)
+
+/** The readers that the host says it gave up. */
+function givenUp({ log }: StartedHost): SlowReaders {
+  const lines = log.filter(({ message }) => message === 'closed connections whose readers do not read')
+  const sum = (field: string) => lines.reduce((total, line) => total + Number(line[field]), 0)
+  return { connections: sum('connections'), waiting: sum('waiting') }
+}
+
+const bytesOf = (url: string, method: string, params: Record<string, unknown> = {}) => {
+  const { headers, body } = modernRequest(method, params)
+  return requestBytes(url, body, { path: new URL(url).pathname, headers })
+}
+
+/** Sends this and reads nothing. */
+async function ask(url: string, bytes: string | Buffer): Promise<Socket> {
+  const socket = await openSocket(url)
+  socket.pause()
+  socket.write(bytes)
+  return socket
+}
+
+async function eventually(holds: () => boolean) {
+  while (!holds()) await pause(10)
+}
+
+/** `CLIENTS` of them, who must all be given up before they had it all. */
+async function expectGivenUp(started: StartedHost, what: string, url: string, bytes: string | Buffer) {
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(url, bytes)))
+  await eventually(() => givenUp(started).connections === CLIENTS)
+  const read = await Promise.all(sockets.map(async socket => (await readToEnd(socket.resume())).length))
+  const { connections, waiting } = givenUp(started)
+  console.log(
+    `      ${what}: ${connections} of ${CLIENTS} readers given up, ${Math.round(waiting / 1024 / 1024)} MiB waited`,
+  )
+  expect(Math.max(...read)).to.be.below(LARGE)
+  expect((await modern(started.url, 'tools/list')).status).to.equal(200)
+}
+
+describe('readers who take nothing', () => {
+  it('of a plain answer lose it and their connection', async () => {
+    const started = await start(300)
+    await expectGivenUp(started, 'an answer', started.url, bytesOf(started.url, 'tools/call', { name: 'large' }))
+  })
+
+  it('of a resource as well', async () => {
+    const started = await start(300)
+    await expectGivenUp(
+      started,
+      'a resource',
+      started.url,
+      bytesOf(started.url, 'resources/read', { uri: 'doc://large' }),
+    )
+  })
+
+  it('of a list as well', async () => {
+    const started = await start(300)
+    const url = `${started.url}/wordy`
+    await expectGivenUp(started, 'a list', url, bytesOf(url, 'tools/list'))
+  })
+
+  it('of an event stream as well', async () => {
+    const started = await start(300)
+    const session = await openStreamingSession(started.url)
+    const opening = session.call('puppet', { name: 'slow' })
+    const { ctx } = await puppet.call('slow')
+    ctx.log('info', 'opens the stream')
+    const stream = await opening
+    stream.pause()
+    ctx.log('info', text)
+    await eventually(() => givenUp(started).connections === 1)
+    console.log(`      an event stream: ${givenUp(started).connections} of 1 given up, the call goes on`)
+    expect(ctx.signal.aborted).to.equal(false)
+  })
+})
+
+describe('a reader who is slow', () => {
+  it('gets all of it as long as it goes on, while another who takes nothing is given up', async () => {
+    const started = await start(1_000)
+    const bytes = bytesOf(started.url, 'tools/call', { name: 'large' })
+    const slow = await ask(started.url, bytes)
+    const silent = await ask(started.url, bytes)
+    let got = 0
+    slow.on('data', chunk => {
+      got += chunk.length
+    })
+    while (givenUp(started).connections === 0) {
+      slow.resume()
+      await pause(5)
+      slow.pause()
+      await pause(50)
+    }
+    slow.resume()
+    await readToEnd(slow)
+    console.log(`      the slow one read ${got} bytes, given up: ${givenUp(started).connections}`)
+    expect(got).to.be.greaterThan(LARGE)
+    expect(givenUp(started).connections).to.equal(1)
+    silent.destroy()
+  })
+})
+
+describe('readers who take nothing, all together', () => {
+  it('have no more waiting than the host allows: those with most go first', async () => {
+    const ended: SlowReaders[] = []
+    const server = createServer((req, res) => res.end(Buffer.alloc(Number(req.url?.slice(1)))))
+    endSlowReaders(server, { timeout: 60_000, inAll: 2 * LARGE }, readers => ended.push(readers))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const large = await Promise.all(
+      [1, 2, 3].map(() => ask(url, requestHead(url, { method: 'GET', path: `/${2 * LARGE}` }))),
+    )
+    const less = await ask(url, requestHead(url, { method: 'GET', path: `/${LARGE}` }))
+    const connections = () => ended.reduce((total, one) => total + one.connections, 0)
+    await eventually(() => connections() === 3)
+    const sizes = await Promise.all([...large, less].map(async socket => (await readToEnd(socket.resume())).length))
+    console.log(`      asked for 7 x ${LARGE} bytes, 2 allowed: ${connections()} of 4 readers given up`)
+    expect(sizes.map((size, index) => size > (index < 3 ? 2 : 1) * LARGE)).to.deep.equal([false, false, false, true])
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+})

@@ -1,0 +1,27 @@
+// Every attack, by kind.
+import type { Attack } from '../round.ts'
+import { bulkAttacks } from './bulk.ts'
+import { crowdAttacks } from './crowds.ts'
+import { framingAttacks } from './framing.ts'
+import { headerAttacks } from './headers.ts'
+import { messageAttacks } from './messages.ts'
+import { pathAttacks } from './paths.ts'
+import { pipeliningAttacks } from './pipelining.ts'
+import { questionAttacks } from './questions.ts'
+import { sessionAttacks } from './sessions.ts'
+import { slowAttacks } from './slow.ts'
+import { victimAttacks } from './victims.ts'
+
+export const ATTACKS: readonly Attack[] = [
+  ...victimAttacks,
+  ...messageAttacks,
+  ...headerAttacks,
+  ...pathAttacks,
+  ...framingAttacks,
+  ...pipeliningAttacks,
+  ...slowAttacks,
+  ...sessionAttacks,
+  ...questionAttacks,
+  ...crowdAttacks,
+  ...bulkAttacks,
+]

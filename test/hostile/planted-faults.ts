@@ -1,0 +1,62 @@
+// Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
+import { openSync } from 'node:fs'
+import { type ConfiguredPlugin, definePlugin } from '../../core/index.ts'
+import type { AttackedSettings, Plant } from './attacked-settings.ts'
+
+/** Milliseconds that the loop stands still. */
+const STALL = 300
+
+function spin(milliseconds: number) {
+  const start = process.cpuUsage()
+  const ran = () => {
+    const { user, system } = process.cpuUsage(start)
+    return (user + system) / 1_000
+  }
+  while (ran() < milliseconds);
+}
+
+/** A plugin with these faults; with none, one that does nothing. */
+export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): ConfiguredPlugin {
+  const has = (name: Plant) => plants.includes(name)
+  const held: unknown[] = []
+  let requests = 0
+  const everyTenth: Partial<Record<Plant, () => void>> = {
+    leak: () => held.push(new Array(200_000).fill(requests)),
+    descriptor: () => openSync('/dev/null', 'r'),
+    timer: () => held.push(setInterval(() => undefined, 60_000)),
+    crash: () =>
+      setTimeout(() => {
+        throw new Error('planted: crash')
+      }, 1),
+  }
+  return definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup(host) {
+      if (plants.length === 0) return
+      host.edge(async (ctx, next) => {
+        requests++
+        if (requests % 10 === 0) {
+          for (const [name, happen] of Object.entries(everyTenth)) if (has(name as Plant)) happen()
+        }
+        if (has('stall') && requests % 60 === 5) spin(STALL)
+        if (has('error') && requests % 40 === 6) throw new Error('planted: error')
+        if (has('hang') && requests % 100 === 7) await new Promise(() => undefined)
+        if (has('secret') && ctx.path === '/guarded') {
+          ctx.body = { jsonrpc: '2.0', id: 1, result: { content: markers.guarded } }
+          return
+        }
+        await next()
+      })
+      let calls = 0
+      host.around(async (call, next) => {
+        calls++
+        if (has('session') && call.live && calls % 10 === 0) call.live.use()
+        if (has('running') && calls % 50 === 1) host.inFlight(() => undefined)
+        if (has('foreign') && call.params['name'] === 'whoami')
+          return { content: [{ type: 'text', text: markers.alice }] }
+        if (has('wrong') && call.params['name'] === 'add') return { content: [], structuredContent: { sum: -1 } }
+        return next()
+      })
+    },
+  })()
+}

@@ -1,0 +1,258 @@
+// Values of every wrong type at every place that the host reads of a client's message: each is told to the client as its
+// own fault, none is an error of ours, and nothing is left waiting.
+import { expect } from 'chai'
+import { definePlugin, definePrompt, defineResource, defineTool, META } from '../../../core/index.ts'
+import { createPuppet } from '../../support/puppet-tool.ts'
+import { legacy, modern } from '../../support/rpc.ts'
+import { openSession, tell } from '../../support/session-client.ts'
+import { openSseSession } from '../../support/sse-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+/** Values that a template, a comparison or a copy may trip over. */
+const ODD: readonly unknown[] = [
+  null,
+  true,
+  7,
+  'text',
+  '',
+  [],
+  [[]],
+  {},
+  { toString: 1 },
+  { toString: 1, valueOf: 1, toJSON: 1 },
+  { length: 3 },
+  { constructor: 1, hasOwnProperty: 1 },
+  [{ toString: 1 }],
+]
+
+const ref = { type: 'ref/prompt', name: 'ask' }
+const argument = { name: 'a', value: '' }
+
+/** Every method, with params that it takes. */
+const METHODS: ReadonlyArray<readonly [method: string, params: Record<string, unknown>]> = [
+  [
+    'initialize',
+    { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'a', version: '1' } },
+  ],
+  ['server/discover', {}],
+  ['ping', {}],
+  ['logging/setLevel', { level: 'info' }],
+  ['tools/list', { cursor: '' }],
+  ['resources/list', { cursor: '' }],
+  ['resources/templates/list', { cursor: '' }],
+  ['prompts/list', { cursor: '' }],
+  ['tools/call', { name: 'greet', arguments: { who: 'ada' }, requestState: 'x', inputResponses: { a: {} } }],
+  ['prompts/get', { name: 'ask', arguments: { a: 'b' }, requestState: 'x', inputResponses: { a: {} } }],
+  ['resources/read', { uri: 'test://page/1', requestState: 'x', inputResponses: { a: {} } }],
+  ['resources/subscribe', { uri: 'test://page/1' }],
+  ['resources/unsubscribe', { uri: 'test://page/1' }],
+  ['completion/complete', { ref, argument, context: { arguments: { b: 'c' } } }],
+  [
+    'completion/complete',
+    { ref: { type: 'ref/resource', uri: 'test://page/{id}' }, argument: { name: 'id', value: '' } },
+  ],
+  ['subscriptions/listen', { notifications: { toolsListChanged: false, resourceSubscriptions: ['test://none'] } }],
+]
+
+/** Each of these with one value of it, however deep, another one. */
+function* mutations(value: unknown): Generator<unknown> {
+  yield* ODD
+  if (Array.isArray(value)) {
+    for (const [index, part] of value.entries()) for (const other of mutations(part)) yield value.with(index, other)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, part] of Object.entries(value)) {
+      for (const other of mutations(part)) yield { ...value, [key]: other }
+      const { [key]: _, ...rest } = value as Record<string, unknown>
+      yield rest
+    }
+  }
+}
+
+/** As plugins are written: it takes the fields of params for what they should be. */
+const trusting = definePlugin<Record<never, never>>({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup(host) {
+    host.around(async (call, next) => {
+      const { name, uri } = call.params
+      if (name !== undefined || uri !== undefined) `${name ?? uri}`.trim()
+      return next()
+    })
+  },
+})
+
+const puppet = createPuppet()
+const toolsets = {
+  all: [
+    puppet.tool,
+    defineTool({
+      name: 'greet',
+      input: { type: 'object', properties: { who: { type: 'string' } } },
+      handler: ({ who }, { client }) => `${who} ${client.info?.name}`,
+    }),
+    definePrompt({
+      name: 'ask',
+      arguments: {
+        a: { complete: (value, { arguments: given }) => [value, ...Object.values(given).map(v => v.trim())] },
+      },
+      handler: ({ a }) => `${a}`,
+    }),
+    defineResource({
+      name: 'page',
+      uriTemplate: 'test://page/{id}',
+      complete: { id: () => [] },
+      handler: ({ id }) => id,
+    }),
+  ],
+}
+
+let host: StartedHost
+let url: string
+before(async () => {
+  host = await startHost({
+    toolsets,
+    routes: { '/': { toolsets: 'all' }, '/stateless': { toolsets: 'all', stateless: true, listen: false } },
+    plugins: { 'transport-streamable': {}, trusting: trusting() },
+  })
+  url = host.url
+})
+after(stopHosts)
+
+interface Told {
+  readonly status: number
+  readonly message?: { readonly error?: { readonly code: number } }
+}
+
+const counts = { sent: 0, failed: 0, told: 0 }
+/** Neither an error of ours, nor a line in the log that says so. */
+function judge({ status, message }: Told, sent: unknown) {
+  counts.sent++
+  const ours = status >= 500 || message?.error?.code === -32603 || host.log.some(({ level }) => level === 'error')
+  if (ours) counts.failed++
+  if (message?.error) counts.told++
+  const line = host.log.find(({ level }) => level === 'error')
+  expect(
+    ours,
+    `${JSON.stringify(sent)}: ${status} ${JSON.stringify(message?.error)} ${String(line?.['err'])}`,
+  ).to.equal(false)
+}
+
+describe('params of wrong types', () => {
+  before(() => void host.log.splice(0))
+  after(() =>
+    console.log(`params of wrong types: ${counts.failed} of ${counts.sent} failed, ${counts.told} were refused`),
+  )
+
+  for (const [method, params] of METHODS) {
+    it(`are told to the client: ${method} of ${Object.keys(params)}`, async () => {
+      const session = await openSession(url)
+      for (const wrong of mutations(params)) {
+        if (typeof wrong !== 'object' || wrong === null || Array.isArray(wrong)) continue
+        const fields = wrong as Record<string, unknown>
+        if (method !== 'subscriptions/listen') judge(await modern(url, method, fields), fields)
+        judge(await legacy(`${url}/stateless`, method, fields), fields)
+        if (method !== 'initialize') judge(await session.request(method, fields), fields)
+        else judge(await tell(url, { id: 1, method, params: fields }), fields)
+      }
+      expect((await session.request('ping')).status).to.equal(200)
+    })
+  }
+
+  it('are told to the client, of the metadata of 2026-07-28 and of notifications', async () => {
+    const meta = {
+      [META.protocolVersion]: '2026-07-28',
+      [META.clientInfo]: { name: 'a', version: '1' },
+      [META.clientCapabilities]: { roots: {} },
+      [META.logLevel]: 'debug',
+      progressToken: 'x',
+    }
+    for (const _meta of mutations(meta)) {
+      judge(await modern(url, 'tools/call', { name: 'greet', arguments: {}, _meta }), _meta)
+    }
+    const session = await openSession(url)
+    const notifications = [
+      ['notifications/cancelled', { requestId: 1, reason: 'no' }],
+      ['notifications/progress', { progressToken: 1, progress: 1 }],
+      ['notifications/roots/list_changed', {}],
+      ['notifications/initialized', {}],
+    ] as const
+    for (const [method, params] of notifications) {
+      for (const wrong of mutations(params)) judge(await session.send({ method, params: wrong }), wrong)
+    }
+    expect((await session.request('ping')).status).to.equal(200)
+  })
+})
+
+describe('an answer of a client', () => {
+  const ANSWERS = [
+    ...ODD.map(message => ({ error: { code: 1, message } })),
+    ...ODD.map(error => ({ error, result: {} })),
+    ...ODD.map(result => ({ result })),
+    ...ODD.map(content => ({ result: { action: 'accept', content } })),
+    ...ODD.map(action => ({ result: { action, content: {} } })),
+    ...ODD.map(roots => ({ result: { roots } })),
+    ...ODD.map(uri => ({ result: { roots: [{ uri, name: uri }] } })),
+    ...ODD.map(content => ({ result: { model: 'm', role: 'user', content } })),
+    ...ODD.map(role => ({ result: { model: role, role, content: { type: 'text', text: 'x' } } })),
+  ]
+  const form = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] } as const
+  const capabilities = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } }
+
+  it('of a wrong shape ends its call, and is no error of ours', async () => {
+    host.log.splice(0)
+    const session = await openSession(url, { capabilities })
+    let ended = 0
+    for (const [index, answer] of ANSWERS.entries()) {
+      for (const kind of ['elicit', 'sample', 'roots'] as const) {
+        const name = `${kind} ${index}`
+        const opening = session.call('puppet', { name }, { id: name })
+        const { ctx, finish } = await puppet.call(name)
+        const asked =
+          kind === 'elicit'
+            ? ctx.elicit({ message: 'a?', requestedSchema: form })
+            : kind === 'sample'
+              ? ctx.sample({ messages: [], maxTokens: 1 })
+              : ctx.roots()
+        // What a handler does with an answer of the shape that it was promised.
+        const used = asked.then(
+          result => {
+            if ('roots' in result) return result.roots.map(({ uri, name }) => uri.trim() + (name ?? '').trim()).join()
+            if ('model' in result)
+              return `${result.model.trim()} ${[result.content].flat().map(({ type }) => `${type}`)}`
+            return `${result.action.trim()} ${result.action === 'accept' ? `${result.content?.['a']}`.trim() : ''}`
+          },
+          (error: Error) => error.message.trim(),
+        )
+        const stream = await opening
+        const events = await stream.until(({ message }) => message?.id !== undefined)
+        const told = await session.send({ id: events.at(-1)?.message.id, ...answer })
+        expect(told.status, JSON.stringify(answer)).to.be.oneOf([202, 400])
+        // What was no message at all answered nothing: the client may try again.
+        if (told.status === 400) await session.send({ id: events.at(-1)?.message.id, error: { code: 1, message: 'x' } })
+        finish(await used)
+        expect((await stream.rest()).at(-1)?.message.result).to.be.an('object')
+        ended++
+      }
+    }
+    console.log(`answers of wrong shapes: ${ended} of ${ANSWERS.length * 3} calls ended`)
+    expect(ended).to.equal(ANSWERS.length * 3)
+    expect(host.log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+
+  it('of a wrong shape ends its call over HTTP with SSE too', async () => {
+    const { url } = await startHost({
+      toolsets,
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-sse': {} },
+    })
+    const client = await openSseSession(url, { capabilities })
+    await client.post({ id: 'asks', method: 'tools/call', params: { name: 'puppet', arguments: { name: 'by sse' } } })
+    const { ctx, finish } = await puppet.call('by sse')
+    const asked = ctx.roots().catch((error: Error) => error.message)
+    const { id } = await client.next()
+    expect((await client.post({ id, error: { code: 1, message: { toString: 1 } } })).status).to.equal(202)
+    expect(await asked).to.equal('the client answered: an error')
+    finish('done')
+    expect((await client.next()).result.content[0].text).to.equal('done')
+    client.stream.drop()
+  })
+})

@@ -1,0 +1,51 @@
+// Whether `npm run hostile` sees what it is there to see: every verdict falls over a fault that was planted for it, and a
+// host without one passes.
+import { expect } from 'chai'
+import { PLANTS } from '../hostile/attacked-settings.ts'
+import { type HostileReport, runHostile } from '../hostile/hostile.ts'
+import { FAULT_KINDS } from '../hostile/tally.ts'
+import { describeReport, verdictsOf } from '../hostile/verdicts.ts'
+
+const SEED = 11
+/** Attacks that are over soon; one calls as others do, and one looks where nobody may. */
+const QUICK = ['pipelining-patient', 'victims', 'tokens', 'documents'] as const
+/** For hosts that do not answer and do not come to rest. */
+const LIMITS = { answer: 3_000, settle: 8_000 }
+
+const failed = (report: HostileReport) => verdictsOf(report).filter(({ holds }) => !holds)
+
+describe('npm run hostile', () => {
+  it('passes a host that has no fault, by kinds of attack', async () => {
+    const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK })
+    const requests = [...report.tally.kinds.values()].reduce((sum, { sent }) => sum + sent, 0)
+    console.log(`      ${requests} requests, ${report.steadyCalls} of the steady client`)
+    expect(failed(report), describeReport(report, SEED)).to.deep.equal([])
+    expect(requests).to.be.greaterThan(100)
+  })
+
+  it('sees every planted fault but a crash, each by its own verdict', async () => {
+    const plants = PLANTS.filter(name => name !== 'crash')
+    const report = await runHostile({ seconds: 5, seed: SEED, only: QUICK, plants, limits: LIMITS })
+    const seen = failed(report)
+    console.log(seen.map(({ name, found }) => `      ${name}: ${found}`).join('\n'))
+    const kinds = ['serverError', 'internal', 'secret', 'unanswered', 'stall', 'steady', 'errorLine'] as const
+    expect(seen.map(({ name }) => name)).to.include.members([
+      ...kinds.map(kind => FAULT_KINDS[kind]),
+      'no session, stream, listener, call or connection left',
+      'descriptors back to what they were',
+      'timers back to what they were',
+      'heap back to baseline (within 12.0 MB)',
+      'nothing runs when it is told to stop',
+    ])
+    const stalled = report.tally.faults.find(({ kind }) => kind === 'stall')
+    expect(stalled?.rounds.join()).to.match(/[a-z-]+:\d+/)
+  })
+
+  it('sees a crash, and which rounds ran then', async () => {
+    const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK, plants: ['crash'], limits: LIMITS })
+    expect(failed(report).map(({ name }) => name)).to.include(FAULT_KINDS.crash)
+    const [crash] = report.tally.faults.filter(({ kind }) => kind === 'crash')
+    expect(crash?.text).to.include('planted: crash')
+    expect(crash?.rounds.join()).to.match(/[a-z-]+:\d+/)
+  })
+})
