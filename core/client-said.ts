@@ -27,9 +27,11 @@ function isSimple(value: unknown, most: number): boolean {
     if (++count > most) return false
     const next = rest.pop()
     if (typeof next !== 'object' || next === null) continue
-    for (const inner of Object.values(next)) {
+    if (Array.isArray(next) && next.length > most) return false
+    // Not by Object.values: of an object with very many keys it would copy them all before one is counted.
+    for (const key in next) {
       if (rest.length > most) return false
-      rest.push(inner)
+      rest.push((next as Record<string, unknown>)[key])
     }
   }
   return true

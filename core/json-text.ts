@@ -1,7 +1,7 @@
 // Looks at the text of a message before anything parses it: how deep it is nested, how many objects and lists it makes, and
 // whether a key in it could reach a prototype once somebody copies it. One pass over the characters, whatever they are; no
 // recursion meets a hostile depth.
-import { CHARACTERS_PER_OBJECT, MAX_DEPTH, OBJECTS_IN_ANY_BODY } from './limits.ts'
+import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
 
 /** A character of a key may be written as six. */
 const LONGEST_KEY = 'constructor'.length * 6
@@ -29,8 +29,11 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(index) === COLON
 }
 
+/** A key that makes the text no JSON. */
+const MALFORMED = Symbol('no JSON')
+
 /** What a string says, if it may be one of the keys that matter. */
-function readKey(text: string, start: number, end: number): string | undefined {
+function readKey(text: string, start: number, end: number): string | typeof MALFORMED | undefined {
   const length = end - start - 1
   if (length < '__proto__'.length || length > LONGEST_KEY) return undefined
   const raw = text.slice(start + 1, end)
@@ -38,7 +41,7 @@ function readKey(text: string, start: number, end: number): string | undefined {
   try {
     return JSON.parse(`"${raw}"`)
   } catch {
-    return undefined
+    return MALFORMED
   }
 }
 
@@ -46,7 +49,9 @@ function readKey(text: string, start: number, end: number): string | undefined {
 export function findForbidden(text: string): string | undefined {
   /** For each object or array that is open: whether it is the value of a key `constructor`. */
   const open: boolean[] = []
-  let key: string | undefined
+  /** How many members each of them has, by its depth. */
+  const members: number[] = []
+  let key: string | typeof MALFORMED | undefined
   let objects = 0
   const most = Math.max(OBJECTS_IN_ANY_BODY, Math.floor(text.length / CHARACTERS_PER_OBJECT))
   for (let index = 0; index < text.length; index++) {
@@ -54,13 +59,20 @@ export function findForbidden(text: string): string | undefined {
     if (code === QUOTE) {
       const end = endOfString(text, index)
       if (isKey(text, end)) {
+        if (end - index > MAX_KEY) return `it has a key of more than ${MAX_KEY} characters`
+        const count = (members[open.length] ?? 0) + 1
+        if (count > MAX_MEMBERS) return `it has an object of more than ${MAX_MEMBERS} members`
+        members[open.length] = count
         key = readKey(text, index, end)
+        // The parser comes no further than here either, and says so once.
+        if (key === MALFORMED) return undefined
         if (key === '__proto__' || (key === 'prototype' && open.at(-1))) return 'it has a key that no message may have'
       }
       index = end
     } else if (code === 0x7b || code === 0x5b) {
       if (++objects > most) return `it has more than ${most} objects and lists`
       if (open.push(key === 'constructor') > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH} levels`
+      members[open.length] = 0
       key = undefined
     } else if (code === 0x7d || code === 0x5d) {
       open.pop()

@@ -23,6 +23,9 @@ export const MAX_DEPTH = 128
  */
 export const OBJECTS_IN_ANY_BODY = 100_000
 export const CHARACTERS_PER_OBJECT = 8
+/** Members of one object, and characters of a key: past these, a map of distinct keys costs more than all else of a body. */
+export const MAX_MEMBERS = 100_000
+export const MAX_KEY = 8_192
 /** Most entries of a batch. */
 export const MAX_BATCH = 50
 /** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */

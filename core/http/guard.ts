@@ -1,5 +1,6 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
+import { shownUrl } from '../config/shown-url.ts'
 import type { ResolvedHttp } from '../define-config.ts'
 import { HostError } from '../errors.ts'
 import { parseHost } from './request-target.ts'
@@ -57,12 +58,14 @@ export function createGuard(http: ResolvedHttp) {
   return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
     for (const name of asked) {
       if (hostAllowed(name)) continue
-      const cause = `to serve it, add ${JSON.stringify(name)} to http.allowedHosts, or set http.publicUrl`
-      throw new HostError('hostNotAllowed', { detail: name ?? 'the request names no host', cause })
+      const shown = name === undefined ? 'the request names no host' : shownUrl(name)
+      const cause = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
+      throw new HostError('hostNotAllowed', { detail: shown, cause })
     }
     if (origin !== undefined && !originAllowed(origin) && !alsoAllowed?.(origin)) {
-      const cause = `to let its pages call, add ${JSON.stringify(origin)} to http.allowedOrigins`
-      throw new HostError('originNotAllowed', { detail: origin, cause })
+      const shown = shownUrl(origin)
+      const cause = `to let its pages call, add ${JSON.stringify(shown)} to http.allowedOrigins`
+      throw new HostError('originNotAllowed', { detail: shown, cause })
     }
   }
 }

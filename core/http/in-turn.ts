@@ -32,15 +32,17 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
   /** The next one's turn, where the connection goes on: only then has its response a socket. */
   function advance(line: Line, ahead: Exchange[]) {
     const next = ahead.shift()
-    if (!next?.[1].socket || next[1].destroyed) return void ahead.splice(0)
+    if (!next?.[1].socket || next[1].destroyed) {
+      ahead.length = 0
+      return line.destroySoon()
+    }
     if (ahead.length > 0) advanceAfter(next[1], line, ahead)
     begin(line, ...next)
   }
 
   function wait(line: Line, exchange: Exchange) {
+    if (line.destroyed) return
     const current = line[CURRENT]
-    // The one before was the last of its connection.
-    if (!current || current.closed || line.destroyed) return
     line[AHEAD] ??= []
     const ahead = line[AHEAD]
     if (ahead.length === MAX_SENT_AHEAD) {
@@ -48,7 +50,9 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
       line.destroy()
       return refused(line)
     }
-    if (ahead.push(exchange) === 1) advanceAfter(current, line, ahead)
+    const first = ahead.push(exchange) === 1
+    // Where the one before was the last of its connection, or none of ours, they are counted and never begin.
+    if (first && current && !current.closed) advanceAfter(current, line, ahead)
   }
 
   return (req, res) => {

@@ -2,6 +2,7 @@
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
+import { shownUrl } from '../config/shown-url.ts'
 import type { ResolvedHttp } from '../define-config.ts'
 import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from '../define-plugin.ts'
 import { HostError } from '../errors.ts'
@@ -37,8 +38,12 @@ interface Entry {
 /** What of a request target that names no path goes into a log line. */
 const SHOWN_TARGET = 200
 
-/** The path for a log line. A target without one is shown as it came: nothing of Koa's can read it. */
-const shownPath = ({ state, req }: HostContext): string => state.path ?? (req.url ?? '').slice(0, SHOWN_TARGET)
+/** The path for a log line; of a target without one, what is before its query, where neither user nor password can be. */
+function shownPath({ state, req }: HostContext): string {
+  if (state.path !== undefined) return state.path
+  const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
+  return shownUrl(target.slice(0, SHOWN_TARGET))
+}
 
 /** The one writer of error answers outside a transport. Headers that were set before, such as CORS, stay. */
 function catchErrors(log: Logger) {

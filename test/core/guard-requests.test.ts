@@ -38,6 +38,28 @@ describe('the guard, met by requests', () => {
       })
     }
 
+    it('leave no password, token or session id of theirs in the log', async () => {
+      const secret = 'hunter2-and-more'
+      const odd: ReadonlyArray<readonly [string, Record<string, string>]> = [
+        [`//message?sessionId=${secret}`, { Host: 'evil.example' }],
+        [`//guarded?access_token=${secret}`, { Origin: 'https://evil.example' }],
+        [`http://me:${secret}@evil.example/`, { Host: 'evil.example' }],
+        ['/', { Host: `me:${secret}@evil.example` }],
+        ['/', { Origin: `https://me:${secret}@evil.example/?token=${secret}` }],
+        ['/', { Origin: `https://evil.example/?token=${secret}` }],
+      ]
+      for (const [path, headers] of odd) {
+        const { status } = await sendRaw(url, requestHead(url, { path, headers }))
+        expect(status, path).to.be.within(400, 404)
+      }
+      const told = JSON.stringify(log)
+      console.log(
+        `      ${odd.length} requests with secrets in odd places: ${log.length} lines, ${told.includes(secret) ? 'told' : 'not told'}`,
+      )
+      expect(log.length).to.be.greaterThan(3)
+      expect(told).not.to.include(secret)
+    })
+
     it('are 403 in both eras, before the body is read', async () => {
       const { headers, body } = modernRequest('tools/list')
       for (const foreign of FOREIGN) {

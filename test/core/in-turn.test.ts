@@ -115,6 +115,20 @@ describe('requests that are sent ahead', () => {
     expect([begun.length, refused.length]).to.deep.equal([1, 1])
   })
 
+  it('are counted behind a response that is none of ours, and never begin', async () => {
+    serve = (_req, res) => res.end()
+    server.on('checkExpectation', (_req, res) => res.writeHead(417).end())
+    const socket = await openSocket(url)
+    const closed = once(socket, 'close')
+    socket.resume()
+    socket.write(gets(['/odd'], 'Expect: nope\r\n') + gets(names(MAX_SENT_AHEAD + 1)))
+    await closed
+    console.log(
+      `      sent ${MAX_SENT_AHEAD + 1} behind a 417: begun ${begun.length}, connections ended ${refused.length}`,
+    )
+    expect([begun.length, refused.length]).to.deep.equal([0, 1])
+  })
+
   it('do not hold up those of another connection', async () => {
     serve = (req, res) => {
       if (req.url === '/quick') res.end('/quick')

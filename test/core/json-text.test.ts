@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findForbidden } from '../../core/json-text.ts'
-import { MAX_DEPTH, OBJECTS_IN_ANY_BODY } from '../../core/limits.ts'
+import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/limits.ts'
 import { readMessages } from '../../core/message.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }
@@ -84,6 +84,33 @@ describe('the text of a message', () => {
     expect(() =>
       readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_300_000)}}}`),
     ).to.throw(/Invalid request: it has more than \d+ objects and lists/)
+  })
+
+  it('is too much where one object has too many members, or a key is too long', () => {
+    const members = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join(',')}}`
+    expect(findForbidden(members(MAX_MEMBERS))).to.equal(undefined)
+    expect(findForbidden(`[${members(MAX_MEMBERS)},${members(3)}]`)).to.equal(undefined)
+    expect(findForbidden(members(MAX_MEMBERS + 1))).to.match(/more than 100000 members/)
+    expect(findForbidden(`{"${'k'.repeat(MAX_KEY - 1)}":1}`)).to.equal(undefined)
+    expect(findForbidden(`{"${'k'.repeat(MAX_KEY)}":1}`)).to.match(/a key of more than 8192/)
+    expect(findForbidden(`["${'k'.repeat(MAX_KEY * 2)}"]`)).to.equal(undefined)
+  })
+
+  it('is given up at the first key that makes it no JSON', () => {
+    const { parse } = JSON
+    let parses = 0
+    JSON.parse = (...args) => {
+      parses++
+      return parse(...args)
+    }
+    try {
+      const text = `{"a":[${'{"aaaaaaaa\\x":1},'.repeat(50_000)}{}]}`
+      expect(() => readMessages(text)).to.throw('not JSON')
+      console.log(`50,000 keys with bad escapes: ${parses} parses`)
+      expect(parses).to.equal(2)
+    } finally {
+      JSON.parse = parse
+    }
   })
 
   it('is parsed once where it may be a message, and never where it may not', () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
 import { MAX_SENT_AHEAD } from '../../core/limits.ts'
 import { createGate, type Gate } from '../support/gate.ts'
-import { openSocket, requestBytes, requestHead } from '../support/raw-http.ts'
+import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
 import { listen } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -126,6 +126,17 @@ describe('a client that sends requests ahead and leaves', () => {
     const report = await host.close({ grace: 60_000 })
     console.log(`      50 calls sent ahead and left: at most ${most} ran; the stop cancelled ${report.cancelled}`)
     expect([most, report.cancelled]).to.deep.equal([1, 0])
+  })
+
+  it('is refused an expectation in its turn, and what it sent behind that is bounded too', async () => {
+    const { url } = await start()
+    const get = requestHead(url, { method: 'GET', headers: { ...KEEP, Expect: 'nope' } })
+    const socket = await openSocket(url)
+    const text = readToEnd(socket)
+    socket.write(times(20_000, get))
+    const answers = (await text.catch(() => '')).match(/HTTP\/1\.1 417/g)?.length ?? 0
+    console.log(`      20,000 requests with odd expectations: ${answers} answered 417, the connection ended`)
+    expect(answers).to.be.at.most(1)
   })
 
   it('and who reads nothing has one answer waiting, not as many as it asked for', async () => {
