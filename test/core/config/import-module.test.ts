@@ -1,21 +1,26 @@
 // TypeScript as the installed package loads it: by a plain Node, which starts tsx when the first such file comes. Tests
 // run on tsx themselves, so this one is a process of its own.
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { transform } from 'esbuild'
+import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
 let folder: string
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-import-'))
-  const source = await readFile(join(ROOT, 'core/config/import-module.ts'), 'utf8')
-  const { code } = await transform(source, { loader: 'ts', format: 'esm' })
-  await write('package/import-module.mjs', code)
+  await build({
+    entryPoints: [join(ROOT, 'core/config/import-module.ts')],
+    outfile: join(folder, 'package/import-module.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+  })
   await write('package/run.mjs', RUN)
   await symlink(join(ROOT, 'node_modules'), join(folder, 'package/node_modules'))
   // Where the program is started: its paths are for its own files.
