@@ -118,7 +118,14 @@ export { isLoopback } from './http/guard.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
-export { LARGE_ANSWER, MAX_LISTENS_PER_CALLER, MAX_OPEN_GETS, MAX_WATCHED, MAX_WATCHED_BYTES } from './limits.ts'
+export {
+  LARGE_ANSWER,
+  MAX_LISTENS_PER_CALLER,
+  MAX_OPEN_GETS,
+  MAX_WATCHED,
+  MAX_WATCHED_BYTES,
+  WATCH_COST,
+} from './limits.ts'
 export type { Logger } from './log.ts'
 export { type Message, readMessages } from './message.ts'
 export { clientInfoProblem } from './methods/params.ts'
@@ -149,6 +156,7 @@ export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export { watchCost } from './sessions/watched-uris.ts'
 export type { Change, ChangeBus, ChangeHistory, Slots } from './slots.ts'
 export type { View } from './view.ts'
 export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'

@@ -35,9 +35,13 @@ export const MAX_CLIENT_FACT = 8_192
 export const MAX_CLIENT_VALUES = 256
 /** Bytes of a URI that a client names. */
 export const MAX_URI = 8_192
-/** Resources that one session or one `subscriptions/listen` may watch, and the bytes of their URIs together. */
+/** Resources that one session or one `subscriptions/listen` may watch, and the bytes that they cost together. */
 export const MAX_WATCHED = 1_000
-export const MAX_WATCHED_BYTES = 128 * 1_024
+export const MAX_WATCHED_BYTES = 384 * 1_024
+/** Bytes that a watched resource costs beside its URI: its places in the tables of who watches what. */
+export const WATCH_COST = 250
+/** The same bytes, of all sessions of one owner together. */
+export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
 /** `subscriptions/listen` streams that one caller may have open. */
 export const MAX_LISTENS_PER_CALLER = 100
 /** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */

@@ -1,6 +1,6 @@
 // What clients are told about sessions and events that are not there, or not yet.
 import { HostError } from '../errors.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../limits.ts'
 import type { RequestId } from '../protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>
@@ -11,7 +11,9 @@ export const tooManySessions = (most: number | undefined) =>
 
 export const tooManyWatched = () =>
   new HostError('tooManyRequests', {
-    detail: `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs`,
+    detail:
+      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
+      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
   }).within200()
 
 export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })

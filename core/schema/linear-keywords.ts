@@ -2,12 +2,14 @@
 // linear time. For core/schema/schema.ts: arguments come from anybody, and a request has megabytes.
 import type { Ajv, SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
+import { JsonKeys } from './json-keys.ts'
 
 /** Gives a validator all formats, and its keywords that would be slow anew. */
 export function addLinearKeywords(ajv: Ajv): void {
   addFormats.default(ajv)
   replaceUrl(ajv)
-  for (const name of TIMES) boundFormat(ajv, name)
+  for (const name of TIMES) boundFormat(ajv, name, MAX_TIME)
+  boundFormat(ajv, 'regex', MAX_REGEX)
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: checkUnique })
 }
@@ -26,10 +28,12 @@ function formatOf(ajv: Ajv, name: string): FormatCheck {
 const TIMES = ['date-time', 'iso-date-time', 'time', 'iso-time'] as const
 /** Characters: a date, a time and an offset, with fractions of a second to spare. */
 const MAX_TIME = 128
+/** Characters: each regular expression is compiled. */
+const MAX_REGEX = 4_096
 
-function boundFormat(ajv: Ajv, name: string): void {
+function boundFormat(ajv: Ajv, name: string, most: number): void {
   const check = formatOf(ajv, name)
-  ajv.addFormat(name, text => text.length <= MAX_TIME && check(text))
+  ajv.addFormat(name, text => text.length <= most && check(text))
 }
 
 // The longest host name, and a port.
@@ -44,24 +48,34 @@ function replaceUrl(ajv: Ajv): void {
   })
 }
 
-/** The same text for values that are equal as JSON, whatever the order of their keys. */
-function keyOf(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? JSON.stringify(value) : `${value}`
-  if (Array.isArray(value)) return `[${value.map(keyOf).join()}]`
-  if ('toJSON' in value && typeof value.toJSON === 'function') return keyOf(value.toJSON())
-  const keys = Object.keys(value).sort()
-  return `{${keys.map(key => `${JSON.stringify(key)}:${keyOf(Reflect.get(value, key))}`).join()}}`
+/** Of the validation that runs: lists in lists look at the same values, once for each level. */
+let keys: JsonKeys | undefined
+
+/** At the end of each validation: what it was of may be changed. */
+export function forgetKeys(): void {
+  keys = undefined
+}
+
+const isComposite = (item: unknown) => typeof item === 'object' && item !== null
+
+function hasTwoComposites(items: readonly unknown[]): boolean {
+  const first = items.findIndex(isComposite)
+  return first >= 0 && items.findIndex((item, index) => index > first && isComposite(item)) >= 0
 }
 
 const checkUnique: SchemaValidateFunction = (isWanted: boolean, items: readonly unknown[], parentSchema) => {
   if (!isWanted) return true
   // Texts, numbers and their kin are their own keys; no key of an object is looked up among those.
   const [scalars, composites] = [new Map<unknown, number>(), new Map<unknown, number>()]
+  const comparesComposites = hasTwoComposites(items)
+  keys ??= new JsonKeys()
+  const known = keys
   for (let i = 0; i < items.length; i += 1) {
     const item = items[i]
-    const isComposite = typeof item === 'object' && item !== null
-    const key = isComposite ? keyOf(item) : item
-    const seen = isComposite ? composites : scalars
+    const composite = isComposite(item)
+    if (composite && !comparesComposites) continue
+    const key = composite ? known.keyOf(item) : item
+    const seen = composite ? composites : scalars
     const j = seen.get(key)
     if (j !== undefined) {
       const message = `must NOT have duplicate items (items ## ${j} and ${i} are identical)`

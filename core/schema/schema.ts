@@ -7,7 +7,7 @@ import { errorText } from '../errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
-import { addLinearKeywords } from './linear-keywords.ts'
+import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { subschemas } from './subschemas.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -180,6 +180,8 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
       // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
       if (!(error instanceof TypeError)) return tooDeep(role)(error)
       return { ok: false, problems: explainIssues([{ message: 'has a key such as toString or valueOf' }], role) }
+    } finally {
+      forgetKeys()
     }
   }
 }

@@ -4,6 +4,7 @@ import type { ItemKind } from '../catalog.ts'
 import { MAX_WATCHED } from '../limits.ts'
 import { META, type RequestId } from '../protocol.ts'
 import type { Change, ChangeBus } from '../slots.ts'
+import { Watchers } from './watchers.ts'
 
 /** A notification that is told to many. */
 export interface Announcement {
@@ -78,7 +79,7 @@ const everything = (uris: ReadonlySet<string>): Told[] => [
 export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
-  const watchers = new Map<string, Set<Subscriber>>()
+  const watchers = new Watchers()
   let unsubscribe: (() => void) | undefined
 
   function onChange(change: Change, place?: string) {
@@ -88,10 +89,10 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
       return
     }
     if (change.kind === 'resource') {
-      const concerned = watchers.get(change.uri)
-      if (!concerned) return
+      const concerned = watchers.of(change.uri)
+      if (concerned.length === 0) return
       const announcement = announce(RESOURCE_UPDATED, { uri: change.uri }, place)
-      for (const subscriber of [...concerned]) subscriber.deliver(announcement)
+      for (const subscriber of concerned) subscriber.deliver(announcement)
       return
     }
     const { kind, toolset } = change
@@ -104,18 +105,12 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
   /** A change that is of no interest to others, or that they were told before. */
   function tell(subscriber: Subscriber, change: Told, place: string | undefined) {
     if (change.kind === 'resource') {
-      if (watchers.get(change.uri)?.has(subscriber)) {
+      if (watchers.has(change.uri, subscriber)) {
         subscriber.deliver(announce(RESOURCE_UPDATED, { uri: change.uri }, place))
       }
     } else if (subscriber.lists.has(change.kind) && subscriber.covers(change.toolset)) {
       subscriber.deliver(announce(listChanged(change.kind), {}, place))
     }
-  }
-
-  function unwatch(subscriber: Subscriber, uri: string) {
-    const concerned = watchers.get(uri)
-    concerned?.delete(subscriber)
-    if (concerned?.size === 0) watchers.delete(uri)
   }
 
   return {
@@ -127,20 +122,19 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
         watch(uri) {
           if (uris.size >= MAX_WATCHED && !uris.has(uri)) return false
           uris.add(uri)
-          const concerned = watchers.get(uri) ?? new Set()
-          watchers.set(uri, concerned.add(subscriber))
+          watchers.add(uri, subscriber)
           return true
         },
         unwatch(uri) {
           uris.delete(uri)
-          unwatch(subscriber, uri)
+          watchers.delete(uri, subscriber)
         },
         replay(change, place) {
           for (const one of change.kind === 'missed' ? everything(uris) : [change]) tell(subscriber, one, place)
         },
         end() {
           subscribers.delete(subscriber)
-          for (const uri of uris) unwatch(subscriber, uri)
+          for (const uri of uris) watchers.delete(uri, subscriber)
           if (subscribers.size > 0) return
           unsubscribe?.()
           unsubscribe = undefined

@@ -106,6 +106,8 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     passAnswer: (session, id, body) => shared()?.passAnswer(session, id, body),
     passCancel: (session, id, reason) => shared()?.passCancel(session, id, reason),
     askPrefix: () => shared()?.askPrefix() ?? 'ask-',
+    // A call may outlive its session; nobody would give back what it takes then.
+    charge: (session, bytes, letIn) => session.disposed || owners.charge(session, bytes, letIn),
   }
 
   function idle(session: Session) {

@@ -37,6 +37,8 @@ export interface SessionOwner {
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
   /** What the names of this node's questions begin with; different each time, where nodes share sessions. */
   askPrefix(): string
+  /** Counts what its sessions watch, in bytes; as `Charge` says. */
+  charge(session: Session, bytes: number, letIn: boolean): boolean
   readonly feed: ChangeFeed
 }
 
@@ -121,7 +123,7 @@ export class Session implements Held {
     this.logLevel = logLevel
     const wanted = new Set(watched)
     for (const uri of this.#watched ?? []) if (!wanted.has(uri)) this.unwatch(uri)
-    for (const uri of wanted) this.watch(uri)
+    for (const uri of wanted) this.watch(uri, true)
   }
 
   /** Keeps a change of its state for every node; undefined where there is only this one. */
@@ -178,10 +180,10 @@ export class Session implements Held {
     })
   }
 
-  /** False where it watches as many resources as it may. */
-  watch(uri: string): boolean {
-    this.#watched ??= new WatchedUris()
-    if (!this.#watched.add(uri)) return false
+  /** False where it, or all of its owner's, watch as many resources as they may; `letIn`: another node has asked. */
+  watch(uri: string, letIn = false): boolean {
+    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#owner.charge(this, bytes, isLetIn))
+    if (!this.#watched.add(uri, letIn)) return false
     this.#subscription?.watch(uri)
     return true
   }
@@ -268,10 +270,7 @@ export class Session implements Held {
     this.#disposing.push(task)
   }
 
-  /**
-   * Ends what would never end, with a hint to come back: the host closes, not the session. The streams of calls stay,
-   * for their answers.
-   */
+  /** Ends what would never end, with a hint to come back: the host closes, not the session. Streams of calls stay. */
   release(retry: number): void {
     this.#channel?.close(retry)
   }

@@ -17,6 +17,8 @@ import {
   RETRY,
   type RequestId,
   type Subscriber,
+  WATCH_COST,
+  watchCost,
   whenTokenExpires,
 } from '../../core/index.ts'
 
@@ -50,8 +52,9 @@ function readFilter({ params, view }: Call): Filter {
   const distinct = [...new Set(asked as string[])]
   // Before any of them is looked up.
   for (const uri of distinct) checkUri(uri)
-  if (distinct.reduce((bytes, uri) => bytes + Buffer.byteLength(uri), 0) > MAX_WATCHED_BYTES) {
-    throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${MAX_WATCHED_BYTES} bytes of URIs`)
+  if (distinct.reduce((bytes, uri) => bytes + watchCost(uri), 0) > MAX_WATCHED_BYTES) {
+    const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
+    throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
   const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris

@@ -109,6 +109,77 @@ describe('a value that is odd to compare', () => {
   }
 })
 
+describe('uniqueItems in uniqueItems', () => {
+  const nested = (levels: number): JsonSchema => ({
+    type: 'array',
+    uniqueItems: true,
+    items: levels === 0 ? { type: 'object' } : { anyOf: [nested(levels - 1), { type: 'object' }] },
+  })
+  /** So many different objects that count how often their keys are asked for. */
+  function counted(length: number) {
+    const count = { looks: 0 }
+    const items = Array.from(
+      { length },
+      (_, id) =>
+        new Proxy(
+          { id },
+          {
+            ownKeys(target) {
+              count.looks += 1
+              return Reflect.ownKeys(target)
+            },
+          },
+        ),
+    )
+    return { count, items }
+  }
+
+  it('looks at each object once, however deep it lies', () => {
+    for (const levels of [1, 5, 10, 20]) {
+      const { count, items } = counted(1_000)
+      let value: unknown[] = items
+      for (let level = 0; level < levels; level += 1) value = [value, { level }]
+      expect(ours(nested(levels))(value)).to.equal(true)
+      console.log(`      ${count.looks} looks at ${items.length} objects, ${levels} lists deep`)
+      expect(count.looks).to.equal(items.length)
+    }
+  })
+
+  it('looks at none that has no other to be compared with', () => {
+    const { count, items } = counted(1)
+    expect(ours(nested(0))(items)).to.equal(true)
+    expect(ours({ type: 'array', uniqueItems: true })([1, ...items, 'a'])).to.equal(true)
+    console.log(`      ${count.looks} looks`)
+    expect(count.looks).to.equal(0)
+  })
+
+  it('tells alike what is equal below, and remembers nothing until the next time', () => {
+    const check = ours(nested(2))
+    const [one, other] = [
+      { a: [{ b: 1 }], c: '#1' },
+      { c: '#1', a: [{ b: 2 }] },
+    ]
+    const value = [[[one], [other]], [[one]]]
+    expect(check(value)).to.equal(true)
+    one.a[0] = { b: 2 }
+    expect(check(value)).to.equal(false)
+    one.a[0] = { b: 3 }
+    expect(check(value)).to.equal(true)
+    const any = ours({ type: 'array', uniqueItems: true })
+    expect(any([[{}], ['#0'], ['#1'], ['#2']])).to.equal(true)
+    expect(any([[[{}]], [[[]]], [[{}]]])).to.equal(false)
+  })
+})
+
+it('format regex takes up to 4,096 characters', () => {
+  const check = ours({ format: 'regex' })
+  const lengths = [10, 4_096, 4_097, 3_900_000]
+  const taken = lengths.map(length => check('a'.repeat(length)))
+  console.log(`      ${taken.filter(Boolean).length} of ${lengths.length} compiled`)
+  expect(taken).to.deep.equal([true, true, false, false])
+  expect(check('(')).to.equal(false)
+})
+
 describe('what is judged in another way is judged alike:', () => {
   it('uniqueItems', () => {
     const ownCheck = ours({ type: 'array', uniqueItems: true })

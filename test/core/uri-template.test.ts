@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { MAX_URI, MAX_WATCHED_BYTES } from '../../core/limits.ts'
+import { MAX_URI, MAX_WATCHED_BYTES, WATCH_COST } from '../../core/limits.ts'
 import { compileUriTemplate } from '../../core/schema/uri-template.ts'
 
 const match = (template: string, uri: string) => compileUriTemplate(template).match(uri)
@@ -146,7 +146,7 @@ describe('URI templates: many of them, and as much as a client may watch', () =>
     const tag = (index: number) => String(index).padStart(2, '0')
     const templates = Array.from({ length: 50 }, (_, index) => compileUriTemplate(`t://{a}/{+b}.{c}/{d}${tag(index)}`))
     const uris = Array.from(
-      { length: MAX_WATCHED_BYTES / MAX_URI },
+      { length: Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST)) },
       (_, index) => `${'t://a/'.padEnd(MAX_URI - 6, 'b/.c/')}.c/d${tag(index)}`,
     )
     const begun = performance.now()

@@ -9,6 +9,8 @@ import {
   MAX_URI,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
+  WATCH_COST,
 } from '../../core/limits.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { legacy, modern, type RpcAnswer } from '../support/rpc.ts'
@@ -180,7 +182,7 @@ describe('URIs that a client names', () => {
     const session = await openSession(url)
     const watch = async (uri: string, method = 'resources/subscribe') =>
       (await session.request(method, { uri })).message.error?.code
-    const most = MAX_WATCHED_BYTES / MAX_URI
+    const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     let watched = 0
     while ((await watch(uriOf(MAX_URI, `${watched}-`))) === undefined) watched++
     console.log(`      ${watched} URIs of ${MAX_URI} bytes watched, of ${MAX_WATCHED} that may be`)
@@ -190,16 +192,50 @@ describe('URIs that a client names', () => {
     expect(await watch(uriOf(MAX_URI, '0-'), 'resources/unsubscribe')).to.equal(undefined)
     expect(await watch(uriOf(MAX_URI, 'another-'))).to.equal(undefined)
     expect(await watch(uriOf(MAX_URI, 'one more-'))).to.equal(-32600)
+    await session.end()
+  })
+
+  it(`are watched by all sessions of an owner up to ${MAX_WATCHED_BYTES_PER_OWNER} bytes, and one that ends makes room`, async () => {
+    const all: string[] = []
+    const sessions: Awaited<ReturnType<typeof openSession>>[] = []
+    const watch = async (session = sessions[0], uri = '') =>
+      (await session?.request('resources/subscribe', { uri }))?.message.error
+    const each = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
+    const most = Math.floor(MAX_WATCHED_BYTES_PER_OWNER / (MAX_URI + WATCH_COST))
+    let refused: RpcAnswer['message']['error']
+    while (!refused && all.length <= most) {
+      if (all.length % each === 0) sessions.push(await openSession(url))
+      const uri = uriOf(MAX_URI, `${all.length}-`)
+      refused = await watch(sessions.at(-1), uri)
+      if (!refused) all.push(uri)
+    }
+    console.log(`      ${all.length} URIs of ${MAX_URI} bytes watched by ${sessions.length} sessions of one owner`)
+    expect([all.length, refused?.code]).to.deep.equal([most, -32600])
+    expect(refused?.message).to.include(String(MAX_WATCHED_BYTES_PER_OWNER))
+    const last = sessions.at(-1)
+    expect((await sessions[0]?.end())?.status).to.equal(204)
+    let again = 0
+    while (again <= each && !(await watch(last, uriOf(MAX_URI, `again-${again}-`)))) again++
+    console.log(`      ${again} more where one session has ended`)
+    expect(again).to.equal(Math.min(each, each - (most % each)))
+    for (const session of sessions.slice(1)) await session.end()
+    const session = await openSession(url)
+    let short = 0
+    while (short <= MAX_WATCHED && !(await watch(session, uriOf(60, `${short}-`)))) short++
+    console.log(`      ${short} URIs of 60 bytes watched by one session`)
+    expect(short).to.equal(MAX_WATCHED)
+    await session.end()
   })
 
   it('are bounded for subscriptions/listen: each of them, their number, and all together', async () => {
+    const mostLong = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     const many = (count: number, bytes: number) =>
       Array.from({ length: count }, (_, index) => uriOf(bytes, `${index}-`))
-    for (const uris of [many(MAX_WATCHED + 1, 20), many(MAX_WATCHED_BYTES / MAX_URI + 1, MAX_URI), many(60, 65_000)]) {
+    for (const uris of [many(MAX_WATCHED + 1, 20), many(mostLong + 1, MAX_URI), many(60, 65_000)]) {
       const { message } = await readWhole(listen(url, { resourceSubscriptions: uris }))
       expect(message.error.code).to.equal(-32602)
     }
-    for (const uris of [many(MAX_WATCHED, 100), many(MAX_WATCHED_BYTES / MAX_URI, MAX_URI)]) {
+    for (const uris of [many(MAX_WATCHED, 100), many(mostLong, MAX_URI)]) {
       const stream = await listen(url, { resourceSubscriptions: uris })
       const { params } = await nextMessage(stream)
       expect(params.notifications.resourceSubscriptions).to.have.length(uris.length)
