@@ -67,9 +67,19 @@ function* namedPlugins({ plugins = {}, routes }: Config): Generator<[string, Plu
   for (const { plugins = {} } of Object.values(routes ?? {})) yield* Object.entries(plugins)
 }
 
+/** What a misspelt `false` was meant to switch off would stay on, and nobody be told. */
+function checkSwitchedOff(config: Config, found: ReadonlyMap<string, unknown>) {
+  const unknown = [...namedPlugins(config)].find(([name, value]) => value === false && !found.has(name))
+  if (!unknown) return
+  const [name] = unknown
+  const near = nearest(name, found.keys())
+  const hint = near === undefined ? '; leave the line out' : `; did you mean "${near}"?`
+  throw new StartError(`plugins['${name}']: there is no such plugin to switch off${hint}`, { exitCode: 2 })
+}
+
 /**
  * Finds each plugin that the config names: a configured value, a built-in, a local file, a package.
- * Throws a StartError for a name that is none of these.
+ * Throws a StartError for a name that is none of these, and for one that is only switched off and no built-in.
  */
 export async function findPlugins(
   config: Config,
@@ -87,6 +97,7 @@ export async function findPlugins(
       found.set(name, checkPlugin(await importPlugin(name, directory), `plugins['${name}']`))
     }
   }
+  checkSwitchedOff(config, found)
   return found
 }
 

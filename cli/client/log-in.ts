@@ -61,8 +61,11 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
 }
 
 /** What is there is no MCP server: before somebody logs in for nothing, or after. */
-const wrongPlace = ({ url }: Login, status: number, then: string): StartError =>
-  new StartError(`${url} answers HTTP ${status}, and not as an MCP server; check the path${then}`)
+function wrongPlace({ url }: Login, status: number, then: string): StartError {
+  const found =
+    status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
+  return new StartError(`${found}; check the path${then}`)
+}
 
 /** Looks whether the server at this very path takes the new token. Where there is none, the login is undone. */
 async function checkServer(accounts: Accounts, login: Login, credentials: Credentials, signal: AbortSignal) {

@@ -1,6 +1,7 @@
 // Whether what answers at an address is an MCP server. A token says nothing about that: one is given for a whole origin,
 // and many servers refuse every path alike before they look at it.
 import { readBody } from '../../client/read-body.ts'
+import { isObject } from '../../core/call.ts'
 
 /** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
 export type Verdict =
@@ -11,9 +12,12 @@ const MAX_LOOK = 64 * 1_024
 /** Milliseconds. */
 const PATIENCE = 15_000
 
+/** The id of our question. */
+const QUESTION = 1
+
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
-  id: 1,
+  id: QUESTION,
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'mcp-host login', version: '1' } },
 })
@@ -21,15 +25,21 @@ const ACCEPT = 'application/json, text/event-stream'
 
 const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
-/** Any JSON-RPC message, an error too: nothing else speaks it. */
-async function isJsonRpc(response: Response): Promise<boolean> {
-  const { bytes } = await readBody(response, MAX_LOOK)
+/**
+ * Whether the answer is one to our question: a result, or an error with our id. Any path of a server may refuse in
+ * JSON-RPC, without an id; of those only a session that is lost (404, -32001) says that there are sessions.
+ */
+function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' {
   try {
-    const message: unknown = JSON.parse(new TextDecoder().decode(bytes))
-    const [first] = Array.isArray(message) ? message : [message]
-    return typeof first === 'object' && first !== null && (first as { jsonrpc?: unknown }).jsonrpc === '2.0'
+    const parsed: unknown = JSON.parse(text)
+    const message: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'other'
+    const { id, result, error } = message
+    if (result !== undefined) return 'answer'
+    if (!isObject(error)) return 'other'
+    return id === QUESTION || (status === 404 && error['code'] === -32_001) ? 'answer' : 'error'
   } catch {
-    return false
+    return 'other'
   }
 }
 
@@ -54,7 +64,9 @@ export async function verifyServer(url: string, ask: typeof fetch, signal: Abort
     await endSession(url, ask, posted, both)
     return { kind: 'mcp' }
   }
-  if (await isJsonRpc(posted)) {
+  const { bytes } = await readBody(posted, MAX_LOOK)
+  const answer = readAnswer(status, new TextDecoder().decode(bytes))
+  if (answer === 'answer') {
     await endSession(url, ask, posted, both)
     return { kind: 'mcp' }
   }
@@ -62,5 +74,8 @@ export async function verifyServer(url: string, ask: typeof fetch, signal: Abort
   if (status >= 500 || status === 408 || status === 429) return { kind: 'unsure', status }
   const streamed = await ask(url, { headers: { accept: 'text/event-stream' }, redirect: 'manual', signal: both })
   await streamed.body?.cancel()
-  return streamed.ok && isStream(streamed) ? { kind: 'mcp' } : { kind: 'other', status }
+  if (streamed.ok && isStream(streamed)) return { kind: 'mcp' }
+  // Something speaks JSON-RPC here and did not like the question: no reason to undo a login.
+  const isThere = answer === 'error' && status !== 404 && status !== 405
+  return { kind: isThere ? 'unsure' : 'other', status }
 }

@@ -52,6 +52,14 @@ function outliveThePrimary(gone: () => void) {
   })
 }
 
+/** Says why this worker ends, unless it was told to: then the end of the primary is no news. */
+async function tellOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
+  const told = Promise.race([stop, leave]).then(() => true)
+  if (!(await Promise.race([told, orphaned.then(() => false)]))) {
+    log.warn({}, 'the primary is gone: this worker drains and ends')
+  }
+}
+
 /** Resolves when this worker crashed: the primary starts another meanwhile. One that does not serve yet ends at once. */
 const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =>
   new Promise(resolve => {
@@ -80,13 +88,15 @@ async function startHost(count: number, config: string | undefined, log: Process
 export async function work(count: number, { config, verbose }: VerbOptions): Promise<void> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
   const log = createLogger({ verbose, pid: process.pid })
-  const { stop, retire, leave } = listenForOrders()
+  const orders = listenForOrders()
+  const { stop, retire, leave } = orders
   let serving = false
   const failing = whenFailing(log, () => serving)
   const host = await startHost(count, config, log)
   serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
   void orphaned.then(watchdog.heard)
+  void tellOrphaned(orphaned, orders, log)
   await tell({ mcpHost: 'ready', url: host.url, routes: host.routes, files: await readConfigFiles([...filesRead]) })
   const over = Promise.race([stop, orphaned.then(() => STOP)])
   const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))

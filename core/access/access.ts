@@ -29,6 +29,8 @@ export interface AccessDecider {
   audienceOf(user: User | undefined, route: Route): Audience
   /** Whether a caller meets a route's `authorize`. Undefined: allowed. An anonymous caller meets none. */
   authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
+  /** Every scope that a route's `authorize` takes of a caller who meets it; absent: none. */
+  scopesToEnter?(rule: AuthorizeRule, user: User, route: Route): readonly string[]
   /** Whether a denied call is answered as a JSON-RPC error on this route, and never as an HTTP challenge. */
   deniesInBody(route: Route): boolean
   /** Hears of every call that is denied. */
@@ -62,7 +64,24 @@ export const openAccess: AccessDecider = {
     if (typeof rule !== 'string') return meetsRule(rule, user)
     return { reason: `no plugin knows the policy "${rule}"`, scopes: [], listed: false }
   },
+  scopesToEnter: rule => (typeof rule === 'object' ? list(rule.scope) : []),
   deniesInBody: () => false,
+}
+
+/**
+ * Why a caller of a route may not use an item. Its scopes are those of the route first, then the item's: a client that
+ * asks for the latter alone gets a token that the route itself refuses.
+ */
+export function denialOnRoute(
+  denial: Denial | undefined,
+  user: User | undefined,
+  route: Route,
+  access: AccessDecider,
+): Denial | undefined {
+  const { authorize } = route
+  if (!denial || denial.scopes.length === 0 || !user || authorize === undefined) return denial
+  const toEnter = access.scopesToEnter?.(authorize, user, route) ?? []
+  return { ...denial, scopes: [...new Set([...toEnter, ...denial.scopes])] }
 }
 
 /** The slot that resource-metadata fills: what a route says of itself as a protected resource (RFC 9728). */

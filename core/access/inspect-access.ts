@@ -13,7 +13,7 @@ import { readTarget } from '../http/request-target.ts'
 import type { CompiledRoute } from '../http/routes.ts'
 import { notesFor, type PluginNotes } from '../plugin-host.ts'
 import type { Slots } from '../slots.ts'
-import { type Denial, refuseAccess } from './access.ts'
+import { type Denial, denialOnRoute, refuseAccess } from './access.ts'
 import { itemsOn, type LeastScopes } from './least-scopes.ts'
 
 /** An address of the config, as a request's path names it. */
@@ -74,7 +74,8 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     },
     authorize: user =>
       route.authorize === undefined ? undefined : slots.access.authorize(route.authorize, user, route),
-    denialOf: (item, user) => slots.access.audienceOf(user, route).denialOf(item),
+    denialOf: (item, user) =>
+      denialOnRoute(slots.access.audienceOf(user, route).denialOf(item), user, route, slots.access),
     explain: (item, user) => slots.access.explain?.(item, user, route) ?? [],
     refusal(denial, user) {
       const leastScopes = parts.leastScopes(route, params)

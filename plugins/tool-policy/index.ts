@@ -69,6 +69,10 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
       if (!requirement) return elsewhere.authorize(rule, user, route)
       return denialFor(requirement, user && holderOf(user))
     },
+    scopesToEnter(rule, user, route) {
+      const requirement = access.has(route) ? authorize.get(rule) : undefined
+      return requirement?.standingOf(holderOf(user)).needed ?? elsewhere.scopesToEnter?.(rule, user, route) ?? []
+    },
     deniesInBody: route => (access.has(route) ? options.onDenied === 'error' : elsewhere.deniesInBody(route)),
     denied({ method, user, session: { route } }, item, { reason, scopes }) {
       const { key, kind } = item

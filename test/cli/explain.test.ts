@@ -35,7 +35,7 @@ const bearer = definePlugin({
 })
 const tool = name => defineTool({ name, handler: () => name })
 const toolsets = {
-  admin: [tool('purge'), tool('list'), defineResource({ name: 'note', uriTemplate: 'notes://{id}', handler: () => '' })],
+  admin: [tool('purge'), tool('list'), tool('wipe'), defineResource({ name: 'note', uriTemplate: 'notes://{id}', handler: () => '' })],
   open: [tool('echo')],
 }
 export default {
@@ -54,7 +54,7 @@ export default {
     bearer: bearer(),
     'tool-policy': {
       policies: { tools: { scope: 'mcp.tools' }, admin: { scope: ['mcp.tools', 'mcp.admin'], role: 'admin' } },
-      rules: { 'purge*': 'admin', 'resource:notes://*': { policy: 'admin', mode: 'shadow' } },
+      rules: { 'purge*': 'admin', 'resource:notes://*': { policy: 'admin', mode: 'shadow' }, wipe: { scope: 'mcp.wipe' } },
     },
   },
 }
@@ -96,6 +96,11 @@ describe('mcp-host explain', () => {
       /^ +WWW-Authenticate: Bearer error="insufficient_scope", .*scope="mcp.tools mcp.admin"$/m,
     )
     expect(ended.stdout + ended.stderr).not.to.contain(token)
+  })
+
+  it("names the route's own scope with the tool's in the answer", async () => {
+    const told = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin', '--tool', 'wipe')
+    expectTold(told, /^ +WWW-Authenticate: Bearer error="insufficient_scope", .*scope="mcp.tools mcp.wipe"$/m)
   })
 
   it('prints what is allowed, and without a tool every item with its verdict', async () => {

@@ -235,9 +235,7 @@ describe('mcp-host login', function () {
     open.fake.rs.failNext('/wrong', { status: 404, body: 'not found' }, 50)
     const unasked = await open.run(['login', wrong])
     expect([unasked.code, unasked.stdout, open.browser.opened.length]).to.deep.equal([1, '', 0])
-    expect(unasked.stderr).to.match(
-      new RegExp(`mcp-host: ${wrong} answers HTTP 404, and not as an MCP server; check the path\\n$`),
-    )
+    expect(unasked.stderr).to.match(new RegExp(`mcp-host: nothing is served at ${wrong} \\(404\\); check the path\\n$`))
 
     const { rs, as } = guarded.fake
     rs.settings.metadata = { resource: rs.url }

@@ -117,13 +117,17 @@ describe('mcp-host start --workers 2', function () {
   })
 
   it('drains and ends the workers when the primary is killed', async () => {
-    const { running, url } = await startCrew(2, WAITING)
+    const { running, url, workers } = await startCrew(2, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGKILL')
     // The primary's end of stdin is gone too, which ends the call.
     expect(await call.rest()).to.equal('finished')
     // That is when all who could write to stdout and stderr have ended: the workers too.
-    expect((await running.ended).code).to.equal('SIGKILL')
+    const { code, stderr } = await running.ended
+    expect(code).to.equal('SIGKILL')
+    const gone = linesOf(stderr).filter(({ msg }) => msg === 'the primary is gone: this worker drains and ends')
+    console.log(`      ${gone.length} of ${workers.length} workers said that the primary is gone`)
+    expect(gone.map(({ pid, level }) => [pid, level]).sort()).to.deep.equal(workers.map(pid => [pid, 40]).sort())
   })
 })
 

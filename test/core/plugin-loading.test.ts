@@ -83,6 +83,22 @@ describe('a plugin that is not found or none stops the start', () => {
     await expectStopped(withPlugins({}, { routes }), 'did you mean "health"?')
   })
 
+  it('with the name that was probably meant, where it is switched off: what was meant would stay on', async () => {
+    const says = `plugins['transport-ssse']: there is no such plugin to switch off; did you mean "transport-sse"?`
+    await expectStopped(withPlugins({ 'transport-ssse': false }), says)
+    const routes = { '/': { toolsets: 'all', plugins: { 'transport-ssse': false as const } } }
+    await expectStopped(withPlugins({}, { routes }), says)
+    await expectStopped(withPlugins({ 'quite-another': false }), "plugins['quite-another']: there is no such plugin to")
+  })
+
+  it('but not where what is switched off is a built-in, or on elsewhere', async () => {
+    const folder = await makeFolder({ 'a.mjs': source() })
+    const off = { toolsets: 'all', plugins: { 'transport-sse': false, './a.mjs': false } } as const
+    const routes = { '/': { toolsets: 'all' }, '/off': off }
+    const { url } = await startHost(withPlugins({ './a.mjs': { path: 'a' } }, { routes }), folder)
+    expect(await textAt(`${url}/a`)).to.equal('hello')
+  })
+
   it('with the name and where it was looked for', async () => {
     const folder = await makeFolder({})
     await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)

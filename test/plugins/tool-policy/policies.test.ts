@@ -106,6 +106,30 @@ describe("a definition's access", () => {
   })
 })
 
+describe('the challenge of an item on a route with its own `authorize`', () => {
+  const either = { anyOf: [{ scope: 'mcp.tools' }, { scope: 'mcp.other' }] }
+  for (const [authorize, options, held, scopes] of [
+    [{ scope: 'mcp.tools' }, { rules: { purge: { scope: 'mcp.admin' } } }, 'mcp.tools', 'mcp.tools mcp.admin'],
+    ['tools', { rules: { purge: { scope: ['mcp.admin', 'mcp.tools'] } } }, 'mcp.tools', 'mcp.tools mcp.admin'],
+    ['either', { rules: { purge: { scope: 'mcp.admin' } } }, 'mcp.other', 'mcp.other mcp.admin'],
+    [true, { rules: { purge: { scope: 'mcp.admin' } } }, 'mcp.tools', 'mcp.admin'],
+    [{ scope: 'mcp.tools' }, { rules: { purge: { role: 'admin' } } }, 'mcp.tools', undefined],
+  ] as const) {
+    it(`authorize ${JSON.stringify(authorize)}, held ${held}: ${scopes ?? 'none'}`, async () => {
+      const policies = { tools: { scope: 'mcp.tools' }, either: { ...either, anyOf: [...either.anyOf] } }
+      const rules = JSON.parse(JSON.stringify(options.rules))
+      const routes = { '/admin': { toolsets: 'all', authorize } }
+      const { call, log } = await serve({ policies, rules }, { routes })
+      const { status, challenge } = await call({ scopes: [held] }, 'purge', '/admin')
+      const expected =
+        scopes && `Bearer error="insufficient_scope", error_description="needs ${scopes}", scope="${scopes}"`
+      expect([status, challenge]).to.deep.equal([403, expected ?? null])
+      expect(log.find(({ denied }) => denied === 'call')?.['scopes']).to.deep.equal(scopes?.split(' ') ?? [])
+      expect((await call({ scopes: [held, ...(scopes?.split(' ') ?? [])] }, 'other', '/admin')).status).to.equal(200)
+    })
+  }
+})
+
 describe('a rule', () => {
   const everything = {
     all: [

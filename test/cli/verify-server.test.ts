@@ -1,0 +1,92 @@
+// What `mcp-host login` takes for an MCP server, and what not, by the answer to its `initialize`.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { verifyServer } from '../../cli/client/verify-server.ts'
+import { defineTool } from '../../core/index.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { startDesk, stopDesks } from './login-desk.ts'
+
+const { signal } = new AbortController()
+const toolsets = { all: [defineTool({ name: 'hello', handler: () => 'hello' })] }
+const startOwn = () =>
+  startHost({
+    toolsets,
+    routes: { '/admin': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, health: {} },
+  })
+
+const failure = (code: number, id?: unknown) => ({ jsonrpc: '2.0', error: { code, message: 'no' }, id })
+
+describe('what answers at an address', function () {
+  this.timeout(60_000)
+  afterEach(stopHosts)
+  after(stopDesks)
+
+  it('is our own server at its route, and nothing beside it', async () => {
+    const { url } = await startOwn()
+    const found = await Promise.all(
+      ['/admin', '/admin/nope', '/health'].map(path => verifyServer(url + path, fetch, signal)),
+    )
+    expect(found).to.deep.equal([{ kind: 'mcp' }, { kind: 'other', status: 404 }, { kind: 'other', status: 405 }])
+  })
+
+  for (const [status, body, expected] of [
+    [200, { jsonrpc: '2.0', id: 1, result: {} }, 'mcp'],
+    [404, failure(-32_601, 1), 'mcp'],
+    [404, failure(-32_001), 'mcp'],
+    [404, failure(-32_001, null), 'mcp'],
+    [400, failure(-32_602, 1), 'mcp'],
+    [404, failure(-32_601, null), 'other'],
+    [404, failure(-32_600), 'other'],
+    [405, failure(-32_600, null), 'other'],
+    [405, failure(-32_001), 'other'],
+    [200, { jsonrpc: '2.0', method: 'notifications/message' }, 'other'],
+    [400, failure(-32_000, null), 'unsure'],
+    [403, failure(-32_000), 'refused'],
+    [503, failure(-32_603), 'unsure'],
+  ] as const) {
+    it(`which says ${status} ${JSON.stringify(body)} is "${expected}"`, async () => {
+      const server = createServer((_, response) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      })
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const { port } = server.address() as AddressInfo
+      const found = await verifyServer(`http://127.0.0.1:${port}/mcp`, fetch, signal)
+      server.close()
+      expect(found).to.deep.equal(expected === 'mcp' ? { kind: 'mcp' } : { kind: expected, status })
+    })
+  }
+
+  it('is told before the browser opens, and nothing is kept', async () => {
+    const [{ url }, desk] = await Promise.all([startOwn(), startDesk()])
+    const [wrong, health] = [await desk.run(['login', `${url}/admin/nope`]), await desk.run(['login', `${url}/health`])]
+    expect([wrong.code, wrong.stdout, health.code, health.stdout]).to.deep.equal([1, '', 1, ''])
+    expect(wrong.stderr).to.include(`mcp-host: nothing is served at ${url}/admin/nope (404); check the path`)
+    expect(health.stderr).to.include(`${url}/health answers HTTP 405, and not as an MCP server; check the path`)
+    expect([desk.browser.opened.length, (await desk.run(['status'])).stdout]).to.deep.equal([
+      0,
+      'nobody is logged in anywhere\n',
+    ])
+  })
+
+  it('behind a login is found out with the token: the login is undone', async () => {
+    const { fake, run } = await startDesk()
+    const { rs, as } = fake
+    rs.settings.metadata = { resource: rs.url }
+    const body = JSON.stringify(failure(-32_600))
+    let asked = 0
+    Object.defineProperty(rs.settings, 'challenges', {
+      get() {
+        if (++asked === 2)
+          rs.failNext('/mcp', { status: 404, headers: { 'content-type': 'application/json' }, body }, 50)
+        return [`Bearer resource_metadata="${rs.url}/.well-known/oauth-protected-resource/mcp"`]
+      },
+    })
+    const { code, stdout, stderr } = await run(['login', fake.serverUrl])
+    expect([code, stdout]).to.deep.equal([1, ''])
+    expect(stderr).to.include(`nothing is served at ${fake.serverUrl} (404); check the path; the login was undone`)
+    expect(as.tokens.issued.filter(({ active }) => active)).to.deep.equal([])
+  })
+})
