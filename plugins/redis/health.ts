@@ -138,7 +138,10 @@ export class Health {
   #tellRefusal({ code, text: reason, fix }: Refusal) {
     const { name: redis, log } = this.#settings
     if (this.#told === `refused ${code}`) return
-    log.error({ redis, reason, fix }, 'Redis refuses what this host needs: not ready, and what cannot do without it gets 503')
+    log.error(
+      { redis, reason, fix },
+      'Redis refuses what this host needs: not ready, and what cannot do without it gets 503',
+    )
     this.#told = `refused ${code}`
   }
 
