@@ -67,19 +67,23 @@ function* namedPlugins({ plugins = {}, routes }: Config): Generator<[string, Plu
   for (const { plugins = {} } of Object.values(routes ?? {})) yield* Object.entries(plugins)
 }
 
-/** What a misspelt `false` was meant to switch off would stay on, and nobody be told. */
+/**
+ * What a misspelt `false` was meant to switch off would stay on, and nobody be told. A name like no other may be a plugin
+ * of the operator's own, off by a condition.
+ */
 function checkSwitchedOff(config: Config, found: ReadonlyMap<string, unknown>) {
-  const unknown = [...namedPlugins(config)].find(([name, value]) => value === false && !found.has(name))
-  if (!unknown) return
-  const [name] = unknown
-  const near = nearest(name, found.keys())
-  const hint = near === undefined ? '; leave the line out' : `; did you mean "${near}"?`
-  throw new StartError(`plugins['${name}']: there is no such plugin to switch off${hint}`, { exitCode: 2 })
+  for (const [name, value] of namedPlugins(config)) {
+    if (value !== false || found.has(name) || name.startsWith('.') || isAbsolute(name)) continue
+    const near = nearest(name, found.keys())
+    if (near === undefined) continue
+    const why = `there is no such plugin to switch off; did you mean "${near}"?`
+    throw new StartError(`plugins['${name}']: ${why}`, { exitCode: 2 })
+  }
 }
 
 /**
  * Finds each plugin that the config names: a configured value, a built-in, a local file, a package.
- * Throws a StartError for a name that is none of these, and for one that is only switched off and no built-in.
+ * Throws a StartError for a name that is none of these, and for one that is switched off and is nearly another's.
  */
 export async function findPlugins(
   config: Config,

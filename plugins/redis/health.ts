@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../core/index.ts'
 import { RedisTimeout } from './failures.ts'
-import type { Refusal } from './refusals.ts'
+import { nameRefusal, type Refusal } from './refusals.ts'
 import { createOccurrence, within } from './waiting.ts'
 
 export interface HealthSettings {
@@ -24,7 +24,7 @@ export class Health {
   #changed = createOccurrence<void>()
   /** What is known of the Redis that is connected: whether it does what we need. */
   #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
-  /** What the log said last: for a refusal its code. */
+  /** What the log said last: for a refusal its name. */
   #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
   /** By the monotonic clock, in milliseconds. */
@@ -46,7 +46,7 @@ export class Health {
 
   /** Why it is not healthy, in words that anybody may read. */
   get trouble(): string {
-    return this.refusal ? `Redis refuses: ${this.refusal.code}` : 'Redis does not answer'
+    return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not answer'
   }
 
   onChange(listener: (healthy: boolean) => void): () => void {
@@ -135,14 +135,16 @@ export class Health {
     else if (!this.#answers || !this.#settings.isConnected()) this.#tellAbsence(cause)
   }
 
-  #tellRefusal({ code, text: reason, fix }: Refusal) {
+  #tellRefusal(refusal: Refusal) {
     const { name: redis, log } = this.#settings
-    if (this.#told === `refused ${code}`) return
+    const { text: reason, fix } = refusal
+    const name = nameRefusal(refusal)
+    if (this.#told === `refused ${name}`) return
     log.error(
       { redis, reason, fix },
       'Redis refuses what this host needs: not ready, and what cannot do without it gets 503',
     )
-    this.#told = `refused ${code}`
+    this.#told = `refused ${name}`
   }
 
   #tellAbsence(cause: unknown) {

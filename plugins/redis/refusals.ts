@@ -4,6 +4,8 @@
 export interface Refusal {
   /** A word for clients of the health page: the first of Redis's own reply where it has one. */
   readonly code: string
+  /** The commands that are refused, where it is known which. */
+  readonly commands?: string
   /** What Redis said, or what it was found to lack; for the log alone. */
   readonly text: string
   /** What to do about it; for the log, and for the error that stops a start. */
@@ -12,7 +14,7 @@ export interface Refusal {
   readonly isLasting: boolean
 }
 
-interface Rule extends Omit<Refusal, 'text'> {
+interface Rule extends Omit<Refusal, 'text' | 'commands'> {
   readonly pattern: RegExp
 }
 
@@ -74,8 +76,15 @@ export function explainRefusal(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof Error)) return undefined
   const { message: text } = thrown
   const rule = RULES.find(({ pattern }) => pattern.test(text))
-  return rule && { code: rule.code, text, fix: rule.fix, isLasting: rule.isLasting }
+  if (!rule) return undefined
+  const [, commands] = (rule.code === 'NOPERM' && /run the '([a-z|]{1,64})' command/.exec(text)) || []
+  const refusal = { code: rule.code, text, fix: rule.fix, isLasting: rule.isLasting }
+  return commands === undefined ? refusal : { ...refusal, commands }
 }
+
+/** A refusal in a few words, for anybody: the same words are the same news. */
+export const nameRefusal = ({ code, commands }: Refusal): string =>
+  commands === undefined ? code : `${code} (${commands})`
 
 /** What the rehearsal found that our user may not do. */
 export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {

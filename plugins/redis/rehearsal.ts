@@ -89,10 +89,13 @@ export function judgeRehearsal(
   if (other) return other.refusal
   const unknown = refused.filter(({ refusal }) => refusal.code === 'UNKNOWN')
   const [first] = unknown
-  if (first) return { ...first.refusal, text: `Redis has no command ${listed(unknown)}` }
+  if (first) return { ...first.refusal, commands: listed(unknown), text: `Redis has no command ${listed(unknown)}` }
   const onKeys = refused.filter(({ text }) => FORBIDS_KEY.test(text))
   const commands = refused.filter(({ text }) => !FORBIDS_KEY.test(text))
-  if (commands.length > 0) return lackingRights(`NOPERM: our user may not run ${listed(commands)}`, undefined)
+  if (commands.length > 0) {
+    const names = listed(commands)
+    return { ...lackingRights(`NOPERM: our user may not run ${names}`, undefined), commands: names }
+  }
   return onKeys.length > 0 ? forbiddenKeys(keyPrefix) : undefined
 }
 

@@ -90,7 +90,7 @@ export class Watch {
     if (!isConnected() || this.#examining) return
     if (!health.healthy) return this.#examine()
     examination.probe(hear).then(
-      refusal => this.judge(refusal),
+      refusal => (refusal ? this.refused(refusal) : this.judge(undefined)),
       () => undefined,
     )
   }

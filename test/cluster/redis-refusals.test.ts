@@ -54,6 +54,8 @@ async function untilHealth(host: StartedHost, status: number, reason?: string) {
 
 interface RunningCase {
   readonly code: string
+  /** What the reason adds to it. */
+  readonly about?: string
   readonly server?: RedisServerSettings
   readonly user?: string
   /** What is in the log of Redis's own words. */
@@ -120,6 +122,7 @@ const RUNNING: readonly RunningCase[] = [
   },
   {
     code: 'NOPERM',
+    about: ' (xadd)',
     server: { acl },
     user: `mcp:${PASSWORD}@`,
     says: /NOPERM: our user may not run xadd/,
@@ -207,7 +210,7 @@ describe('a Redis that refuses', () => {
     await stopRedis()
   })
 
-  for (const { code, server, user = '', says, fix, begin, end, uses, ends, initialized = 503 } of RUNNING) {
+  for (const { code, about = '', server, user = '', says, fix, begin, end, uses, ends, initialized = 503 } of RUNNING) {
     it(`makes the host not ready while it does, and says so once: ${code}`, async () => {
       const redis = await startRedis(server)
       const node = await start(redis, { user })
@@ -215,7 +218,7 @@ describe('a Redis that refuses', () => {
       expect(await healthOf(node)).to.deep.equal({ status: 200, redis: true, reason: undefined })
       await begin(redis)
       await uses?.(node)
-      const refused = await untilHealth(node, 503, `Redis refuses: ${code}`)
+      const refused = await untilHealth(node, 503, `Redis refuses: ${code}${about}`)
       expect(refused.redis).to.equal(false)
       expect((await initialize(`${node.url}/`)).status).to.equal(initialized)
       // It is asked again meanwhile, and says the same.
@@ -233,6 +236,22 @@ describe('a Redis that refuses', () => {
       expect(JSON.stringify(node.log)).to.not.include(PASSWORD)
     })
   }
+
+  it('names the commands, and says so again once they are others', async () => {
+    const redis = await startRedis({ acl })
+    const node = await start(redis, { user: `mcp:${PASSWORD}@` })
+    redis.cli('ACL', 'SETUSER', 'mcp', '-hset')
+    await untilHealth(node, 503, 'Redis refuses: NOPERM (hset)')
+    redis.cli('ACL', 'SETUSER', 'mcp', '+hset', '-xadd')
+    await node.host.runtime.resourceUpdated('page://one')
+    await untilHealth(node, 503, 'Redis refuses: NOPERM (xadd)')
+    await new Promise(resolve => setTimeout(resolve, 1_200))
+    redis.cli('ACL', 'SETUSER', 'mcp', '+xadd')
+    await untilHealth(node, 200)
+    const told = node.log.filter(({ level }) => level === 'error').map(({ reason }) => reason)
+    console.log(`told: ${told.join('; ')}`)
+    expect(told).to.deep.equal(['hset', 'xadd'].map(name => `NOPERM: our user may not run ${name}`))
+  })
 
   for (const { what, server, user = '', path = '', message } of STOPPING) {
     it(`stops the start with ${what}, and with no password in the message`, async () => {
