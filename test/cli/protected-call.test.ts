@@ -117,7 +117,7 @@ describe('the verbs of the client, at the protected example', function () {
     const { code, stdout } = await startInTerminal(['call', url, 'clear_cache'], home, env).ended
     expect(code, stdout).to.equal(0)
     expect(stdout).to.match(
-      /asks for a login[\s\S]*more scopes +the server asks for mcp\.admin[\s\S]*The cache was cleared for ada\.\r\n$/,
+      /asks for a login[\s\S]*more scopes +the server asks for mcp\.tools mcp\.admin[\s\S]*The cache was cleared for ada\.\r\n$/,
     )
     const scopes = browser.opened.map(address => address.searchParams.get('scope')?.split(' '))
     expect(scopes).to.have.length(2)
