@@ -11,9 +11,9 @@ import { exchange, type ReadEvent, type StreamExchange } from '../support/stream
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 /** Each event is about so large, bytes. */
-const EVENT = 60 * 1024
+const EVENT = 8_000
 /** By then a reader who does not read must have been noticed: kernels buffer some megabytes for each end. */
-const MOST_EVENTS = 1_000
+const MOST_EVENTS = 4_000
 const FILLER = 'x'.repeat(EVENT)
 /** Its updates are large, because its name is. */
 const URI = `stall://${FILLER}`
