@@ -6,6 +6,7 @@ import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { modern } from '../support/rpc.ts'
@@ -85,11 +86,13 @@ describe('the published package', function () {
       const ended = once(child, 'exit')
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
       await ended
-      const refused = await fetch(url).then(
-        () => 'answered',
-        () => 'refused',
-      )
-      expect(refused).to.equal('refused')
+      // npx is gone before the host, which drains; one that did not end would be waited for in vain.
+      const answers = () =>
+        fetch(url).then(
+          () => true,
+          () => false,
+        )
+      while (await answers()) await nextTurn()
     })
   }
 
