@@ -135,7 +135,10 @@ describe('bad input', () => {
       expect((await legacy(url, 'tools/call', { name: long })).message.error.code).to.equal(-32602)
       const { status, message } = await legacy(url, 'ping', {}, { id: long })
       expect([status, message.error.code, 'id' in message]).to.deep.equal([400, -32600, false])
-      expect((await legacy(url, 'tools/call', { name: 'echo', arguments: { [long]: 1 } })).status).to.equal(200)
+      const keyed = (key: string) => legacy(url, 'tools/call', { name: 'echo', arguments: { [key]: 1 } })
+      expect((await keyed(long.slice(0, 8_000))).status).to.equal(200)
+      const refused = await keyed(long)
+      expect([refused.status, refused.message.error.code]).to.deep.equal([400, -32600])
     })
   })
 
