@@ -56,13 +56,15 @@ describe('a worker that spins', function () {
   })
 
   it('ends itself when its primary is killed, and says why', async () => {
-    const { running, spinning } = await startSpinning()
+    const { running, spinning, workers } = await startSpinning()
     const began = performance.now()
     running.child.kill('SIGKILL')
     // That is when all who could write to stdout and stderr have ended: the workers too.
     const { stderr } = await running.ended
     console.log(`      gone after ${((performance.now() - began) / 1_000).toFixed(1)} s`)
+    const other = workers.find(pid => pid !== spinning)
     expect(linesOf(stderr).map(({ pid, msg }) => [pid, msg])).to.deep.equal([
+      [other, 'the primary is gone: this worker drains and ends'],
       [spinning, 'ended this worker: its primary is gone, and something holds up its event loop'],
     ])
     expect(HEARING_TIME).to.equal(10_000)
