@@ -2,23 +2,23 @@
 
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
-import { isObject } from './call.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
+import type { Config } from './config/define-config.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { trimSecrets } from './config/secret-keys.ts'
-import type { Config } from './define-config.ts'
-import { isConfiguredPlugin } from './define-plugin.ts'
 import { buildHost, type Host } from './host.ts'
-import { createLogger, type Logger } from './log.ts'
-import { findPlugins, type PluginTable } from './plugin-plan.ts'
+import { isConfiguredPlugin } from './kernel/define-plugin.ts'
+import { createLogger, type Logger } from './kernel/log.ts'
+import { findPlugins, type PluginTable } from './kernel/plugin-plan.ts'
+import { isObject } from './mcp/call.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export { describeThrown, originOf } from './describe-thrown.ts'
 export type { CloseReport, Host } from './host.ts'
-export type { RouteSummary } from './http/route-summary.ts'
-export { createLogger, type Logger, type ProcessLog } from './log.ts'
+export { describeThrown, originOf } from './kernel/describe-thrown.ts'
+export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
+export type { RouteSummary } from './mcp/route-summary.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */

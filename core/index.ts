@@ -33,6 +33,61 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export {
+  type Config,
+  type ConfigureSession,
+  type Duration,
+  defineConfig,
+  type HttpSettings,
+  type PluginsSettings,
+  type RedisSettings,
+  type ResolvedHttp,
+  type RoutePluginsSettings,
+  type RouteSettings,
+  type RunSession,
+  type ServerSettings,
+  type SessionOptions,
+  type SessionRequest,
+  type Size,
+  type ToolsetSource,
+} from './config/define-config.ts'
+export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { nearest } from './config/nearest.ts'
+export { REDIS_PROPERTIES } from './config/redis-schema.ts'
+export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export {
+  type AuthorizeRule,
+  type ConfiguredPlugin,
+  type CrossOrigin,
+  definePlugin,
+  type Endpoint,
+  type EndpointPlace,
+  type HostContext,
+  type HostMiddleware,
+  type OptionsSchema,
+  type Plugin,
+  type PluginFactory,
+  type PluginHost,
+  type Readiness,
+  type RequestState,
+  type Route,
+} from './kernel/define-plugin.ts'
+export {
+  ERROR_KINDS,
+  errorText,
+  HostError,
+  type HostErrorKind,
+  type HostErrorOptions,
+  nodeLost,
+  StartError,
+  shuttingDown,
+} from './kernel/errors.ts'
+export { isLoopback } from './kernel/guard.ts'
+export type { Logger } from './kernel/log.ts'
+export { publicKeyIn } from './kernel/public-key.ts'
+export { readBody } from './kernel/read-body.ts'
+export { shownUrl } from './kernel/shown-url.ts'
+export type { Change, ChangeBus, ChangeHistory, Slots } from './kernel/slots.ts'
+export {
   type Call,
   type CallRequest,
   type ClientFacts,
@@ -40,16 +95,9 @@ export {
   type Next,
   type OpenSession,
   type RequestFacts,
-} from './call.ts'
-export type { CatalogItem, ItemKind } from './catalog.ts'
-export { checkUri, fits, shown, sizeFault } from './client-said.ts'
-export type { PeerMessage, Peers } from './cluster/peers.ts'
-export type * from './cluster/session-store.ts'
-export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
-export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
-export { shownUrl } from './config/shown-url.ts'
-export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
+} from './mcp/call.ts'
+export type { CatalogItem, ItemKind } from './mcp/catalog.ts'
+export { checkUri, fits, shown, sizeFault } from './mcp/client-said.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -68,56 +116,8 @@ export {
   ToolError,
   type ToolReturn,
   type User,
-} from './define.ts'
-export {
-  type Config,
-  type ConfigureSession,
-  type Duration,
-  defineConfig,
-  type HttpSettings,
-  type PluginsSettings,
-  type RedisSettings,
-  type ResolvedHttp,
-  type RoutePluginsSettings,
-  type RouteSettings,
-  type RunSession,
-  type ServerSettings,
-  type SessionOptions,
-  type SessionRequest,
-  type Size,
-  type ToolsetSource,
-} from './define-config.ts'
-export {
-  type AuthorizeRule,
-  type ConfiguredPlugin,
-  type CrossOrigin,
-  definePlugin,
-  type Endpoint,
-  type EndpointPlace,
-  type HostContext,
-  type HostMiddleware,
-  type OptionsSchema,
-  type Plugin,
-  type PluginFactory,
-  type PluginHost,
-  type Readiness,
-  type RequestState,
-  type Route,
-} from './define-plugin.ts'
-export {
-  ERROR_KINDS,
-  errorText,
-  HostError,
-  type HostErrorKind,
-  type HostErrorOptions,
-  nodeLost,
-  StartError,
-  shuttingDown,
-} from './errors.ts'
-export { isLoopback } from './http/guard.ts'
-export { readBody } from './http/read-body.ts'
-export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
+} from './mcp/define.ts'
+export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
 export {
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
@@ -125,14 +125,15 @@ export {
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   WATCH_COST,
-} from './limits.ts'
-export type { Logger } from './log.ts'
-export { type Message, readMessages } from './message.ts'
-export { clientInfoProblem } from './methods/params.ts'
-export { findResource, mayHear } from './methods/resources.ts'
-export * from './protocol.ts'
-export { publicKeyIn } from './public-key.ts'
-export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
+} from './mcp/limits.ts'
+export { type Message, readMessages } from './mcp/message.ts'
+export { clientInfoProblem } from './mcp/methods/params.ts'
+export { findResource, mayHear } from './mcp/methods/resources.ts'
+export * from './mcp/protocol.ts'
+export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
+export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
+export type { View } from './mcp/view.ts'
+export { encodeAnswer, encodeError, encodeNotification } from './mcp/wire.ts'
 export { holderOf } from './sessions/callers.ts'
 export type {
   Announcement,
@@ -151,12 +152,11 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export { heardBy } from './sessions/heard-by.ts'
+export type { PeerMessage, Peers } from './sessions/nodes/peers.ts'
+export type * from './sessions/nodes/session-store.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export { watchCost } from './sessions/watched-uris.ts'
-export type { Change, ChangeBus, ChangeHistory, Slots } from './slots.ts'
-export type { View } from './view.ts'
-export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'

@@ -1,10 +1,11 @@
 // Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
 // challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
-import type { Call } from '../call.ts'
-import type { CatalogItem } from '../catalog.ts'
-import type { User } from '../define.ts'
-import type { AuthorizeRule, Route } from '../define-plugin.ts'
-import { HostError } from '../errors.ts'
+
+import type { AuthorizeRule, Route } from '../kernel/define-plugin.ts'
+import { HostError } from '../kernel/errors.ts'
+import type { Call } from '../mcp/call.ts'
+import type { CatalogItem } from '../mcp/catalog.ts'
+import type { User } from '../mcp/define.ts'
 
 /** Why somebody may not: what would change it. */
 export interface Denial {

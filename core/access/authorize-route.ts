@@ -1,6 +1,6 @@
 // A route's own `authorize`, for the plugin that identifies callers: who does not meet it goes no further.
 
-import type { HostMiddleware, PluginHost } from '../define-plugin.ts'
+import type { HostMiddleware, PluginHost } from '../kernel/define-plugin.ts'
 import { refuseAccess } from './access.ts'
 
 /** Middleware for `admit`. Throws `unauthorized` without a user, `forbidden` for one who does not meet the rule. */

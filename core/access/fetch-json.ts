@@ -1,7 +1,8 @@
 // Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
 // talk to an authorization server share.
-import { shownUrl } from '../config/shown-url.ts'
-import { errorText } from '../errors.ts'
+
+import { errorText } from '../kernel/errors.ts'
+import { shownUrl } from '../kernel/shown-url.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024

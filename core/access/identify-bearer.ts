@@ -1,10 +1,10 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
-import type { User } from '../define.ts'
-import type { HostContext, HostMiddleware, PluginHost, Route } from '../define-plugin.ts'
-import { HostError, StartError } from '../errors.ts'
-import { isLoopback } from '../http/guard.ts'
+import type { HostContext, HostMiddleware, PluginHost, Route } from '../kernel/define-plugin.ts'
+import { HostError, StartError } from '../kernel/errors.ts'
+import { isLoopback } from '../kernel/guard.ts'
+import type { User } from '../mcp/define.ts'
 import { challenge } from './access.ts'
 
 /** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */

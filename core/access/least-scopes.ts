@@ -1,11 +1,12 @@
 // Which scopes a client without a usable token is told to ask for where the refusal itself names none: the least that is
 // of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
-import { type Catalog, type CatalogItem, EVERYWHERE } from '../catalog.ts'
-import type { Route } from '../define-plugin.ts'
-import type { CompiledRoute } from '../http/routes.ts'
-import type { Logger } from '../log.ts'
-import { notesFor, type PluginNotes } from '../plugin-host.ts'
-import type { Slots } from '../slots.ts'
+
+import type { Route } from '../kernel/define-plugin.ts'
+import type { Logger } from '../kernel/log.ts'
+import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
+import type { CompiledRoute } from '../kernel/routes.ts'
+import type { Slots } from '../kernel/slots.ts'
+import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
 
 /** The scopes to ask for at an address; empty where nobody can tell. */
 export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]

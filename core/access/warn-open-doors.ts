@@ -1,9 +1,10 @@
 // A toolset that one route guards and another serves to anybody is probably a mistake: told at every start, once the
 // plugins are set up (core/host.ts).
-import { type Catalog, describeToolset } from '../catalog.ts'
-import type { CompiledRoute } from '../http/routes.ts'
-import type { Logger } from '../log.ts'
-import type { Slots } from '../slots.ts'
+
+import type { Logger } from '../kernel/log.ts'
+import type { CompiledRoute } from '../kernel/routes.ts'
+import type { Slots } from '../kernel/slots.ts'
+import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 
 export interface OpenDoorFacts {
   readonly routes: readonly CompiledRoute[]

@@ -1,8 +1,9 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
-import { type Definition, kindOf } from '../define.ts'
-import { type ConfiguredPlugin, isConfiguredPlugin } from '../define-plugin.ts'
-import type { JsonSchema } from '../protocol.ts'
+
+import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
+import { type Definition, kindOf } from '../mcp/define.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
 import { findFaults, labelOf } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
 import { withoutRequired } from './host-schema.ts'

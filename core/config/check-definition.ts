@@ -1,7 +1,7 @@
 // Says what is wrong with the keys of a tool, a resource or a prompt: a key that is not known would do nothing, and one
-// that was meant to protect would leave open what it is on. core/catalog.ts checks every definition that it takes;
-// check-config.ts and core/toolsets.ts check theirs before, all at once and with lines.
-import { type Definition, kindOf } from '../define.ts'
+// that was meant to protect would leave open what it is on. core/mcp/catalog.ts checks every definition that it takes;
+// check-config.ts and core/config/load-toolsets.ts check theirs before, all at once and with lines.
+import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import type { Finding } from './explain-problems.ts'
 import { isPlain } from './plain.ts'

@@ -1,6 +1,6 @@
-// What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/define.ts and
-// core/define-plugin.ts, for run time. What `input` and `output` are is for core/schema/schema.ts to say.
-import type { JsonSchema } from '../protocol.ts'
+// What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/mcp/define.ts and
+// core/kernel/define-plugin.ts, for run time. What `input` and `output` are is for core/mcp/schema/schema.ts to say.
+import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, duration, flag, icon, list, text } from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })

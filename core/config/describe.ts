@@ -1,11 +1,12 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
-import type { JsonSchema } from '../protocol.ts'
+
+import { shownUrl } from '../kernel/shown-url.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
 import type { Path } from './position.ts'
 import { REDIS_URL_PATTERN } from './redis-schema.ts'
-import { shownUrl } from './shown-url.ts'
-import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
 
 const LONGEST = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i

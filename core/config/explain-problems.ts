@@ -1,14 +1,14 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { JsonSchema } from '../protocol.ts'
+import { shownUrl } from '../kernel/shown-url.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { nearest } from './nearest.ts'
 import type { Path } from './position.ts'
 import { formatPath } from './position.ts'
 import type { Problem } from './problems.ts'
 import { isSecretAt } from './secret-keys.ts'
-import { shownUrl } from './shown-url.ts'
 
 export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | 'suggestion'> {
   readonly path: Path

@@ -1,10 +1,10 @@
 // The config as JSON Schema (draft 2020-12): the same shape as `Config` in define-config.ts, for run time and editors.
 // check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
-import type { JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { SIZE_PATTERN } from '../mcp/units.ts'
 import { REDIS_PROPERTIES } from './redis-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
-import { SIZE_PATTERN } from './units.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'

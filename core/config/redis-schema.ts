@@ -1,7 +1,7 @@
 // How Redis is reached, as JSON Schema: the config's `redis` and the same options of each plugin that uses it.
 // host-schema.ts puts it into the whole; plugins get it through core/index.ts.
-import type { JsonSchema } from '../protocol.ts'
-import { DURATION_PATTERN } from './units.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { DURATION_PATTERN } from '../mcp/units.ts'
 
 /** `redis://` or, over TLS, `rediss://`; with a user, a password and the number of a database where wanted. */
 export const REDIS_URL_PATTERN = '^rediss?://[^/?#\\s]+(/\\d*)?$'

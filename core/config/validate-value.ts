@@ -2,7 +2,7 @@
 // For check-config.ts and check-definition.ts, which know where the value stands.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
-import { errorText, StartError } from '../errors.ts'
+import { errorText, StartError } from '../kernel/errors.ts'
 import { explainProblems, type Finding } from './explain-problems.ts'
 import { formatPath, type Path } from './position.ts'
 import { trimSecrets } from './secret-keys.ts'

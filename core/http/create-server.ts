@@ -1,8 +1,8 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
-// who do not read. Between the pipeline and the port (core/http/listen.ts).
+// who do not read. Between the pipeline and the port (core/kernel/listen.ts).
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { ResolvedHttp } from '../define-config.ts'
-import type { Logger } from '../log.ts'
+import type { ResolvedHttp } from '../config/define-config.ts'
+import type { Logger } from '../kernel/log.ts'
 import { serveInTurn } from './in-turn.ts'
 import { endSlowReaders } from './slow-readers.ts'
 

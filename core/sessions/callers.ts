@@ -1,8 +1,9 @@
 // Whose a session is, and whether a request comes from the same.
-import { userKey } from '../access/user-key.ts'
-import type { RequestFacts } from '../call.ts'
-import type { SessionOpening } from '../cluster/session-store.ts'
-import { withoutCredentials } from '../cluster/without-credentials.ts'
+
+import type { RequestFacts } from '../mcp/call.ts'
+import { userKey } from '../mcp/user-key.ts'
+import type { SessionOpening } from './nodes/session-store.ts'
+import { withoutCredentials } from './nodes/without-credentials.ts'
 import type { Owner } from './session-id.ts'
 
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>

@@ -1,9 +1,10 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
-import type { ItemKind } from '../catalog.ts'
-import { MAX_WATCHED } from '../limits.ts'
-import { META, type RequestId } from '../protocol.ts'
-import type { Change, ChangeBus } from '../slots.ts'
+
+import type { Change, ChangeBus } from '../kernel/slots.ts'
+import type { ItemKind } from '../mcp/catalog.ts'
+import { MAX_WATCHED } from '../mcp/limits.ts'
+import { META, type RequestId } from '../mcp/protocol.ts'
 import { Watchers } from './watchers.ts'
 
 /** A notification that is told to many. */

@@ -1,8 +1,9 @@
 // One connection to a session's stream: it hears of what its own token may read. A session's tokens may differ, and what
 // one of them subscribed to is no secret shared with the others; decided when a change is sent, also one that was kept.
-import type { User } from '../define.ts'
+
 import type { EventStream } from '../http/sse.ts'
-import { mayHear } from '../methods/resources.ts'
+import type { User } from '../mcp/define.ts'
+import { mayHear } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
 import type { Session } from './session.ts'
 

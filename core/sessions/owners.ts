@@ -1,6 +1,6 @@
 // Who holds how many sessions, and which of them idle: what makes the bounds fair. One greedy client loses its own
 // oldest sessions; it never costs another one theirs.
-import { MAX_WATCHED_BYTES_PER_OWNER } from '../limits.ts'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../mcp/limits.ts'
 
 /** What the bounds need to know of a session. */
 export interface Held {

@@ -1,15 +1,15 @@
 // A message of a session, whatever transport brought it: requests become Calls, answers find their question,
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallRequest } from '../call.ts'
-import { isObject } from '../call.ts'
-import { checkClientFacts, isShortName, shown } from '../client-said.ts'
-import type { User } from '../define.ts'
-import type { PluginHost } from '../define-plugin.ts'
-import { HostError, nodeLost } from '../errors.ts'
-import type { Message } from '../message.ts'
-import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
-import { encodeAnswer, encodeError } from '../wire.ts'
+import type { PluginHost } from '../kernel/define-plugin.ts'
+import { HostError, nodeLost } from '../kernel/errors.ts'
+import type { CallRequest } from '../mcp/call.ts'
+import { isObject } from '../mcp/call.ts'
+import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
+import type { User } from '../mcp/define.ts'
+import type { Message } from '../mcp/message.ts'
+import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../mcp/protocol.ts'
+import { encodeAnswer, encodeError } from '../mcp/wire.ts'
 import type { Session } from './session.ts'
 
 /** How the answer to one request travels. */

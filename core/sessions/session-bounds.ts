@@ -1,4 +1,4 @@
-// The config's `sessions` with its defaults filled in. From core/resolve-settings.ts to whoever keeps to them.
+// The config's `sessions` with its defaults filled in. From core/config/resolve-settings.ts to whoever keeps to them.
 
 export interface SessionBounds {
   /** Milliseconds. */

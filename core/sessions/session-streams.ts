@@ -1,13 +1,13 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
-// come back to one. Where nodes share sessions, core/cluster/ does what goes beyond this node.
+// come back to one. Where nodes share sessions, core/sessions/nodes/ does what goes beyond this node.
 import type { IncomingHttpHeaders } from 'node:http'
-import { eventsGone } from '../cluster/refusals.ts'
-import type { OtherMessage } from '../cluster/shared-sessions.ts'
-import { createSharedStreams, type SharedStreamFunctions } from '../cluster/shared-streams.ts'
-import type { User } from '../define.ts'
-import type { Route } from '../define-plugin.ts'
-import type { RequestId } from '../protocol.ts'
+import type { Route } from '../kernel/define-plugin.ts'
+import type { User } from '../mcp/define.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { type EventId, isStreamOf } from './event-id.ts'
+import { eventsGone } from './nodes/refusals.ts'
+import type { OtherMessage } from './nodes/shared-sessions.ts'
+import { createSharedStreams, type SharedStreamFunctions } from './nodes/shared-streams.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import type { Session } from './session.ts'
 import { cannotResume, createParts, type Resumption, resumeHere, type StreamsSettings } from './stream-parts.ts'

@@ -1,10 +1,11 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
-import type { ClientFacts, OpenSession } from '../call.ts'
-import type { SessionOpening, SessionState, StateChange } from '../cluster/session-store.ts'
-import type { LogLevel, RequestId, Revision } from '../protocol.ts'
-import type { Change } from '../slots.ts'
+
+import type { Change } from '../kernel/slots.ts'
+import type { ClientFacts, OpenSession } from '../mcp/call.ts'
+import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
+import type { SessionOpening, SessionState, StateChange } from './nodes/session-store.ts'
 import type { Held } from './owners.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'

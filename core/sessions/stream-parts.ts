@@ -1,12 +1,13 @@
 // What the functions about a session's streams share, on one node and across them: how a stream is made, how a session
 // is connected to one, and how a client comes back to one that is here.
-import { eventsGone } from '../cluster/refusals.ts'
-import { HostError } from '../errors.ts'
+
 import { type EventStream, RETRY } from '../http/sse.ts'
-import type { Logger } from '../log.ts'
-import type { ChangeBus } from '../slots.ts'
+import { HostError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { ChangeBus } from '../kernel/slots.ts'
 import type { EventId } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
+import { eventsGone } from './nodes/refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
 import type { Session } from './session.ts'

@@ -1,7 +1,7 @@
 // How a stream's messages get into the store: to one that every node uses, again and again with the same number until
 // it is known that they are there, so that nothing is stored twice and nothing is passed over.
 import { setTimeout as pause } from 'node:timers/promises'
-import { HostError } from '../errors.ts'
+import { HostError } from '../kernel/errors.ts'
 import { type EventStore, StreamFenced, type StreamWriter } from './event-store.ts'
 
 /** How long the messages of a stream wait for a store that does not answer, milliseconds. */

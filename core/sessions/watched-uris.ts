@@ -1,5 +1,5 @@
 // The resources that one session watches: so many, and so many bytes of them. For session.ts.
-import { MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/limits.ts'
 
 /** Bytes that watching a resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST

@@ -1,5 +1,5 @@
 // Who may use which tools, resources and prompts: named policies, attached by a definition's `access` or by the
-// operator's rules. It fills the slot `access`, which every method asks (core/methods/admission.ts).
+// operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
 import {
   type AccessDecider,
   type AuthorizeRule,

@@ -1,6 +1,6 @@
 // Behind proxies: whose address a request comes from and which host it asked for, whatever the client wrote itself.
 import { expect } from 'chai'
-import type { HttpSettings } from '../../core/define-config.ts'
+import type { HttpSettings } from '../../core/config/define-config.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'

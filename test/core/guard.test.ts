@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { HttpSettings } from '../../core/define-config.ts'
-import { HostError } from '../../core/errors.ts'
-import { createGuard } from '../../core/http/guard.ts'
-import { resolveHttp } from '../../core/resolve-settings.ts'
+import type { HttpSettings } from '../../core/config/define-config.ts'
+import { resolveHttp } from '../../core/config/resolve-settings.ts'
+import { HostError } from '../../core/kernel/errors.ts'
+import { createGuard } from '../../core/kernel/guard.ts'
 
 interface Asked {
   readonly host?: string | undefined

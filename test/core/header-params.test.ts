@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import * as z from 'zod'
-import type { JsonSchema } from '../../core/protocol.ts'
+import type { JsonSchema } from '../../core/mcp/protocol.ts'
 import {
   checkHeaderParams,
   collectHeaderParams,
   decodeHeaderValue,
   type HeaderParam,
-} from '../../core/schema/header-params.ts'
-import { compileSchema } from '../../core/schema/schema.ts'
+} from '../../core/mcp/schema/header-params.ts'
+import { compileSchema } from '../../core/mcp/schema/schema.ts'
 
 const string = (name: unknown) => ({ type: 'string', 'x-mcp-header': name })
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })

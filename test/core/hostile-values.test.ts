@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { defineTool, type JsonSchema } from '../../core/index.ts'
-import { compileSchema } from '../../core/schema/schema.ts'
+import { compileSchema } from '../../core/mcp/schema/schema.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 

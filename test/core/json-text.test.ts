@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { findForbidden } from '../../core/json-text.ts'
-import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/limits.ts'
-import { readMessages } from '../../core/message.ts'
+import { findForbidden } from '../../core/mcp/json-text.ts'
+import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/mcp/limits.ts'
+import { readMessages } from '../../core/mcp/message.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }
 

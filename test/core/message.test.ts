@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { HostError } from '../../core/errors.ts'
-import { MAX_BATCH, MAX_DEPTH } from '../../core/limits.ts'
-import { type Message, readMessages } from '../../core/message.ts'
+import { HostError } from '../../core/kernel/errors.ts'
+import { MAX_BATCH, MAX_DEPTH } from '../../core/mcp/limits.ts'
+import { type Message, readMessages } from '../../core/mcp/message.ts'
 
 function kindOf(text: string): string {
   try {

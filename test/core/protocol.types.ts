@@ -1,4 +1,4 @@
-// Compile-time only: our public wire types (core/protocol.ts) against those of the official package, which follows
+// Compile-time only: our public wire types (core/mcp/protocol.ts) against those of the official package, which follows
 // the schema. One that drifts fails `npm run types`; nothing here runs.
 import type * as Sdk from '@modelcontextprotocol/server'
 import type * as Ours from '../../core/index.ts'

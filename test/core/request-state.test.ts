@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
-import { HostError } from '../../core/errors.ts'
-import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/request-state.ts'
-import { createSecrets } from '../../core/secrets.ts'
+import { HostError } from '../../core/kernel/errors.ts'
+import { createSecrets } from '../../core/kernel/secrets.ts'
+import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/mcp/request-state.ts'
 
 const [key = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys('request-state')
 const [otherKey = Buffer.alloc(0)] = createSecrets(['another secret that is long enough']).keys('request-state')

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createPathTable } from '../../core/http/path-table.ts'
-import { canonicalPath } from '../../core/http/request-target.ts'
-import { compileRoutes } from '../../core/http/routes.ts'
 import type { Config } from '../../core/index.ts'
+import { createPathTable } from '../../core/kernel/path-table.ts'
+import { canonicalPath } from '../../core/kernel/request-target.ts'
+import { compileRoutes } from '../../core/kernel/routes.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
 const toolsets = { clock: [], notes: [] }

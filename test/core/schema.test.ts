@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
-import type { StandardSchema } from '../../core/infer.ts'
-import type { JsonSchema } from '../../core/protocol.ts'
-import { type Checked, compileSchema } from '../../core/schema/schema.ts'
+import type { StandardSchema } from '../../core/mcp/infer.ts'
+import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import { type Checked, compileSchema } from '../../core/mcp/schema/schema.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
 const nested = (levels: number): JsonSchema => {

@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
-import { createSecrets } from '../../core/secrets.ts'
-import { checkSharing } from '../../core/sharing.ts'
+import { createSecrets } from '../../core/kernel/secrets.ts'
+import { checkSharing } from '../../core/sessions/sharing.ts'
 
 const SECRET = 'one secret that is long enough to use'
 const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type EventStream, KEEP_ALIVE_INTERVAL, openEventStream } from '../../core/http/sse.ts'
-import { MAX_WAITING } from '../../core/limits.ts'
+import { MAX_WAITING } from '../../core/mcp/limits.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createCatalog } from '../../core/catalog.ts'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/slots.ts'
-import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/view.ts'
+import { createMemoryChangeBus } from '../../core/kernel/slots.ts'
+import { createCatalog } from '../../core/mcp/catalog.ts'
+import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/view.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
 

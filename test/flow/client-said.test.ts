@@ -11,7 +11,7 @@ import {
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
-} from '../../core/limits.ts'
+} from '../../core/mcp/limits.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { legacy, modern, type RpcAnswer } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, readWhole, tell } from '../support/session-client.ts'

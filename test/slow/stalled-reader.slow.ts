@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin, defineResource, type PluginHost } from '../../core/index.ts'
-import { MAX_WAITING } from '../../core/limits.ts'
+import { MAX_WAITING } from '../../core/mcp/limits.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, stopHosts } from '../support/start-host.ts'

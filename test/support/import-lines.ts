@@ -63,7 +63,7 @@ function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  const loadsTable = from === 'core/create-host.ts' || (from === 'core/define-config.ts' && typeOnly)
+  const loadsTable = from === 'core/create-host.ts' || (from === 'core/config/define-config.ts' && typeOnly)
   return file === 'plugins/index.ts' && loadsTable
 }
 

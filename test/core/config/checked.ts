@@ -1,8 +1,8 @@
 // A small schema, a plugin and a valid config, for the tests of checking.
 import { checkConfig, type Problem } from '../../../core/config/check-config.ts'
+import type { Config } from '../../../core/config/define-config.ts'
 import { buildConfigSchema } from '../../../core/config/host-schema.ts'
-import type { Config } from '../../../core/define-config.ts'
-import { definePlugin } from '../../../core/define-plugin.ts'
+import { definePlugin } from '../../../core/kernel/define-plugin.ts'
 
 export const SCHEMA = buildConfigSchema({
   health: {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { META } from '../../../core/index.ts'
+import { createMemoryChangeBus } from '../../../core/kernel/slots.ts'
 import { type Announcement, createChangeFeed, type Subscriber } from '../../../core/sessions/change-feed.ts'
-import { createMemoryChangeBus } from '../../../core/slots.ts'
 
 type Lists = Subscriber['lists']
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { MAX_WATCHED_BYTES_PER_OWNER } from '../../../core/limits.ts'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../../../core/mcp/limits.ts'
 import { createOwners, type Held } from '../../../core/sessions/owners.ts'
 
 let lastId = 0

@@ -1,0 +1,206 @@
+// The config's type: what an operator writes. config/host-schema.ts holds the same shape as JSON Schema.
+// This is the one file of the kernel that knows the built-in plugins' options, and only their types.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { BuiltInOptions } from '../../plugins/index.ts'
+import type { AuthorizeRule, ConfiguredPlugin } from '../kernel/define-plugin.ts'
+import type { Definition, User } from '../mcp/define.ts'
+import type { Implementation, ServerCapabilities } from '../mcp/protocol.ts'
+
+/** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
+export type Duration = string | number
+/** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
+export type Size = string | number
+
+export interface ServerSettings extends Implementation {
+  /** For the model: how to use this server. */
+  instructions?: string
+}
+
+export interface HttpSettings {
+  /** Default `127.0.0.1`. */
+  host?: string
+  /** Default 3000; 0 takes a free one. */
+  port?: number
+  /** How clients reach this host; metadata, challenges and the guard use it. */
+  publicUrl?: string
+  /** Largest request body. Default `4mb`; more answers 413. */
+  maxBodySize?: Size
+  /** How long an idle connection is kept. Default `5s`. */
+  keepAliveTimeout?: Duration
+  /** How long receiving one request may take. Default `60s`; it never ends a call or a stream. */
+  requestTimeout?: Duration
+  /** How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then. Default `30s`. */
+  writeTimeout?: Duration
+  /** Host names that may be asked for, beside `publicUrl`'s and, on a loopback bind, loopback names. */
+  allowedHosts?: string[]
+  /** Origins whose pages may call, beside `publicUrl`'s and, on a loopback bind, loopback origins. */
+  allowedOrigins?: string[]
+  /**
+   * Which proxies stand in front, so that `X-Forwarded-For` and `X-Forwarded-Host` are believed as far as they wrote them:
+   * how many (`true` is one), or their addresses and ranges (`10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`).
+   * Default false.
+   */
+  trustProxy?: boolean | number | string[]
+}
+
+/** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
+export interface ResolvedHttp {
+  readonly host: string
+  readonly port: number
+  readonly publicUrl: string | undefined
+  readonly maxBodySize: number
+  readonly keepAliveTimeout: number
+  readonly requestTimeout: number
+  readonly writeTimeout: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  /** How many proxies stand in front, or their addresses; false: none. */
+  readonly trustProxy: false | number | readonly string[]
+}
+
+/** How Redis is reached: one connection for every plugin that keeps things there. */
+export interface RedisSettings {
+  /** `redis://[user:password@]host[:port][/database]`; `rediss://` over TLS. */
+  url?: string
+  /** The ACL user, where the URL names none. */
+  username?: string
+  /** Its password, where the URL has none. */
+  password?: string
+  /** For `rediss://`. Each is PEM, or the path of a PEM file, relative to the config. */
+  tls?: {
+    /** Who signed the certificate of Redis. Default: the authorities that Node knows. */
+    ca?: string
+    /** Our own certificate and its key, where Redis asks for one. */
+    cert?: string
+    key?: string
+    /** The name in Redis's certificate. Default: the host of the URL. */
+    servername?: string
+  }
+  /** What every key starts with. Default `mcp-host:`. */
+  keyPrefix?: string
+  /** How long Redis may take to answer. Default `5s`, at least 100 ms. */
+  commandTimeout?: Duration
+  /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
+  cluster?: string[]
+}
+
+/** A module path or glob relative to the config, definitions, or a list of these. */
+export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
+
+type BuiltInOverrides = { [Name in keyof BuiltInOptions]?: Partial<BuiltInOptions[Name]> | ConfiguredPlugin | false }
+
+/** The same for one route: options that are given replace the general ones, the others stay. */
+export interface RoutePluginsSettings extends BuiltInOverrides {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}
+
+export interface RouteSettings {
+  /** Toolsets served here; `':name'` takes the toolset that the path's parameter names. */
+  toolsets: string | string[]
+  /** Toolsets served when the path's optional parameter is absent. */
+  default?: string[]
+  /** POST only, every request on its own. Default: the config's `stateless`. */
+  stateless?: boolean
+  /** Serves `subscriptions/listen` on a stateless route too. Default: on routes that keep sessions. */
+  listen?: boolean
+  /** Who may use the route: `true` for any user, the name of a policy, or `{ scope, role }`, all of which must be there. */
+  authorize?: AuthorizeRule
+  /**
+   * Scopes that a client without a token is told to ask for, where `authorize` names none: the least that is of use here.
+   * They are not enforced. Default: those that every item of the address needs.
+   */
+  challengeScope?: string | string[]
+  /** The name of a CORS policy. */
+  cors?: string
+  /** Switches a plugin off, or changes its options, for this route alone. */
+  plugins?: RoutePluginsSettings
+}
+
+type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
+
+/** Built-in plugins by name; your own as configured values, or by package or file name with plain options. */
+export interface PluginsSettings extends BuiltInPlugins {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}
+
+/** What `configureSession` and `runSession` learn of the request. */
+export interface SessionRequest {
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly user: User | undefined
+  readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
+  /** The caller's address; behind a trusted proxy, the one it forwarded. */
+  readonly ip: string
+}
+
+/** What `configureSession` may change, for this session (or, without sessions, this request) alone. */
+export interface SessionOptions {
+  /** Undefined where requests are served one by one. */
+  readonly id: string | undefined
+  /** Name and version as clients see them; assign to change. */
+  server: ServerSettings
+  /** Merged over what the host derives from the definitions. */
+  capabilities: ServerCapabilities
+  /** Names of the toolsets in view. */
+  readonly toolsets: readonly string[]
+  /** Adds a configured toolset. Throws when there is none of that name. */
+  addToolset(name: string): void
+  removeToolset(name: string): void
+  /** Adds definitions of this session's own. Give the same objects each time: the view is cached by them. */
+  add(...definitions: Definition[]): void
+}
+
+export type ConfigureSession = (
+  request: SessionRequest,
+  session: SessionOptions,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>
+
+export type RunSession = (
+  request: SessionRequest,
+  session: {
+    readonly id: string | undefined
+    /** True where the node that ran it before is gone: the session goes on, and so does what was done for it. */
+    readonly restored: boolean
+  },
+  run: () => Promise<void>,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>
+
+export interface Config {
+  server: ServerSettings
+  http?: HttpSettings
+  /** Every route serves request by request, without sessions. Default false. */
+  stateless?: boolean
+  /** The first signs, all verify; undefined entries are skipped. Default: one made at start, for this process. */
+  secrets?: ReadonlyArray<string | undefined>
+  tools?: {
+    /** For `ctx.fetch`. Default `30s`. */
+    fetchTimeout?: Duration
+    /** For a whole call; a tool's own `timeout` wins. Default `'off'`. */
+    callTimeout?: Duration | 'off'
+    /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
+    stallWarning?: Duration | 'off'
+  }
+  sessions?: {
+    /** A session that nothing used for so long ends. Default `2h`; an open GET is a use. */
+    idleTimeout?: Duration
+    /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default 10,000. */
+    maxIdle?: number
+    /** Sessions of one owner (a user, or an anonymous caller's address); past it `initialize` gets 429. Default: no bound. */
+    maxPerOwner?: number
+    /** Requests of one session that run at once; past it 429. One whose client has gone runs on. Default 32. */
+    maxCallsPerSession?: number
+    /** The same of all sessions of one owner. Default 256. */
+    maxCallsPerOwner?: number
+  }
+  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
+  redis?: RedisSettings
+  toolsets: Record<string, ToolsetSource>
+  routes: Record<string, RouteSettings>
+  plugins?: PluginsSettings
+  configureSession?: ConfigureSession
+  runSession?: RunSession
+}
+
+/** Returns its argument: it is there for the types, which complete and check the config in an editor. */
+export const defineConfig = (config: Config): Config => config

@@ -1,0 +1,88 @@
+// Canonical path -> what is served there. Fixed paths are one look-up; the others go through @koa/router's matching.
+// Of several that match, the narrowest is it, whatever the order in which they came.
+import Router from '@koa/router'
+import { StartError } from './errors.ts'
+import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from './path-pattern.ts'
+
+export interface Matched<Target> {
+  readonly target: Target
+  readonly params: Readonly<Record<string, string>>
+}
+
+export interface PathTable<Target> {
+  /** Throws a StartError when the path is taken, or can be none. */
+  add(path: string, target: Target): void
+  /** `path` is canonical (request-target.ts). */
+  match(path: string): Matched<Target> | undefined
+}
+
+interface Entry<Target> {
+  readonly pattern: Pattern
+  /** The optional parameter is left out: a path that is written so stands before it. */
+  readonly shortened: boolean
+  readonly target: Target
+}
+
+const NO_PARAMS = Object.freeze({})
+
+/** A pattern as path-to-regexp 8 spells it. */
+const toRouterPath = (pattern: Pattern) =>
+  pattern
+    .map(
+      ({ text, parameter }) =>
+        `/${parameter === undefined ? text.replace(/[{}()[\]+?!:*\\]/g, '\\$&') : `:${parameter}`}`,
+    )
+    .join('')
+
+/** The shapes of all paths at which this one is served, the whole one first. */
+export const shapesOf = (path: string): string[] =>
+  formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
+
+function compile<Target>(entries: Iterable<Entry<Target>>) {
+  const fixed = new Map<string, Matched<Target>>()
+  const router = new Router({ sensitive: true })
+  const targets = new Map<unknown, Target>()
+  const sorted = [...entries].sort((one, other) => rankOf(one.pattern).localeCompare(rankOf(other.pattern)))
+  for (const { pattern, target } of sorted) {
+    if (pattern.every(({ parameter }) => parameter === undefined)) {
+      fixed.set(shapeOf(pattern), { target, params: NO_PARAMS })
+    } else {
+      targets.set(
+        router.register(toRouterPath(pattern), ['POST'], () => undefined),
+        target,
+      )
+    }
+  }
+
+  return (path: string): Matched<Target> | undefined => {
+    const found = fixed.get(path)
+    if (found || targets.size === 0) return found
+    // In the order of the layers, and so of their rank.
+    const [layer] = router.match(path, 'POST').path
+    const target = targets.get(layer)
+    return layer && target && { target, params: layer.params(path, layer.captures(path)) }
+  }
+}
+
+export function createPathTable<Target>(): PathTable<Target> {
+  const entries = new Map<string, Entry<Target>>()
+  let match: ReturnType<typeof compile<Target>> | undefined
+
+  return {
+    add(path, target) {
+      match = undefined
+      for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
+        const shape = shapeOf(pattern)
+        const other = entries.get(shape)
+        if (other && other.shortened === shortened) {
+          throw new StartError(`two things would be served at ${path}`, { exitCode: 2 })
+        }
+        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target })
+      }
+    },
+    match(path) {
+      match ??= compile(entries.values())
+      return match(path)
+    },
+  }
+}

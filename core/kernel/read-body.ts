@@ -1,0 +1,51 @@
+// Reads the JSON body of a message by its events, at most `limit` bytes. koa-body reads every other body; here it
+// would cost a fifth of a call (see bench/).
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { HostError } from './errors.ts'
+
+const JSON_TYPE = 'application/json'
+
+function isJson(contentType: string): boolean {
+  if (contentType === JSON_TYPE) return true
+  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
+  const charset = parameters.map(parameter => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
+  return type.trim() === JSON_TYPE && (charset === undefined || charset === 'utf-8' || charset === 'utf8')
+}
+
+function checkType({ headers }: IncomingMessage) {
+  if (!isJson(headers['content-type'] ?? '')) {
+    throw new HostError('unsupportedMediaType', { detail: `Content-Type must be ${JSON_TYPE}` })
+  }
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    throw new HostError('unsupportedMediaType', { detail: 'a compressed body is not accepted' })
+  }
+}
+
+/**
+ * Rejects with `unsupportedMediaType` for what does not say that it is JSON, `payloadTooLarge` past `limit` bytes, and
+ * `parseError` for text that is not UTF-8 or ends early.
+ */
+export function readBody(req: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    checkType(req)
+    const chunks: Buffer[] = []
+    let size = 0
+    function onData(chunk: Buffer) {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      req.off('data', onData)
+      // The rest is not read: the connection ends with the answer.
+      const headers = { Connection: 'close' }
+      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
+    }
+    req.on('data', onData)
+    req.on('end', () => {
+      const [first] = chunks
+      const body = chunks.length === 1 && first ? first : Buffer.concat(chunks)
+      if (isUtf8(body)) resolve(body.toString('utf8'))
+      else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
+    })
+    req.on('error', cause => reject(new HostError('parseError', { detail: 'the body ended early', cause })))
+  })
+}

@@ -1,0 +1,200 @@
+// What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
+// `configureSession` has its few views ready; a request only picks one.
+
+import type { AccessDecider, Audience } from '../access/access.ts'
+import type { Config, ServerSettings, SessionOptions, SessionRequest } from '../config/define-config.ts'
+import { HostError, StartError } from '../kernel/errors.ts'
+import type { CompiledRoute } from '../kernel/routes.ts'
+import type { OpenSession, RequestFacts } from './call.ts'
+import { isObject } from './call.ts'
+import type { Catalog, CatalogItem } from './catalog.ts'
+import type { Definition, User } from './define.ts'
+import type { View, ViewRequest } from './view.ts'
+
+export interface SessionSettings {
+  readonly config: Pick<Config, 'server' | 'configureSession' | 'runSession'>
+  readonly catalog: Catalog
+  readonly viewFor: (request: ViewRequest, audience: Audience) => View
+  /** Decides what a caller may use; asked for late, because a plugin may fill the slot. */
+  readonly access: () => AccessDecider
+  /** True where what is listed may differ between callers of this route. */
+  readonly varies: (route: CompiledRoute) => boolean
+  /** The toolsets that plugins contribute to this route. */
+  readonly contributed: (route: CompiledRoute) => readonly string[]
+  /** False where no plugin of this route decides `access`. */
+  readonly decidesAccess: (route: CompiledRoute) => boolean
+}
+
+type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
+
+/** What a view of this route is cut from, for this choice of toolsets. */
+function requestView(settings: SessionSettings, route: CompiledRoute, choice: Choice): ViewRequest {
+  const { config, varies, contributed } = settings
+  const toolsets = [...choice.toolsets, ...contributed(route)]
+  const cacheScope = varies(route) ? 'private' : 'public'
+  return { extra: [], server: config.server, capabilities: {}, ...choice, toolsets, cacheScope }
+}
+
+/** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
+function cutView(
+  { viewFor, decidesAccess, access }: SessionSettings,
+  route: CompiledRoute,
+  request: ViewRequest,
+  user?: User,
+): View {
+  const view = viewFor(request, access().audienceOf(user, route))
+  if (view.restricted && !decidesAccess(route)) {
+    const { key, definition } = view.restricted
+    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+    throw new StartError(`${what}, but no plugin of this route decides who has it`, { exitCode: 2 })
+  }
+  return view
+}
+
+const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
+  headers,
+  user,
+  route: { path: route.path, params },
+  ip,
+})
+
+/** What `configureSession` works on, and what it left behind. */
+function createOptions(base: readonly string[], id: string | undefined, server: ServerSettings, catalog: Catalog) {
+  const toolsets = new Set(base)
+  const extra: CatalogItem[] = []
+  const options: SessionOptions = {
+    id,
+    server,
+    capabilities: {},
+    get toolsets() {
+      return [...toolsets]
+    },
+    addToolset(name) {
+      if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
+      toolsets.add(name)
+    },
+    removeToolset: name => void toolsets.delete(name),
+    add(...definitions: Definition[]) {
+      extra.push(...definitions.map(definition => catalog.compile(definition, 'configureSession')))
+    },
+  }
+  return { options, extra }
+}
+
+/** Opens sessions: for one request, or for as long as a session lasts. */
+export function createSessions(settings: SessionSettings) {
+  const { config, catalog } = settings
+  const { server, configureSession, runSession } = config
+
+  /** What `configureSession` makes of a route for one caller. */
+  async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
+    const { options, extra } = createOptions(base, facts.sessionId, server, catalog)
+    await configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
+    if (!isObject(options.server) || typeof options.server.name !== 'string') {
+      throw new TypeError('configureSession left a `server` without a name')
+    }
+    const { toolsets, server: asked, capabilities } = options
+    return requestView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
+  }
+
+  // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
+  const plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
+
+  function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
+    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], ViewRequest>()
+    plain.set(route, ofRoute)
+    const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
+    ofRoute.set(toolsets, request)
+    return request
+  }
+
+  async function run(facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
+    if (!runSession) return body()
+    let running: Promise<void> | undefined
+    const once = () => {
+      running ??= body()
+      // Whoever forgets to wait for it must not end the process.
+      running.catch(() => undefined)
+      return running
+    }
+    await runSession(sessionRequest(facts), { id: facts.sessionId, restored }, once, { signal: facts.signal() })
+    if (!running) throw new TypeError('runSession returned without having called `run`')
+    await running
+  }
+
+  const runIn =
+    (facts: RequestFacts): OpenSession['run'] =>
+    (body, restored = false) =>
+      run(facts, body, restored)
+
+  // One function a route: a hundred thousand idle sessions must not each have their own.
+  const cutters = new WeakMap<CompiledRoute, Cut>()
+  function cutterOf(route: CompiledRoute): Cut {
+    const cut = cutters.get(route) ?? ((request, asker) => cutView(settings, route, request, asker))
+    cutters.set(route, cut)
+    return cut
+  }
+
+  /** Throws `notFound` where the address names no toolset. */
+  return async function openSession(facts: RequestFacts): Promise<OpenSession> {
+    const { params, user, ip, sessionId } = facts
+    const route = facts.route as CompiledRoute
+    const base = route.toolsetsFor(params)
+    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+    const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
+    // Without `runSession` nothing of the request that opened the session is kept.
+    const runs = runSession && runIn(facts)
+    return new Opened({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
+  }
+}
+
+/** Cuts a view of one route. */
+type Cut = (request: ViewRequest, user: User | undefined) => View
+
+type OpenFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
+
+class Opened implements OpenSession {
+  readonly route: OpenSession['route']
+  readonly params: OpenSession['params']
+  readonly user: OpenSession['user']
+  readonly ip: string
+  readonly sessionId: string | undefined
+  readonly #request: ViewRequest
+  readonly #cut: Cut
+  readonly #runs: OpenSession['run'] | undefined
+
+  constructor(facts: OpenFacts, request: ViewRequest, cut: Cut, runs: OpenSession['run'] | undefined) {
+    this.route = facts.route
+    this.params = facts.params
+    this.user = facts.user
+    this.ip = facts.ip
+    this.sessionId = facts.sessionId
+    this.#request = request
+    this.#cut = cut
+    this.#runs = runs
+  }
+
+  get view() {
+    return this.#cut(this.#request, this.user)
+  }
+  viewFor(user: User | undefined) {
+    return this.#cut(this.#request, user)
+  }
+  toolsets() {
+    return this.#request.toolsets
+  }
+  get spansRun() {
+    return this.#runs !== undefined
+  }
+  run(body: () => Promise<void>, restored?: boolean) {
+    return this.#runs ? this.#runs(body, restored) : body()
+  }
+}
+
+/** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
+export function checkViews(routes: readonly CompiledRoute[], settings: SessionSettings): void {
+  for (const route of routes) {
+    for (const toolsets of route.knownCombinations())
+      cutView(settings, route, requestView(settings, route, { toolsets }))
+  }
+}

@@ -1,0 +1,73 @@
+// JSON-RPC on the wire: answers, errors and notifications as text. The one place where a message becomes a string.
+
+import { HostError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { Call } from './call.ts'
+import { META, type RequestId, type Revision } from './protocol.ts'
+
+/** A result whose JSON is already written. */
+export class SerializedResult {
+  readonly json: string
+  constructor(json: string) {
+    this.json = json
+  }
+}
+
+/** Throws a TypeError for a result that JSON cannot hold. */
+function encodeResult(call: Call, result: object): string {
+  const id = JSON.stringify(call.id)
+  if (result instanceof SerializedResult) return `{"jsonrpc":"2.0","id":${id},"result":${result.json}}`
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(call.modern ? modernResult(call, result) : result)}}`
+}
+
+/** The answer to a Call. What JSON cannot hold is a failure of its handler, as a throw is: logged, told as `internal`. */
+export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, result: object): string {
+  try {
+    return encodeResult(call, result)
+  } catch (err) {
+    log.error({ err, method: call.method, route: call.session.route.path }, 'a result cannot be written as JSON')
+    throw new HostError('internal', { cause: err }).within200()
+  }
+}
+
+/** On a result: it stands for a handler's questions. Only the host can say so, never a handler. */
+export const INPUT_REQUIRED = Symbol('input required')
+
+export const isInputRequired = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && INPUT_REQUIRED in value
+
+/** What 2026-07-28 wants on every result (basic, "ResultType" and "Per-response protocol fields"). */
+function modernResult({ view }: Call, result: object): object {
+  const { _meta, resultType: _, ...rest } = result as { _meta?: object; resultType?: string }
+  const resultType = isInputRequired(result) ? 'input_required' : 'complete'
+  return { resultType, ...rest, _meta: { ..._meta, [META.serverInfo]: view.serverInfo } }
+}
+
+/** Revisions whose error answers have `id: null` where no id could be read; later schemas have no null there. */
+const NULL_ID: ReadonlySet<string> = new Set<Revision>(['2024-11-05', '2025-03-26', '2025-06-18'])
+
+export interface ErrorTarget {
+  readonly id?: RequestId | undefined
+  /** Undefined: unknown. */
+  readonly revision?: string | undefined
+}
+
+/** An error answer. Its text never comes from anything but a HostError. */
+export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
+  // 2025-11-25 and older tell "no such resource" by a code of its own (server/resources, "Error Handling").
+  const legacyNotFound = error.kind === 'resourceNotFound' && revision !== undefined && revision < '2026'
+  const body = {
+    jsonrpc: '2.0',
+    ...(id !== undefined ? { id } : NULL_ID.has(revision ?? '') ? { id: null } : {}),
+    error: {
+      code: legacyNotFound ? -32002 : error.code,
+      message: error.message,
+      ...(error.data !== undefined && { data: error.data }),
+    },
+  }
+  return JSON.stringify(body)
+}
+
+/** A notification to the client. */
+export const encodeNotification = (method: string, params: Record<string, unknown>): string =>
+  JSON.stringify({ jsonrpc: '2.0', method, params })

@@ -1,0 +1,153 @@
+// Makes this node the one that sends what belongs to no call of a session: the node before is fenced off, and the changes
+// that came after the last one it stored are sent from here, each once.
+import { HostError } from '../../kernel/errors.ts'
+import { StreamFenced, type StreamState } from '../event-store.ts'
+import type { ResumableStream } from '../resumable-stream.ts'
+import type { Session } from '../session.ts'
+import { eventsGone, sessionGone } from './refusals.ts'
+import type { StreamClaim } from './session-store.ts'
+import type { SharedParts } from './shared-streams.ts'
+import { writeFacts } from './stream-facts.ts'
+
+const underWay = new WeakMap<Session, Promise<unknown>>()
+
+interface Fenced {
+  /** Where the node before had come on the bus; undefined: nobody was before, or nobody knows. */
+  readonly place: string | undefined
+  /** The stream that is gone on with. */
+  readonly resumed: StreamState | undefined
+}
+
+/** After this nothing that the node before writes is stored. */
+async function fence(
+  { streams, sessions }: SharedParts,
+  session: Session,
+  { epoch, before }: StreamClaim,
+  resuming: string | undefined,
+): Promise<Fenced> {
+  const writer = { epoch, facts: writeFacts({ node: sessions.node, requests: [] }) }
+  const resumed = resuming === undefined ? undefined : await streams?.claim(session.id, resuming, writer)
+  const previous =
+    before && before.stream !== resuming ? await streams?.claim(session.id, before.stream, writer) : resumed
+  return { place: previous?.bus || undefined, resumed }
+}
+
+/** Where this node's messages go: first they wait, then what is older than they are is sent, then they. */
+function createOutlet(isAfter: (one: string, other: string) => boolean, start: string | undefined) {
+  const waiting: Array<readonly [string, string | undefined]> = []
+  let stream: ResumableStream | undefined
+  let last = start
+
+  function write(message: string, place?: string) {
+    if (place !== undefined && last !== undefined && !isAfter(place, last)) return
+    last = place ?? last
+    stream?.write(message, place)
+  }
+
+  return {
+    send(message: string, place?: string) {
+      if (stream) write(message, place)
+      else waiting.push([message, place])
+    },
+    /** Sends what `tell` makes the session say, as it says it; then what waited; then all that comes. */
+    open(opened: ResumableStream, tell: () => void) {
+      const live = waiting.splice(0)
+      stream = opened
+      tell()
+      for (const [message, place] of live) write(message, place)
+    },
+  }
+}
+
+/**
+ * The stream on which this node sends them from now on: a new one of this name, or the one that is resumed. Throws
+ * `sessionNotFound` where that is gone, and `conflict` where yet another node took over meanwhile.
+ */
+export async function takeOver(
+  parts: SharedParts,
+  session: Session,
+  name: string,
+  isResumed: boolean,
+): Promise<ResumableStream> {
+  // One after the other: the last one to come has the session in the end.
+  const before = underWay.get(session) ?? Promise.resolve()
+  const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
+  underWay.set(
+    session,
+    taking.catch(() => undefined),
+  )
+  try {
+    return await taking
+  } catch (error) {
+    if (!(error instanceof StreamFenced)) throw error
+    throw new HostError('conflict', { detail: 'another stream for the same messages was opened meanwhile' })
+  }
+}
+
+async function takeOverStream(parts: SharedParts, session: Session, name: string, isResumed: boolean) {
+  const { sessions, log } = parts
+  const { node, store, peers } = sessions
+  const claim = await store.claimStream(session.digest, name)
+  if (!claim || !session.shared) throw sessionGone()
+  const { before, epoch } = claim
+  const here = session.streams.get(name)
+  if (here && before?.node === node && before.stream === name && session.shared.claim?.epoch === epoch) return here
+  const { place, resumed } = await fence(parts, session, claim, isResumed ? name : undefined)
+  if (isResumed && !resumed) throw eventsGone()
+  session.shared.claim = { stream: name, epoch }
+  here?.abandon(true)
+  const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isFirst: !before })
+  parts.addStandalone(session, stream)
+  if ((session.shared.relieved ?? 0) > epoch) {
+    // Another node took over meanwhile, and has said so.
+    session.disconnect()
+    stream.abandon(true)
+    session.onDispose(() => stream.disconnect())
+  }
+  if (before && before.node !== node) {
+    // One that does not hear finds out when it next writes.
+    const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
+    told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
+  }
+  return stream
+}
+
+interface Connecting {
+  readonly name: string
+  readonly epoch: number
+  readonly place: string | undefined
+  readonly begunUntil: number | undefined
+  /** Nobody had such a stream before: nothing was missed. */
+  readonly isFirst: boolean
+}
+
+async function connect(parts: SharedParts, session: Session, { name, epoch, place, begunUntil, isFirst }: Connecting) {
+  const { bus, sessions } = parts
+  const history = bus().history
+  const start = place ?? history?.position
+  const outlet = createOutlet(history?.isAfter ?? (() => true), start)
+  parts.connect(session, outlet.send)
+  // Read after the session is subscribed: every change is in what is read, or comes, or both.
+  const missed = await missedSince()
+  const facts = writeFacts({ node: sessions.node, requests: [] })
+  const fenced = () => {
+    if (session.shared?.claim?.epoch === epoch) session.disconnect()
+    if (stream.attended) session.onDispose(() => stream.disconnect())
+  }
+  const writer = parts.writerOf(session, facts, { epoch, fenced, ...(start !== undefined && { place: start }) })
+  const stream = parts.make(session, { name, writer, begunUntil })
+  outlet.open(stream, () => {
+    if (missed) for (const { change, place } of missed) session.replay(change, place)
+    else if (!isFirst) session.replay({ kind: 'missed' }, undefined)
+  })
+  return stream
+
+  async function missedSince() {
+    try {
+      return place === undefined ? undefined : await history?.since(place)
+    } catch (error) {
+      session.disconnect()
+      throw error
+    }
+  }
+}

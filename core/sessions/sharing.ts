@@ -1,0 +1,67 @@
+// Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
+import { StartError } from '../kernel/errors.ts'
+import type { CompiledRoute } from '../kernel/routes.ts'
+import type { Slots } from '../kernel/slots.ts'
+import { isHandshakeRevision } from '../mcp/protocol.ts'
+
+export interface SharedParts {
+  /** How many processes serve the config. */
+  readonly processes: number
+  /** With the revisions that their transports serve. */
+  readonly routes: readonly CompiledRoute[]
+  /** Whether a plugin provides what is otherwise kept in this process. */
+  readonly isFilled: (slot: keyof Slots) => boolean
+  /** True where the keys that sign and seal were made by this process, for itself. */
+  readonly ownKeys: boolean
+}
+
+/** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
+const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
+
+/** Whether clients of this route get sessions. */
+export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
+  !stateless && revisions.some(isHandshakeRevision)
+
+/** A stateless route that serves subscriptions/listen all the same. */
+const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen
+
+const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
+
+function sessionProblem({ routes, isFilled }: SharedParts): string[] {
+  const stateful = routes.filter(keepsSessions)
+  const missing = SESSION_SLOTS.filter(slot => !isFilled(slot))
+  if (stateful.length === 0 || missing.length === 0) return []
+  return [
+    `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
+      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on the plugin ` +
+      `cluster-redis (nothing provides ${missing.join(', ')})`,
+  ]
+}
+
+function listenProblem({ routes, isFilled }: SharedParts): string[] {
+  const listening = routes.filter(listensOnly)
+  if (listening.length === 0 || isFilled('changeBus')) return []
+  return [
+    `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on the ` +
+      'plugin change-bus-redis or cluster-redis',
+  ]
+}
+
+const keyProblem = ({ ownKeys }: SharedParts): string[] =>
+  ownKeys
+    ? [
+        'the keys that sign session ids and seal requestState: make a secret with `openssl rand -base64 32` and put it ' +
+          "into the environment as MCP_HOST_SECRETS, or into the config's `secrets`",
+      ]
+    : []
+
+/** Throws a StartError that says all of it, with the ways out. One process shares nothing. */
+export function checkSharing(parts: SharedParts): void {
+  if (parts.processes <= 1) return
+  const problems = [...sessionProblem(parts), ...listenProblem(parts), ...keyProblem(parts)]
+  if (problems.length === 0) return
+  throw new StartError(
+    [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems].join('\n- '),
+    { exitCode: 2 },
+  )
+}
