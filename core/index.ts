@@ -40,7 +40,6 @@ export {
   type HttpSettings,
   type PluginsSettings,
   type RedisSettings,
-  type ResolvedHttp,
   type RoutePluginsSettings,
   type RouteSettings,
   type RunSession,
@@ -82,6 +81,7 @@ export {
   shuttingDown,
 } from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
+export type { ResolvedHttp } from './kernel/http-settings.ts'
 export type { Logger } from './kernel/log.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export { readBody } from './kernel/read-body.ts'

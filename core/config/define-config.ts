@@ -43,21 +43,6 @@ export interface HttpSettings {
   trustProxy?: boolean | number | string[]
 }
 
-/** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
-export interface ResolvedHttp {
-  readonly host: string
-  readonly port: number
-  readonly publicUrl: string | undefined
-  readonly maxBodySize: number
-  readonly keepAliveTimeout: number
-  readonly requestTimeout: number
-  readonly writeTimeout: number
-  readonly allowedHosts: readonly string[]
-  readonly allowedOrigins: readonly string[]
-  /** How many proxies stand in front, or their addresses; false: none. */
-  readonly trustProxy: false | number | readonly string[]
-}
-
 /** How Redis is reached: one connection for every plugin that keeps things there. */
 export interface RedisSettings {
   /** `redis://[user:password@]host[:port][/database]`; `rediss://` over TLS. */
