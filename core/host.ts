@@ -35,12 +35,14 @@ import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
-import { createMemoryEventStore } from './sessions/event-store.ts'
-import { createSharedSessions } from './sessions/nodes/shared-sessions.ts'
-import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
+import { createSessionRegistry } from './sessions/registry.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
+import type { ThisNode } from './sessions/this-node.ts'
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
@@ -113,13 +115,15 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const provides = providersAmong(instances)
   checkConventions(routes, provides)
 
+  const nodeNumber = randomBytes(4).readUInt32BE()
+  const name = nodeNumber.toString(36)
   const slots: Slots = {
     changeBus: createMemoryChangeBus(),
     eventStore: createMemoryEventStore(),
     access: openAccess,
     protectedResource: plainResource,
-    sessionStore: undefined,
-    peers: undefined,
+    sessionStore: createMemorySessionStore(name),
+    peers: createMemoryPeers(name),
   }
   const changes = createChangeFeed(() => slots.changeBus)
   const toolsets = await loadToolsets(config.toolsets, directory)
@@ -152,38 +156,22 @@ export async function buildHost(input: HostInput): Promise<Host> {
   let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
 
   const openSession = createSessions(sessions)
-  const nodeNumber = randomBytes(4).readUInt32BE()
-  const node = nodeNumber.toString(36)
-  const bounds = resolveSessions(config.sessions)
-  const streams = createSessionStreams({
+  const node: ThisNode = {
+    name,
+    store: () => slots.sessionStore,
+    peers: () => slots.peers,
+    events: () => slots.eventStore,
+    bounds: resolveSessions(config.sessions),
+    log,
+    sessions: new Map(),
+  }
+  const { registry, start: startSessions } = createSessionRegistry({
     node,
-    registry: () => registry,
-    events: () => slots.eventStore,
-    bus: () => slots.changeBus,
-    log,
-  })
-  const registry: SessionRegistry = createSessionRegistry({
     ids: createSessionIds(secrets.keys('session-id'), nodeNumber),
-    bounds,
-    share({ local, adoptRun }) {
-      const { sessionStore: store, peers } = slots
-      if (!store || !peers) return undefined
-      return createSharedSessions({
-        node,
-        store,
-        peers,
-        bounds,
-        log,
-        local,
-        adoptRun,
-        receiveOther: streams.receiveFromPeer,
-      })
-    },
     feed: changes,
-    events: () => slots.eventStore,
-    log,
     openSession,
   })
+  const streams = createSessionStreams({ node, registry, bus: () => slots.changeBus })
 
   const filled = new Map<keyof Slots, string>()
   await setUpPlugins(instances, notes, {
@@ -204,7 +192,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     openSession,
     sessions: registry,
     streams,
-    node,
+    node: name,
     ownKeys: secrets.generated,
     changes,
     answer: call => answer(call),
@@ -222,7 +210,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
 
   const start = async () => {
     // From now on other nodes may say what concerns the sessions here.
-    void registry.shared
+    startSessions(streams.receiveFromPeer)
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
@@ -255,7 +243,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       inFlight,
       sessions: registry,
       notes,
-      isAlone: () => routes.some(keepsSessions) && !(slots.sessionStore && slots.peers),
+      isAlone: () => routes.some(keepsSessions) && !slots.sessionStore.shared,
     }),
   }
 }

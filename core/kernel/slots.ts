@@ -1,8 +1,8 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
 import type { AccessDecider, ProtectedResource } from '../mcp/access-decider.ts'
 import type { EventStore } from '../sessions/event-store.ts'
-import type { Peers } from '../sessions/nodes/peers.ts'
-import type { SessionStore } from '../sessions/nodes/session-store.ts'
+import type { Peers } from '../sessions/peers.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
 
 /** Something that clients may be told about: a list changed, or one resource did. */
 export type Change =
@@ -39,10 +39,8 @@ export interface Slots {
   protectedResource: ProtectedResource
   eventStore: EventStore
   changeBus: ChangeBus
-  /** Undefined: sessions live in the memory of their node. */
-  sessionStore: SessionStore | undefined
-  /** Undefined: this node is the only one. */
-  peers: Peers | undefined
+  sessionStore: SessionStore
+  peers: Peers
 }
 
 /** The default bus: listeners in this process, called in the order they came. */

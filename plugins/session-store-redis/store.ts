@@ -37,6 +37,7 @@ const nameHolder = (holder: string) =>
 const requestKey = (id: RequestId) => JSON.stringify(id)
 
 class RedisSessionStore implements SessionStore {
+  readonly shared = true
   readonly #redis: RedisConnection
   readonly #node: string
   readonly #log: PluginHost['log']
