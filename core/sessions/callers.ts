@@ -1,7 +1,7 @@
 // Whose a session is, whether a request comes from the same, and what of it may be written down.
 import type { IncomingHttpHeaders } from 'node:http'
+import { userKey } from '../kernel/user.ts'
 import type { RequestFacts } from '../mcp/call.ts'
-import { userKey } from '../mcp/user-key.ts'
 import type { Owner } from './session-id.ts'
 import type { SessionOpening } from './session-record.ts'
 

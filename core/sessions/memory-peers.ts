@@ -4,6 +4,7 @@ import type { PeerMessage, Peers } from './peers.ts'
 export function createMemoryPeers(node: string): Peers {
   let listener: ((message: PeerMessage) => void) | undefined
   return {
+    node,
     async send(to, message) {
       if (to !== node) return false
       listener?.(message)

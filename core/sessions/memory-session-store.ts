@@ -104,6 +104,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
   }
 
   return {
+    node,
     shared: false,
     unsure: false,
     create(digest, record, { idleTimeout, maxPerOwner }) {

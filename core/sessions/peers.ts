@@ -1,12 +1,14 @@
 // Messages from one node to another: what happens to a session at one node, and concerns what another node has of it.
 // Addressed to one node each. Sessions are named by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { User } from '../mcp/define.ts'
+import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { SessionState } from './session-record.ts'
 
 /** The other nodes, as one of them sees them. Everything but `receive` rejects with `unavailable` where they cannot be asked. */
 export interface Peers {
+  /** This node, as the others know it. */
+  readonly node: string
   /** Resolves once the message is kept for the node; false where there is no such node any more. */
   send(node: string, message: PeerMessage): Promise<boolean>
   /** Whether the node was heard of within its lifetime, 15 seconds; the answer may be a second old. */

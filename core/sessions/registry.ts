@@ -2,9 +2,10 @@
 // is written down of them is in the store, here or where every node finds it.
 import { setTimeout as pause } from 'node:timers/promises'
 import { HostError, shuttingDown } from '../kernel/errors.ts'
+import { sameUser } from '../kernel/user.ts'
 import type { OpenSession, RequestFacts } from '../mcp/call.ts'
+import type { McpRoute } from '../mcp/routes.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { sameUser } from '../mcp/user-key.ts'
 import { buildSession } from './build-session.ts'
 import { type Caller, openingOf, ownerOf, sameParams } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
@@ -26,7 +27,8 @@ import { createWatchCharges } from './watched-uris.ts'
 export interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
-  readonly feed: ChangeFeed
+  /** What brings changes to the sessions of a route. */
+  readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
 }
 
@@ -56,7 +58,7 @@ export interface SessionRegistry {
 const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
-  const { node, ids, feed, openSession } = settings
+  const { node, ids, feedOn, openSession } = settings
   const { name, store, peers, events, bounds, log, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
@@ -71,13 +73,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
   let released = false
 
   const owner: SessionOwner = {
-    feed,
+    feedOn,
     used: marks.mark,
     disposed(session, elsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
-      Promise.resolve(events().drop(session.id)).catch(err =>
+      Promise.resolve(events(session).drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },

@@ -2,7 +2,7 @@
 // what its client has set since. For session-store.ts.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
-import type { User } from '../mcp/define.ts'
+import type { User } from '../kernel/user.ts'
 import type { LogLevel, Revision } from '../mcp/protocol.ts'
 
 /** What a session was opened with: what `configureSession` and `runSession` see again at another node. */

@@ -12,6 +12,8 @@ type Awaitable<Value> = Value | Promise<Value>
  * asked rejects with the HostError `unavailable`. A shared store may be asked the same twice, for an answer may be lost.
  */
 export interface SessionStore {
+  /** This node, as the store names it. */
+  readonly node: string
   /** True where every node finds its records; false where they are of this process alone, and end with it. */
   readonly shared: boolean
   /** False, and nothing is kept, where its holder has `bounds.maxPerOwner` already. The node has a copy then, and uses it. */

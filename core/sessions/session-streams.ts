@@ -1,8 +1,8 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
 // come back to one. One node writes each; where the event store is shared, others read along and take over (nodes/).
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Route } from '../kernel/define-plugin.ts'
-import type { User } from '../mcp/define.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { withoutCredentials } from './callers.ts'
 import { createStreamName, type EventId, isStreamOf } from './event-id.ts'
@@ -37,7 +37,7 @@ export interface SessionStreams {
   /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
   /** Takes messages that other nodes forwarded, for the sessions of one transport and route. */
-  receive(transport: string, route: Route, take: (session: Session, message: ForwardedMessage) => void): void
+  receive(transport: string, route: McpRoute, take: (session: Session, message: ForwardedMessage) => void): void
 }
 
 /** Those who wait for more on a stream that another node writes. */
@@ -83,7 +83,7 @@ export function createSessionStreams(
 
   /** What is left of a stream that is finished. */
   async function resumeFinished(session: Session, { stream, seq }: EventId): Promise<Resumption> {
-    const stored = await events().after(session.id, stream, seq)
+    const stored = await events(session).after(session.id, stream, seq)
     if (!stored) throw eventsGone()
     return {
       awaited: session,
@@ -103,7 +103,7 @@ export function createSessionStreams(
     async resume(session, place) {
       if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
       const here = session.streams.get(place.stream)
-      const { shared } = events()
+      const { shared } = events(session)
       if (!shared) return here ? resumeHere(here, place, parts, session) : resumeFinished(session, place)
       const state = await shared.state(session.id, place.stream)
       if (!state) throw store().unsure ? notSure() : eventsGone()

@@ -1,8 +1,8 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
 
-import type { Change } from '../kernel/slots.ts'
 import type { ClientFacts, LiveSession, OpenSession } from '../mcp/call.ts'
+import type { Change } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
@@ -44,7 +44,7 @@ export interface SessionOwner {
   askPrefix(): string
   /** Counts what its sessions watch, in bytes; as `Charge` says. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
-  readonly feed: ChangeFeed
+  feedOn(route: OpenSession['route']): ChangeFeed
 }
 
 export interface SessionFacts {
@@ -186,7 +186,7 @@ export class Session implements LiveSession {
   }
 
   #subscribe(): Subscription {
-    return this.#owner.feed.subscribe({
+    return this.#owner.feedOn(this.opened.route).subscribe({
       lists: LISTS,
       covers: toolset => toolset === undefined || this.opened.toolsets().includes(toolset),
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),

@@ -3,7 +3,6 @@
 
 import { type EventStream, RETRY } from '../http/sse.ts'
 import { HostError } from '../kernel/errors.ts'
-import type { ChangeBus } from '../kernel/slots.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
 import { eventsGone } from './refusals.ts'
@@ -27,8 +26,6 @@ export interface Resumption {
 export interface StreamsSettings {
   readonly node: ThisNode
   readonly registry: SessionRegistry
-  /** Asked for late, because plugins may fill the slots. */
-  readonly bus: () => ChangeBus
 }
 
 /** What the parts of this share: how a stream is made, and how a session is connected to one. */
@@ -60,13 +57,13 @@ export function createParts(
   return {
     ...settings,
     writerOf(session, requests, more = {}) {
-      if (!events().shared) return undefined
+      if (!events(session).shared) return undefined
       const facts = writeFacts({ node: own, requests })
       return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
     },
     make(session, more = {}) {
       const stream = createResumableStream({
-        store: events(),
+        store: events(session),
         session: session.id,
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
@@ -107,7 +104,7 @@ export async function resumeHere(
   { node, registry, isStandalone }: StreamParts,
   session: Session,
 ): Promise<Resumption> {
-  const known = stream.endsAt(seq) || (await node.events().after(session.id, name, seq)) !== undefined
+  const known = stream.endsAt(seq) || (await node.events(session).after(session.id, name, seq)) !== undefined
   if (!known || !stream.isWhole) throw eventsGone()
   return {
     awaited: stream,

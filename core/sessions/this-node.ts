@@ -1,5 +1,6 @@
 // This node among those that share sessions: what everything that serves a session needs of it.
 import type { Logger } from '../kernel/log.ts'
+import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
 import type { Session } from './session.ts'
@@ -12,7 +13,9 @@ export interface ThisNode {
   /** What plugins filled the slots with; asked for late, because they may until the host starts. */
   readonly store: () => SessionStore
   readonly peers: () => Peers
-  readonly events: () => EventStore
+  /** The events of a session's streams, and the changes it hears of, are kept as its route says. */
+  readonly events: (session: Session) => EventStore
+  readonly bus: (session: Session) => ChangeBus
   readonly bounds: SessionBounds
   readonly log: Logger
   /** The sessions that are here, by their digests. */

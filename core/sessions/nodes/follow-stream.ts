@@ -33,7 +33,7 @@ function unanswered(requests: readonly RequestId[], events: readonly StoredEvent
 async function answerLost(parts: StreamParts, session: Session, stream: string, state: StreamState, seen: number) {
   const { name: node, events, log } = parts.node
   const { requests } = readFacts(state.facts)
-  const store = events()
+  const store = events(session)
   const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
   const claimed = await store.shared?.claim(session.id, stream, writer)
   if (!claimed || claimed.finished) return
@@ -114,7 +114,7 @@ class Following {
     const { id } = this.#session
     const { name, peers, events } = this.#parts.node
     const state = await this.#streams.state(id, this.#stream)
-    const stored = await events().after(id, this.#stream, this.#sent)
+    const stored = await events(this.#session).after(id, this.#stream, this.#sent)
     if (!state || !stored || this.#session.disposed) return true
     for (const { seq, message } of stored) {
       if (!reader.send(message, `${this.#stream}.${seq}`)) return true
@@ -148,7 +148,7 @@ export async function followStream(
   session: Session,
   place: EventId,
 ): Promise<Resumption> {
-  if (!(await parts.node.events().after(session.id, place.stream, place.seq))) throw eventsGone()
+  if (!(await parts.node.events(session).after(session.id, place.stream, place.seq))) throw eventsGone()
   return {
     awaited: session,
     attach: reader => new Following(parts, session, place, streams).follow(reader),

@@ -25,7 +25,7 @@ async function fence(
   { epoch, before }: StreamClaim,
   resuming: string | undefined,
 ): Promise<Fenced> {
-  const streams = node.events().shared
+  const streams = node.events(session).shared
   const writer = { epoch, facts: writeFacts({ node: node.name, requests: [] }) }
   const resumed = resuming === undefined ? undefined : await streams?.claim(session.id, resuming, writer)
   const previous =
@@ -98,7 +98,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   session.claim = { stream: name, epoch }
   here?.abandon(true)
   // This node stores what it wrote before, unless it has fenced itself off.
-  const isGapless = !before || (before.node === node && !events().shared)
+  const isGapless = !before || (before.node === node && !events(session).shared)
   const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
   if (session.relieved > epoch) {
@@ -129,7 +129,7 @@ async function connect(
   session: Session,
   { name, epoch, place, begunUntil, isGapless }: Connecting,
 ) {
-  const history = parts.bus().history
+  const history = parts.node.bus(session).history
   const start = place ?? history?.position
   const outlet = createOutlet(history?.isAfter ?? (() => true), start)
   parts.connect(session, outlet.send)
