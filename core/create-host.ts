@@ -9,7 +9,7 @@ import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { buildHost, type Host } from './host.ts'
-import { isConfiguredPlugin } from './kernel/define-plugin.ts'
+import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { isObject } from './mcp/call.ts'
 
@@ -33,8 +33,16 @@ export interface CreateHostOptions {
 }
 
 /** The plugins of a table of factories, by name. */
-export const pluginsOf = (table: PluginTable): Record<string, { options: object }> =>
-  Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as { options: object }]))
+export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
+  Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
+
+/** The built-in plugins that provide all of these, joined by "or". */
+function suggestPlugin(...capabilities: string[]): string {
+  const fitting = [...builtIns].filter(([, { provides = [] }]) =>
+    capabilities.every(wanted => provides.includes(wanted)),
+  )
+  return fitting.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
+}
 
 /** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
 const hostSchema = buildConfigSchema({})
@@ -70,7 +78,7 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   const plugins = await findPlugins(config, builtInPlugins, directory)
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   assertNoProblems(checkOptions(loaded, imported))
-  return buildHost({ config, plugins, directory, log, processes })
+  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
 }
 
 /** A host of a config in hand. It serves nothing until `listen()`. */

@@ -17,7 +17,7 @@ import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { checkReadiness, createNotes, notesFor, type PluginNotes, setUpPlugins } from './kernel/plugin-host.ts'
-import { checkConventions, providersAmong } from './kernel/plugin-plan.ts'
+import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { type CompiledRoute, compileRoutes } from './kernel/routes.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
 import { createMemoryChangeBus, type Slots } from './kernel/slots.ts'
@@ -79,6 +79,8 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** For errors that tell what to switch on. */
+  readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
 }
@@ -117,7 +119,7 @@ const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] =>
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
 export async function buildHost(input: HostInput): Promise<Host> {
-  const { config, log, directory, processes = 1 } = input
+  const { config, log, directory, suggest, processes = 1 } = input
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let address = ''
@@ -130,7 +132,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   })
   const instances = planPlugins(config, input.plugins, routes)
   const provides = providersAmong(instances)
-  checkConventions(routes, provides)
+  checkConventions(routes, provides, suggest)
 
   const slots: Slots = {
     changeBus: createMemoryChangeBus(),
@@ -147,6 +149,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     bus: () => slots.changeBus,
     log,
     decidesAccess: provides('access'),
+    suggest,
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
   })
@@ -231,7 +234,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     keys: secrets.keys,
   })
   for (const route of routes) revisions.set(route, revisionsOf(notes, route))
-  checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
+  checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated, suggest })
   checkViews(routes, sessions)
   warnOpenDoors(parts)
   warnUntoldScopes(parts, log)

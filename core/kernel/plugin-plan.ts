@@ -54,31 +54,32 @@ export function providersAmong(instances: readonly PluginInstance[]): Provides {
   return Object.assign((capability: string, route?: CompiledRoute) => by(capability, route).length > 0, { by })
 }
 
+/** Names of plugins that provide all of these capabilities, in words that go on "switch on". */
+export type SuggestPlugin = (...capabilities: string[]) => string
+
 /** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
-export function checkConventions(routes: readonly CompiledRoute[], provides: Provides) {
+export function checkConventions(routes: readonly CompiledRoute[], provides: Provides, suggest: SuggestPlugin) {
+  const stop = (why: string) => new StartError(why, { exitCode: 2 })
   for (const route of routes) {
     const { path, authorize, cors } = route
     const [first, second] = provides.by('user', route)
     if (second !== undefined) {
-      const fix = "switch one of them off on this route; several issuers are auth-jwt's `issuers`"
-      throw new StartError(`routes['${path}']: both ${first} and ${second} find out who calls; ${fix}`, { exitCode: 2 })
+      const fix = 'switch one of them off on this route; for several issuers, one plugin may have an option'
+      throw stop(`routes['${path}']: both ${first} and ${second} find out who calls; ${fix}`)
     }
     if (authorize !== undefined && !provides('authorize', route)) {
-      throw new StartError(`routes['${path}'].authorize: no plugin of this route can decide it; switch on auth-jwt`, {
-        exitCode: 2,
-      })
+      throw stop(
+        `routes['${path}'].authorize: no plugin of this route can decide it; switch on ${suggest('authorize')}`,
+      )
     }
     if (typeof authorize === 'string' && !provides('policy', route)) {
-      throw new StartError(
-        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on tool-policy, ` +
-          `or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
-        { exitCode: 2 },
+      throw stop(
+        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on ` +
+          `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
       )
     }
     if (cors !== undefined && !provides('cors', route)) {
-      throw new StartError(`routes['${path}'].cors: no plugin of this route knows "${cors}"; switch on cors`, {
-        exitCode: 2,
-      })
+      throw stop(`routes['${path}'].cors: no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`)
     }
   }
 }

@@ -21,7 +21,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions>({
     additionalProperties: false,
     properties: { ...REDIS_PROPERTIES },
   },
-  provides: ['peers'],
+  provides: ['peers', 'changeBus'],
   setup(host, options) {
     const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)
     const bus = createBus(redis, host.log)

@@ -13,7 +13,7 @@ export const clusterRedis = definePlugin<ClusterRedisOptions>({
     ...eventStoreRedis.plugin.options,
     description: 'Any node serves any session: change-bus-redis, session-store-redis and event-store-redis in one.',
   },
-  provides: ['peers'],
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options
     await sessionStoreRedis.plugin.setup(host, connection)

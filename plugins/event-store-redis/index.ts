@@ -61,6 +61,7 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
       ...REDIS_PROPERTIES,
     },
   },
+  provides: ['eventStore'],
   setup(host, options) {
     const { ttl, maxEvents, maxBytes } = { ...DEFAULTS, ...options }
     const lifetime = parseDuration(ttl)

@@ -35,6 +35,7 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
     properties: { ...REDIS_PROPERTIES },
   },
   needs: ['peers'],
+  provides: ['sessionStore'],
   setup(host, options) {
     demandSecrets(host)
     const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)

@@ -193,6 +193,7 @@ function unitViews() {
     bus: () => bus,
     log: createTestLog(),
     decidesAccess: false,
+    suggest: () => '',
     combinations: () => [['all']],
   })
   const request = (name: string) => ({
