@@ -213,7 +213,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     http,
     processes,
     directory,
-    redis: config.redis,
+    section: name => Reflect.get(config, name),
     address: ownAddress,
     runtime: catalog.runtime,
     slots,

@@ -39,7 +39,6 @@ export {
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
-  type RedisSettings,
   type ResolvedHttp,
   type RoutePluginsSettings,
   type RouteSettings,
@@ -52,7 +51,6 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export {
   type AuthorizeRule,
@@ -70,6 +68,8 @@ export {
   type Readiness,
   type RequestState,
   type Route,
+  type SectionReader,
+  type SectionSchemas,
 } from './kernel/define-plugin.ts'
 export {
   ERROR_KINDS,

@@ -1,7 +1,7 @@
 // The contract between a plugin and the host: everything that a plugin may do, in one interface.
 // A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/kernel/pipeline.ts).
 import type { Middleware, ParameterizedContext } from 'koa'
-import type { RedisSettings, ResolvedHttp } from '../config/define-config.ts'
+import type { ResolvedHttp } from '../config/define-config.ts'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost, User } from '../mcp/define.ts'
@@ -96,8 +96,6 @@ export interface PluginHost {
   readonly processes: number
   /** Where the config is: paths in it are relative to this. */
   readonly directory: string
-  /** The config's `redis`, for plugins that keep things there. */
-  readonly redis: RedisSettings | undefined
   /** The URL of a fixed path, from `http.publicUrl` or the address that the host listens on; call it once it does. */
   url(path: string): string
   /** The routes that this instance of the plugin acts on. */
@@ -141,6 +139,12 @@ export interface PluginHost {
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
   /** The service in a slot: what a plugin filled in, else the default. Others may fill it until the starting tasks run. */
   slot<Name extends keyof Slots>(slot: Name): Slots[Name]
+
+  /**
+   * What several plugins of this host share: made by the first that asks for it, and the same for the others. `key` is
+   * theirs alone: a symbol or an object. `close` runs once all of them, set up after the first, have closed.
+   */
+  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
 
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void
@@ -209,14 +213,32 @@ export interface OptionsSchema<Options> {
   required?: readonly (keyof Options & string)[]
 }
 
-export interface Plugin<Options extends object> {
+/**
+ * Top-level keys of the config that several plugins share, each with the schema of what stands there. Plugins that share
+ * one give the very same schema object.
+ */
+export type SectionSchemas<Sections extends object> = {
+  readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
+    readonly minProperties?: number
+    readonly examples?: ReadonlyArray<Sections[Name]>
+  }
+}
+
+/** What `host` offers to a plugin that declares sections. */
+export interface SectionReader<Sections extends object> {
+  /** What the config has there, defaults not filled in; undefined where it has nothing. */
+  section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+}
+
+export interface Plugin<Options extends object, Sections extends object = object> {
   /** Its schema; defaults given there are filled in before `setup`. */
   options: OptionsSchema<Options>
   /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
   needs?: readonly string[]
   /** Capabilities that this plugin provides to others. */
   provides?: readonly string[]
-  setup(host: PluginHost, options: Options): void | Promise<void>
+  sections?: SectionSchemas<Sections>
+  setup(host: PluginHost & SectionReader<Sections>, options: Options): void | Promise<void>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
@@ -232,12 +254,16 @@ export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
 /** Calling a plugin configures it; the plugin's own description is readable beside that. */
-export type PluginFactory<Options extends object> = ((options?: Options) => ConfiguredPlugin) & {
-  readonly plugin: Plugin<Options>
+export type PluginFactory<Options extends object, Sections extends object = object> = ((
+  options?: Options,
+) => ConfiguredPlugin) & {
+  readonly plugin: Plugin<Options, Sections>
 }
 
 /** Makes a plugin of its options' schema and its set-up. */
-export function definePlugin<Options extends object>(plugin: Plugin<Options>): PluginFactory<Options> {
+export function definePlugin<Options extends object, Sections extends object = object>(
+  plugin: Plugin<Options, Sections>,
+): PluginFactory<Options, Sections> {
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

@@ -1,7 +1,7 @@
 // What a plugin gets in `setup`: it writes down what the plugin wants, by hook point. The host (core/host.ts) builds
 // the pipeline from these notes once every plugin is set up.
 
-import type { RedisSettings, ResolvedHttp } from '../config/define-config.ts'
+import type { ResolvedHttp } from '../config/define-config.ts'
 import type { Call, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import { createCall } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
@@ -19,6 +19,7 @@ import type {
   PluginHost,
   Readiness,
   Route,
+  SectionReader,
 } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
 import type { Logger } from './log.ts'
@@ -47,6 +48,8 @@ export interface PluginNotes {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
+  /** By the key of those who share it. */
+  readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
@@ -62,6 +65,7 @@ export const createNotes = (): PluginNotes => ({
   starting: [],
   closing: [],
   draining: [],
+  shared: new Map(),
   ready: new Map(),
 })
 
@@ -76,7 +80,8 @@ export interface HostServices {
   readonly http: ResolvedHttp
   readonly processes: number
   readonly directory: string
-  readonly redis: RedisSettings | undefined
+  /** What stands at a top-level key of the config. */
+  section(name: string): unknown
   /** The host's own URL, without a slash at its end. */
   address(): string
   readonly runtime: RuntimeHost
@@ -117,15 +122,17 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
   }
 }
 
+/** What `setup` gets. Which sections there are is known to the plugin's own types alone. */
+type SetUpHost = PluginHost & SectionReader<object>
+
 /** The host as one instance of a plugin sees it. */
-function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
+function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): SetUpHost {
   const {
     log,
     server,
     http,
     processes,
     directory,
-    redis,
     runtime,
     slots,
     filled,
@@ -146,9 +153,19 @@ function createPluginHost(instance: PluginInstance, notes: PluginNotes, services
     http,
     processes,
     directory,
-    redis,
     url: path => `${services.address()}${path}`,
     routes: instance.routes,
+    section(name: string) {
+      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return services.section(name) as undefined
+      throw clash(`it reads the section "${name}" of the config, but does not declare it in \`sections\``)
+    },
+    share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
+      if (notes.shared.has(key)) return notes.shared.get(key) as Value
+      const value = create()
+      notes.shared.set(key, value)
+      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      return value
+    },
     runtime,
     guard: hook('guard'),
     crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
