@@ -227,7 +227,7 @@ describe('an event id', () => {
         expect(changed).to.equal(`${id.stream}.${zeros}${id.seq}`)
         expect(id.stream).to.have.length(name.length)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
     expect(read).to.be.greaterThan(0)
   })
