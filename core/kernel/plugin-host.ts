@@ -1,7 +1,6 @@
 // What a plugin gets in `setup`: it writes down what the plugin wants, by hook point. The host (core/host.ts) builds
 // the pipeline from these notes once every plugin is set up.
 
-import type { ResolvedHttp } from '../config/define-config.ts'
 import type { Call, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import { createCall } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
@@ -22,6 +21,7 @@ import type {
   SectionReader,
 } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
 import type { PluginInstance } from './plugin-plan.ts'
