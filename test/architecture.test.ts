@@ -141,6 +141,14 @@ describe('the source', () => {
     expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
   })
 
+  it('has each plugin in the index of docs/plugins.md, in order, with what it provides', () => {
+    const lines = [...read('docs/plugins.md').matchAll(/^\| \[([\w-]+)\]\(plugins\/\1\.md\) .*$/gm)]
+    expect(lines.map(([, name]) => name)).to.deep.equal(Object.keys(builtInPlugins))
+    for (const [index, { plugin }] of Object.values(builtInPlugins).entries()) {
+      for (const provided of plugin.provides ?? []) expect(lines[index]?.[0]).to.include(`\`${provided}\``)
+    }
+  })
+
   it('of core names no plugin and no database, comments included: messages take names from what plugins provide', () => {
     // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
     const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))
