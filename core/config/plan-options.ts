@@ -2,7 +2,7 @@
 // For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance } from '../kernel/plugin-plan.ts'
-import type { CompiledRoute } from '../kernel/routes.ts'
+import type { Route } from '../kernel/route.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { namedPlugins } from './find-plugins.ts'
 import { trimSecrets } from './secret-keys.ts'
@@ -23,7 +23,7 @@ function withDefaults(schema: Plugin<object>['options'], written: object): objec
 export function planPlugins(
   config: Config,
   plugins: ReadonlyMap<string, Plugin<object>>,
-  routes: readonly CompiledRoute[],
+  routes: readonly Route[],
 ): PluginInstance[] {
   const names = new Set([...namedPlugins(config)].map(([name]) => name))
   const instances: PluginInstance[] = []
@@ -31,7 +31,7 @@ export function planPlugins(
     const plugin = plugins.get(name)
     const general = config.plugins?.[name]
     if (!plugin) continue
-    const own = (route: CompiledRoute) => config.routes[route.path]?.plugins?.[name]
+    const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       instances.push({ name, plugin, options: withDefaults(plugin.options, optionsOf(general)), routes: covered })

@@ -1,15 +1,15 @@
 // The plan of a host's plugins: who is set up before whom, who provides what, and whether a route's wishes are met.
-// core/config/plan-options.ts makes the instances; core/kernel/plugin-host.ts sets them up.
+// core/config/plan-options.ts makes the instances; core/kernel/set-up.ts sets them up.
 import type { Plugin } from './define-plugin.ts'
 import { StartError } from './errors.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
 
 /** One set-up of a plugin: for all routes that do not say otherwise, or for one that does. */
 export interface PluginInstance {
   readonly name: string
   readonly plugin: Plugin<object>
   readonly options: object
-  readonly routes: readonly CompiledRoute[]
+  readonly routes: readonly Route[]
 }
 
 /** Providers before those who need them; otherwise the order of the config. Throws where a need is not met. */
@@ -41,24 +41,24 @@ export function orderByNeeds(instances: readonly PluginInstance[]): PluginInstan
 
 /** Whether a plugin that acts on the route, or on any, provides a capability. */
 interface Provides {
-  (capability: string, route?: CompiledRoute): boolean
+  (capability: string, route?: Route): boolean
   /** The names of those that do. */
-  by(capability: string, route?: CompiledRoute): string[]
+  by(capability: string, route?: Route): string[]
 }
 
 export function providersAmong(instances: readonly PluginInstance[]): Provides {
-  const by = (capability: string, route?: CompiledRoute) =>
+  const by = (capability: string, route?: Route) =>
     instances
       .filter(({ plugin, routes }) => (!route || routes.includes(route)) && plugin.provides?.includes(capability))
       .map(({ name }) => name)
-  return Object.assign((capability: string, route?: CompiledRoute) => by(capability, route).length > 0, { by })
+  return Object.assign((capability: string, route?: Route) => by(capability, route).length > 0, { by })
 }
 
 /** Names of plugins that provide all of these capabilities, in words that go on "switch on". */
 export type SuggestPlugin = (...capabilities: string[]) => string
 
 /** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
-export function checkConventions(routes: readonly CompiledRoute[], provides: Provides, suggest: SuggestPlugin) {
+export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin) {
   const stop = (why: string) => new StartError(why, { exitCode: 2 })
   for (const route of routes) {
     const { path, authorize, cors } = route
