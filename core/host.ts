@@ -1,16 +1,19 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
 import { openAccess, plainResource } from './access/access.ts'
+import { createAdmission } from './access/admission.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import type { Config, ResolvedHttp } from './config/define-config.ts'
+import { faultsOf } from './config/check-definition.ts'
+import type { Config } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { resolveHttp, resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding } from './kernel/ending.ts'
+import { createEnding, type Ending } from './kernel/ending.ts'
+import type { ResolvedHttp } from './kernel/http-settings.ts'
 import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
@@ -39,14 +42,7 @@ import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionStreams } from './sessions/session-streams.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 
-export interface CloseReport {
-  /** Requests that ended by themselves within the grace period, those that came in it too. */
-  readonly finished: number
-  /** Requests that were cancelled when it was over. */
-  readonly cancelled: number
-}
-
-export interface Host {
+export interface Host extends Ending {
   /** `http://address:port` once it listens. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
@@ -57,18 +53,6 @@ export interface Host {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
-  /**
-   * Leaves the port to other processes that listen there: accepts nothing new and answers what comes on open connections,
-   * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
-   */
-  handOver(): Promise<void>
-  /**
-   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients. `handOver`: connections that idle are left for as long as in `handOver`, so that
-   * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
-   * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
-   */
-  close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
 
 export interface HostInput {
@@ -104,9 +88,7 @@ function handlerSettings({ config, catalog, secrets, slots, leastScopes, log, no
     stalls,
     openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
-    access: () => slots.access,
-    resource: () => slots.protectedResource,
-    leastScopes,
+    admit: createAdmission({ access: () => slots.access, resource: () => slots.protectedResource, leastScopes }),
   }
 }
 
@@ -145,6 +127,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const catalog = createCatalog(toolsets, {
     bus: () => slots.changeBus,
     log,
+    faultsOf,
     decidesAccess: provides('access'),
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
@@ -243,7 +226,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createHttpServer(app.callback(), http, log)
+  const server = createHttpServer(app.callback(), http, {
+    sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
+    slowReaders: readers => log.warn(readers, 'closed connections whose readers do not read'),
+  })
 
   return {
     get url() {
@@ -267,7 +253,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
       server,
       keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
-      registry,
+      sessions: registry,
       notes,
       isAlone: () => routes.some(keepsSessions) && !(slots.sessionStore && slots.peers),
     }),

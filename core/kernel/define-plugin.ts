@@ -1,7 +1,7 @@
 // The contract between a plugin and the host: everything that a plugin may do, in one interface.
 // A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/kernel/pipeline.ts).
 import type { Middleware, ParameterizedContext } from 'koa'
-import type { RedisSettings, ResolvedHttp } from '../config/define-config.ts'
+import type { RedisSettings } from '../config/define-config.ts'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost, User } from '../mcp/define.ts'
@@ -9,6 +9,7 @@ import type { JsonSchema, Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed } from '../sessions/change-feed.ts'
 import type { SessionRegistry } from '../sessions/registry.ts'
 import type { SessionStreams } from '../sessions/session-streams.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import type { Slots } from './slots.ts'
 

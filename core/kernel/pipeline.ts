@@ -2,12 +2,12 @@
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import type { ResolvedHttp } from '../config/define-config.ts'
 import { encodeError } from '../mcp/wire.ts'
 import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
 import { HostError } from './errors.ts'
 import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import { createPathTable } from './path-table.ts'
 import { readTarget } from './request-target.ts'

@@ -1,7 +1,7 @@
 // What a plugin gets in `setup`: it writes down what the plugin wants, by hook point. The host (core/host.ts) builds
 // the pipeline from these notes once every plugin is set up.
 
-import type { RedisSettings, ResolvedHttp } from '../config/define-config.ts'
+import type { RedisSettings } from '../config/define-config.ts'
 import type { Call, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import { createCall } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
@@ -21,6 +21,7 @@ import type {
   Route,
 } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
 import type { PluginInstance } from './plugin-plan.ts'

@@ -2,8 +2,8 @@
 // what they do not take. It holds a bounded part, closes the stream and says so; who can come back misses nothing.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
+import { MAX_WAITING } from '../../core/http/limits.ts'
 import { definePlugin, defineResource, type PluginHost } from '../../core/index.ts'
-import { MAX_WAITING } from '../../core/mcp/limits.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
