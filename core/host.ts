@@ -1,5 +1,6 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { createAdmission } from './access/admission.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
@@ -10,9 +11,11 @@ import type { Config } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { resolveHttp, resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
+import { inOwnTurn } from './http/in-turn.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, type Ending } from './kernel/ending.ts'
+import { StartError } from './kernel/errors.ts'
 import type { ResolvedHttp } from './kernel/http-settings.ts'
 import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
@@ -34,6 +37,7 @@ import type { Revision } from './mcp/protocol.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
+import { encodeError } from './mcp/wire.ts'
 import { createChangeFeed } from './sessions/change-feed.ts'
 import { createMemoryEventStore } from './sessions/event-store.ts'
 import { createSharedSessions } from './sessions/nodes/shared-sessions.ts'
@@ -53,6 +57,12 @@ export interface Host extends Ending {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, and `close` at the end.
+   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
+   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
+   */
+  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
 export interface HostInput {
@@ -225,8 +235,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
     void registry.shared
     for (const task of notes.starting.splice(0)) await task()
   }
-  const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createHttpServer(app.callback(), http, {
+  const { served, nowhere } = collectEndpoints(notes, routes)
+  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
+  const handle = app.callback()
+  const server = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
     slowReaders: readers => log.warn(readers, 'closed connections whose readers do not read'),
   })
@@ -248,6 +260,10 @@ export async function buildHost(input: HostInput): Promise<Host> {
       await start()
       await listenOn(server, http)
       address = addressOf(server)
+    },
+    callback() {
+      if (http.publicUrl !== undefined) return inOwnTurn(handle)
+      throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', { exitCode: 2 })
     },
     ...createEnding({
       server,

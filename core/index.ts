@@ -53,6 +53,8 @@ export {
   type EndpointPlace,
   type HostContext,
   type HostMiddleware,
+  type MountedApp,
+  type MountSettings,
   type OptionsSchema,
   type Plugin,
   type PluginFactory,
@@ -128,6 +130,7 @@ export {
 export { type Message, readMessages } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'

@@ -1,14 +1,17 @@
 // The contract between a plugin and the host: everything that a plugin may do, in one interface.
 // A plugin says *what* it does by the hook point it uses; *when* that happens is fixed by the host (core/kernel/pipeline.ts).
+import type Koa from 'koa'
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { RedisSettings } from '../config/define-config.ts'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost, User } from '../mcp/define.ts'
+import type { Observer } from '../mcp/observe.ts'
 import type { JsonSchema, Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed } from '../sessions/change-feed.ts'
 import type { SessionRegistry } from '../sessions/registry.ts'
 import type { SessionStreams } from '../sessions/session-streams.ts'
+import type { BodyKind } from './body.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import type { Slots } from './slots.ts'
@@ -20,14 +23,19 @@ export interface RequestState {
    * up by it, and `ctx.path` says the same. Undefined only where the request names no path, and so nothing is served.
    */
   path?: string | undefined
-  /** Written by the host's match. */
+  /** Every host that the request names, as trusted proxies forward it; undefined stands for a header that is not there. */
+  hosts: ReadonlyArray<string | undefined>
+  /** Written by the host before the first step, as `path` and `params` are; none at a fixed path. */
   route?: Route
   params: Readonly<Record<string, string>>
   /** Written by the plugin that identifies. */
   user?: User
 }
 
-export type HostContext = ParameterizedContext<RequestState>
+export type HostContext = ParameterizedContext<RequestState> & {
+  /** Parsed, where the endpoint asks for its `body`. */
+  readonly request: { readonly body?: unknown }
+}
 export type HostMiddleware = Middleware<RequestState>
 
 /** A configured path and what is served there. */
@@ -70,7 +78,17 @@ export interface Endpoint {
   readonly public?: boolean
   /** The endpoint's own CORS in the place of its route's: acts before everything but the guard. */
   readonly cors?: HostMiddleware
+  /**
+   * What a POST or PUT brings, read into `ctx.request.body`, at most `http.maxBodySize` of it: JSON (an object or a list),
+   * the fields of a form (each a string, or a list of them where a name occurs again), or text. Refused with 413, 415 for
+   * another Content-Type, and 400. Not for those who read `ctx.req` themselves, as transports do.
+   */
+  readonly body?: BodyKind
 }
+
+/** A Koa application, or middleware, to be served at a fixed path. */
+export type MountedApp = Koa | HostMiddleware
+export type MountSettings = Pick<Endpoint, 'public' | 'cors'>
 
 export interface EndpointPlace {
   /** The path ends as this route's does: `ctx.state` gets its parameters, and one that names nothing answers 404. */
@@ -105,8 +123,11 @@ export interface PluginHost {
   readonly routes: readonly Route[]
   readonly runtime: RuntimeHost
 
-  /** Refuses a request before it is matched to a user: after the host's own Host and Origin guard. */
-  guard(middleware: HostMiddleware): void
+  /**
+   * Any Koa middleware, outermost: `await next()` never throws, and `ctx.status` is final after it. Acts on the addresses of
+   * the plugin's routes; where the plugin is on for all routes, on everything that belongs to no route as well, 404 too.
+   */
+  use(middleware: HostMiddleware): void
   /** Opens routes to pages of other origins; acts before every other hook, and only the host's guard comes first. */
   crossOrigin(policyOf: (route: Route) => CrossOrigin | undefined): void
   /** Acts at the route's edge, before authentication: limits per address. */
@@ -117,9 +138,16 @@ export interface PluginHost {
   admit(middleware: HostMiddleware): void
   /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
   around(wrap: (call: Call, next: Next) => Promise<object>): void
+  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  observe(observer: Observer): void
 
-  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook acts there. */
+  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook but `use` acts there. */
   endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
+  /**
+   * Serves a Koa app, or middleware, at a fixed path and below it, with koa-mount; no hook but `use` acts there. Endpoints of
+   * the same plugin have their addresses for themselves. A place that is a route's or another plugin's stops the start.
+   */
+  mount(path: string, app: MountedApp, settings?: MountSettings): void
   /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
   routeEndpoint(suffix: '' | `/${string}`, define: (route: Route) => Endpoint | undefined): void
   /** Names the protocol revisions that a transport serves on a route, for the start-up page. */

@@ -7,6 +7,7 @@ import { createCall } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost } from '../mcp/define.ts'
 import type { Method } from '../mcp/methods/index.ts'
+import type { Observer } from '../mcp/observe.ts'
 import type { Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed } from '../sessions/change-feed.ts'
 import type { SessionRegistry } from '../sessions/registry.ts'
@@ -16,6 +17,8 @@ import type {
   Endpoint,
   EndpointPlace,
   HostMiddleware,
+  MountedApp,
+  MountSettings,
   PluginHost,
   Readiness,
   Route,
@@ -23,7 +26,7 @@ import type {
 import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
-import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
+import { HOOK_POINTS, type HookPoint } from './order.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { Slots } from './slots.ts'
@@ -38,6 +41,8 @@ interface Note<Value> {
 export interface PluginNotes {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly around: Note<(call: Call, next: Next) => Promise<object>>[]
+  readonly observers: Note<Observer>[]
+  readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
@@ -54,6 +59,8 @@ export interface PluginNotes {
 export const createNotes = (): PluginNotes => ({
   middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as PluginNotes['middleware'],
   around: [],
+  observers: [],
+  mounts: [],
   crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
@@ -151,12 +158,14 @@ function createPluginHost(instance: PluginInstance, notes: PluginNotes, services
     url: path => `${services.address()}${path}`,
     routes: instance.routes,
     runtime,
-    guard: hook('guard'),
+    use: hook('use'),
     crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
     edge: hook('edge'),
     identify: hook('identify'),
     admit: hook('admit'),
     around: wrap => note(notes.around, wrap),
+    observe: observer => note(notes.observers, observer),
+    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
     revisions: list => note(notes.revisions, list),

@@ -22,6 +22,8 @@ export interface PluginInstance {
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly CompiledRoute[]
+  /** Set up for all routes but those with options of their own: acts on what belongs to no route, too. */
+  readonly general: boolean
 }
 
 /** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
@@ -132,13 +134,19 @@ export function planPlugins(
     const own = (route: CompiledRoute) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
-      instances.push({ name, plugin, options: withDefaults(plugin.options, optionsOf(general)), routes: covered })
+      instances.push({
+        name,
+        plugin,
+        options: withDefaults(plugin.options, optionsOf(general)),
+        routes: covered,
+        general: true,
+      })
     }
     for (const route of routes) {
       const special = own(route)
       if (special === undefined || special === false) continue
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
-      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route] })
+      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route], general: false })
     }
   }
   return orderByNeeds(instances)

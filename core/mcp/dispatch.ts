@@ -1,5 +1,6 @@
-// A Call through every `around` of its route to its answer; and the one place where a failed handler is logged.
-
+// A Call through every `around` of its route to its answer, watched by those who observe; and the one place where a failed
+// handler is logged.
+import compose from 'koa-compose'
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
@@ -7,29 +8,16 @@ import type { CompiledRoute } from '../kernel/routes.ts'
 import type { Call } from './call.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
+import { observed } from './observe.ts'
 
-type Wrap = PluginNotes['around'][number]['value']
-
-/** Calls the outermost, whose `next` calls the one behind it: once, as in Koa, for behind the last is the handler. */
-function wrapped(wraps: readonly Wrap[], call: Call, innermost: (call: Call) => Promise<object>): Promise<object> {
-  let reached = -1
-  async function pass(index: number): Promise<object> {
-    if (index <= reached) throw new Error('an `around` called next() twice; keep the promise of the first call instead')
-    reached = index
-    const wrap = wraps[index]
-    return wrap ? wrap(call, () => pass(index + 1)) : innermost(call)
-  }
-  return pass(0)
-}
+type Answer = (call: Call) => Promise<object>
 
 export function createDispatch(
   routes: readonly CompiledRoute[],
   notes: PluginNotes,
   methods: MethodTable,
   log: Logger,
-): (call: Call) => Promise<object> {
-  const wraps = new Map(routes.map(route => [route as object, notesFor(notes.around, route)]))
-
+): Answer {
   function logFailure(call: Call, err: unknown) {
     const name = call.params['name'] ?? call.params['uri']
     const fields = { err, method: call.method, name, route: call.session.route.path }
@@ -44,16 +32,30 @@ export function createDispatch(
     return result
   }
 
-  return async call => {
-    try {
-      // Before plugins: they too take params for what they should be.
-      methods.check(call)
-      const around = wraps.get(call.session.route) ?? []
-      return around.length === 0 ? await answer(call) : await wrapped(around, call, answer)
-    } catch (error) {
-      if (HostError.is(error)) throw error
-      logFailure(call, error)
-      throw new HostError('internal', { cause: error }).within200()
+  /** Through these to the answer; a failure that clients may not see becomes an internal error. */
+  function answerThrough(around: PluginNotes['around'][number]['value'][]): Answer {
+    // Koa's own composer: a second `next()` of one of them is an error.
+    const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
+    const inner = around.length === 0 ? answer : (call: Call) => wrapped(call, answer)
+    return async call => {
+      try {
+        // Before plugins: they too take params for what they should be.
+        methods.check(call)
+        return await inner(call)
+      } catch (error) {
+        if (HostError.is(error)) throw error
+        logFailure(call, error)
+        throw new HostError('internal', { cause: error }).within200()
+      }
     }
   }
+
+  const ways = new Map<object, Answer>()
+  for (const route of routes) {
+    const way = answerThrough(notesFor(notes.around, route))
+    const observers = notesFor(notes.observers, route)
+    ways.set(route, observers.length === 0 ? way : observed(way, observers, log))
+  }
+  const plain = answerThrough([])
+  return call => (ways.get(call.session.route) ?? plain)(call)
 }
