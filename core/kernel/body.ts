@@ -30,7 +30,7 @@ function refusalOf(error: Error, limit: number): HostError {
 export async function createBodyReader(limit: number) {
   const { koaBody } = await import('koa-body')
 
-  return function readBodyAs(kind: BodyKind, verbs: readonly string[]): HostMiddleware {
+  return function readBodyAs(kind: BodyKind): HostMiddleware {
     const types = [...TYPES[kind]]
     const read = koaBody({
       json: kind === 'json',
@@ -56,7 +56,7 @@ export async function createBodyReader(limit: number) {
     })
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
     return (ctx, next) => {
-      if (!VERBS.has(ctx.method) || !verbs.includes(ctx.method)) return next()
+      if (!VERBS.has(ctx.method)) return next()
       const { charset } = ctx.request
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
       if (!ctx.is(types) || !isPlain || (charset !== '' && !/^utf-?8$/i.test(charset))) {

@@ -100,7 +100,7 @@ async function createSteps(
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,
     admit: ({ hooks }) => hooks.admit,
-    body: ({ body, methods = {} }) => (body && readBody ? [readBody(body, Object.keys(methods))] : []),
+    body: ({ body }) => (body && readBody ? [readBody(body)] : []),
     verb: ({ app, methods }) => (app ? [app, refuseAddress] : methods ? [dispatchVerb(methods)] : []),
   }
 }

@@ -43,6 +43,9 @@ function refuseToServeOthers({ name, http, processes }: PluginHost): void {
 
 /** Whoever came by another name came through a tunnel, or by a page that made its own name lead here. */
 function refuseForeignHost({ req }: HostContext): void {
+  // The server may be somebody else's (`Host.callback`), who may listen for everybody.
+  const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
+  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `to a caller at ${from}` })
   for (const host of [req.headers.host ?? '', req.headers['x-forwarded-host'] ?? 'localhost']) {
     const address = `http://${host}`
     if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
