@@ -64,7 +64,8 @@ function checkMount(mount: Found, place: Pattern, others: readonly Found[], rout
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
   const route = routes.find(({ path }) => meets(path))
   if (route) throw fail(`would take addresses of routes['${route.path}']; mount the app beside it`)
-  const other = others.find(({ by, path }) => by !== mount.by && meets(path))
+  const isWithin = ({ path, below }: Found) => (below ?? false) && reaches(parsePattern(path, path), place)
+  const other = others.find(found => found.by !== mount.by && (meets(found.path) || isWithin(found)))
   if (other) throw fail(`would take ${other.path}, which plugins.${other.by} serves; choose another path`)
 }
 
