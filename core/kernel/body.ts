@@ -1,10 +1,7 @@
 // Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
 // (core/kernel/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
-import type { HostMiddleware } from './define-plugin.ts'
+import type { BodyKind, HostMiddleware } from './endpoint.ts'
 import { HostError } from './errors.ts'
-
-/** How an endpoint wants its body: parsed JSON, the fields of a form (`application/x-www-form-urlencoded`), or text. */
-export type BodyKind = 'json' | 'form' | 'text'
 
 const TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],

@@ -1,14 +1,14 @@
 // What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
-// plugins' notes (core/kernel/plugin-host.ts) to the pipeline (core/kernel/pipeline.ts).
+// plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
 import koaMount from 'koa-mount'
-import type { CrossOrigin, Endpoint, HostMiddleware } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, HostMiddleware } from './endpoint.ts'
 import { StartError } from './errors.ts'
 import { HOOK_POINTS } from './order.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from './path-pattern.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
-import { notesFor, type PluginNotes } from './plugin-host.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
+import { type KernelNotes, notesFor } from './set-up.ts'
 
 interface Found extends Served {
   /** The plugin that serves it. */
@@ -16,7 +16,7 @@ interface Found extends Served {
 }
 
 /** What plugins hung on the steps of a route; of what belongs to no route, those that the config switches on for all. */
-function hooksAt(notes: PluginNotes, route: CompiledRoute | undefined): Place['hooks'] {
+function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
   const at = (point: (typeof HOOK_POINTS)[number]) =>
     route
       ? notesFor(notes.middleware[point], route)
@@ -24,14 +24,14 @@ function hooksAt(notes: PluginNotes, route: CompiledRoute | undefined): Place['h
   return Object.fromEntries(HOOK_POINTS.map(point => [point, at(point)])) as unknown as Place['hooks']
 }
 
-function policyOf(notes: PluginNotes, route: CompiledRoute): CrossOrigin | undefined {
+function policyOf(notes: KernelNotes, route: Route): CrossOrigin | undefined {
   const policies = notesFor(notes.crossOrigin, route).map(find => find(route))
   return policies.find((policy): policy is CrossOrigin => policy !== undefined)
 }
 
 const kindOf = ({ public: open = false }: Pick<Endpoint, 'public'>) => (open ? 'P' : 'F')
 
-function fixedEndpoints(notes: PluginNotes, routes: readonly CompiledRoute[], fallback: boolean): Found[] {
+function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: boolean): Found[] {
   return notes.endpoints
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
@@ -40,7 +40,7 @@ function fixedEndpoints(notes: PluginNotes, routes: readonly CompiledRoute[], fa
     })
 }
 
-function routeEndpoints(notes: PluginNotes, route: CompiledRoute): Found[] {
+function routeEndpoints(notes: KernelNotes, route: Route): Found[] {
   const hooks = hooksAt(notes, route)
   const policy = policyOf(notes, route)
   return notes.routeEndpoints
@@ -57,7 +57,7 @@ function routeEndpoints(notes: PluginNotes, route: CompiledRoute): Found[] {
 }
 
 /** Throws a StartError where a mount would share its place with anything but its own plugin's endpoints. */
-function checkMount(mount: Found, place: Pattern, others: readonly Found[], routes: readonly CompiledRoute[]) {
+function checkMount(mount: Found, place: Pattern, others: readonly Found[], routes: readonly Route[]) {
   const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
     throw fail('has a parameter; an app is mounted at a fixed path')
@@ -70,7 +70,7 @@ function checkMount(mount: Found, place: Pattern, others: readonly Found[], rout
 }
 
 /** Apps at a fixed path and below it. */
-function mountedApps(notes: PluginNotes, others: readonly Found[], routes: readonly CompiledRoute[]): Found[] {
+function mountedApps(notes: KernelNotes, others: readonly Found[], routes: readonly Route[]): Found[] {
   const mounts: Found[] = []
   for (const { instance, value } of notes.mounts) {
     const { path, app, settings } = value
@@ -97,7 +97,7 @@ export interface Places {
 }
 
 /** Every address of the host. A fallback is left out where something else has its path. */
-export function collectEndpoints(notes: PluginNotes, routes: readonly CompiledRoute[]): Places {
+export function collectEndpoints(notes: KernelNotes, routes: readonly Route[]): Places {
   const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
   served.push(...mountedApps(notes, served, routes))
   const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))

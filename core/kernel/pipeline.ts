@@ -2,8 +2,8 @@
 // What each step does is said here; which of them act, and in which order, is the table's.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { type BodyKind, createBodyReader } from './body.ts'
-import type { Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
+import { createBodyReader } from './body.ts'
+import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import { HostError } from './errors.ts'
 import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
@@ -11,14 +11,14 @@ import type { ResolvedHttp } from './http-settings.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import { readTarget } from './request-target.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
 import { createErrorWriter, type ErrorWriterSettings } from './write-errors.ts'
 
 /** An endpoint, or the lack of one, with all that may act there. */
 export interface Place {
   readonly kind: EndpointKind
   /** Undefined for a fixed path outside every route. */
-  readonly route?: CompiledRoute | undefined
+  readonly route?: Route | undefined
   readonly cors?: HostMiddleware | undefined
   /** Knows origins that the host's own check lets through here, beside those it knows. */
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
@@ -95,7 +95,7 @@ async function createSteps(
     address({ kind, route }) {
       if (kind === 'N') return [refuseAddress]
       // A parameter may name nothing.
-      return route ? [(ctx, next) => (route.toolsetsFor(ctx.state.params) ? next() : refuseAddress())] : []
+      return route ? [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress())] : []
     },
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,
@@ -119,7 +119,7 @@ export async function createPipeline(
     compose<HostContext>(
       stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
     )
-  const table = createPathTable<{ readonly route: CompiledRoute | undefined; readonly run: Run }>()
+  const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
     add(place.path, { route: place.route, run: compile(place) })

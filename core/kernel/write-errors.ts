@@ -1,6 +1,6 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
-import type { HostContext } from './define-plugin.ts'
+import type { HostContext } from './endpoint.ts'
 import { HostError } from './errors.ts'
 import type { Logger } from './log.ts'
 import { shownUrl } from './shown-url.ts'

@@ -3,8 +3,9 @@
 import compose from 'koa-compose'
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
-import type { CompiledRoute } from '../kernel/routes.ts'
+import type { Route } from '../kernel/route.ts'
+import { notesFor } from '../kernel/set-up.ts'
+import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
@@ -13,8 +14,7 @@ import { observed } from './observe.ts'
 type Answer = (call: Call) => Promise<object>
 
 export function createDispatch(
-  routes: readonly CompiledRoute[],
-  notes: PluginNotes,
+  notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
   log: Logger,
 ): Answer {
@@ -33,7 +33,7 @@ export function createDispatch(
   }
 
   /** Through these to the answer; a failure that clients may not see becomes an internal error. */
-  function answerThrough(around: PluginNotes['around'][number]['value'][]): Answer {
+  function answerThrough(around: AuthorNotes['around'][number]['value'][]): Answer {
     // Koa's own composer: a second `next()` of one of them is an error.
     const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
     const inner = around.length === 0 ? answer : (call: Call) => wrapped(call, answer)
@@ -50,12 +50,21 @@ export function createDispatch(
     }
   }
 
-  const ways = new Map<object, Answer>()
-  for (const route of routes) {
+  function wayOn(route: Route): Answer {
     const way = answerThrough(notesFor(notes.around, route))
     const observers = notesFor(notes.observers, route)
-    ways.set(route, observers.length === 0 ? way : observed(way, observers, log))
+    return observers.length === 0 ? way : observed(way, observers, log)
   }
-  const plain = answerThrough([])
-  return call => (ways.get(call.session.route) ?? plain)(call)
+
+  /** Made with the first call: by then both phases of the plugins are over. */
+  const ways = new Map<Route, Answer>()
+  return call => {
+    const { route } = call.session
+    let way = ways.get(route)
+    if (!way) {
+      way = wayOn(route)
+      ways.set(route, way)
+    }
+    return way(call)
+  }
 }
