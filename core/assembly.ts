@@ -138,7 +138,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     openSession,
     createCall,
-    answer: createDispatch(routes, author, methods, log),
+    answer: createDispatch(author, methods, log),
     inFlight: inFlight.enter,
   }
 }

@@ -55,6 +55,8 @@ export type {
   EndpointPlace,
   HostContext,
   HostMiddleware,
+  MountedApp,
+  MountSettings,
   RequestState,
 } from './kernel/endpoint.ts'
 export {
@@ -126,6 +128,7 @@ export {
 export { type Message, readMessages } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
 export type { McpRoute } from './mcp/routes.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'

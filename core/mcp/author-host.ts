@@ -5,6 +5,7 @@ import type { Call, Next } from './call.ts'
 import type { Catalog } from './catalog.ts'
 import type { Definition } from './define.ts'
 import type { MethodTable } from './methods/index.ts'
+import type { Observer } from './observe.ts'
 import type { Revision } from './protocol.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
 
@@ -16,6 +17,8 @@ export interface AuthorHost {
   readonly server: { readonly name: string; readonly version: string }
   /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
   around(wrap: Wrap): void
+  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  observe(observer: Observer): void
   /** Answers a JSON-RPC method. One that the host or another plugin answers already stops the start. */
   method(name: string, answer: Answer): void
   /** Contributes definitions to each of the plugin's routes. */
@@ -29,6 +32,7 @@ export interface AuthorHost {
 /** Everything that the plugins of one host registered with MCP, in the order of set-up. */
 export interface AuthorNotes {
   readonly around: Note<Wrap>[]
+  readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
   readonly varies: Note<true>[]
@@ -37,6 +41,7 @@ export interface AuthorNotes {
 
 export const createAuthorNotes = (): AuthorNotes => ({
   around: [],
+  observers: [],
   methods: [],
   contributed: [],
   varies: [],
@@ -54,6 +59,7 @@ export function createAuthorHost(
   return {
     server: { name: server.name, version: server.version },
     around: wrap => note(notes.around, wrap),
+    observe: observer => note(notes.observers, observer),
     method: (name, answer) => note(notes.methods, { name, answer }),
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     variesByCaller: () => note(notes.varies, true),
