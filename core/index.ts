@@ -67,9 +67,11 @@ export {
   HostError,
   type HostErrorKind,
   type HostErrorOptions,
+  isUnavailable,
   nodeLost,
   StartError,
   shuttingDown,
+  statusOf,
 } from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
 export type { ResolvedHttp } from './kernel/http-settings.ts'
@@ -80,10 +82,13 @@ export { shownUrl } from './kernel/shown-url.ts'
 export type { Change, ChangeBus, ChangeHistory, Slots } from './kernel/slots.ts'
 export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
 export {
+  type AskClient,
   type Call,
+  type CallChannel,
   type CallRequest,
   type ClientFacts,
   isObject,
+  type LiveSession,
   type Next,
   type OpenSession,
   type RequestFacts,
@@ -125,10 +130,23 @@ export {
   MAX_WATCHED_BYTES,
   WATCH_COST,
 } from './mcp/limits.ts'
-export { type Message, readMessages } from './mcp/message.ts'
+export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
 export * from './mcp/protocol.ts'
+export {
+  ASSUMED_REVISION,
+  HANDSHAKE_REVISIONS,
+  isHandshakeRevision,
+  isModernRevision,
+  isRevision,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  REVISIONS,
+  type Revision,
+  type RevisionRules,
+  rulesOf,
+} from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
 export type { View } from './mcp/view.ts'
@@ -155,7 +173,7 @@ export type { PeerMessage, Peers } from './sessions/nodes/peers.ts'
 export type * from './sessions/nodes/session-store.ts'
 export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
+export { type SessionReply, secondHandshake, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export { watchCost } from './sessions/watched-uris.ts'

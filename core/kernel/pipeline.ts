@@ -4,7 +4,7 @@ import Koa from 'koa'
 import compose from 'koa-compose'
 import { encodeError } from '../mcp/wire.ts'
 import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
-import { HostError } from './errors.ts'
+import { HostError, statusOf } from './errors.ts'
 import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -56,7 +56,7 @@ function catchErrors(log: Logger) {
       logRefusal(log, ctx, error)
       if (ctx.res.headersSent) return void ctx.res.destroy()
       ctx.respond = true
-      ctx.status = error.status === 200 ? 400 : error.status
+      ctx.status = statusOf(error)
       for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
       ctx.type = 'json'
       ctx.body = encodeError(error)

@@ -1,7 +1,7 @@
 // The config's routes, compiled: which toolsets an address serves, and what its URL is. Which endpoint a request's path
 // names is the path table's (path-table.ts); where routes' paths meet, the narrowest has the address (route-places.ts).
 import type { Config } from '../config/define-config.ts'
-import type { Revision } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 import type { AuthorizeRule, Route } from './define-plugin.ts'
 import { StartError } from './errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern } from './path-pattern.ts'

@@ -20,12 +20,12 @@ import type {
   PromptMessage,
   ReadResourceResult,
   ResourceContents,
-  Revision,
   RootsResult,
   SampleParams,
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
+import type { Revision } from './revisions.ts'
 
 /** Who calls, as an auth plugin established it. */
 export interface User {

@@ -3,7 +3,8 @@
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
-import { META, type RequestId, type Revision } from './protocol.ts'
+import { META, type RequestId } from './protocol.ts'
+import { isRevision, rulesOf } from './revisions.ts'
 
 /** A result whose JSON is already written. */
 export class SerializedResult {
@@ -43,9 +44,6 @@ function modernResult({ view }: Call, result: object): object {
   return { resultType, ...rest, _meta: { ..._meta, [META.serverInfo]: view.serverInfo } }
 }
 
-/** Revisions whose error answers have `id: null` where no id could be read; later schemas have no null there. */
-const NULL_ID: ReadonlySet<string> = new Set<Revision>(['2024-11-05', '2025-03-26', '2025-06-18'])
-
 export interface ErrorTarget {
   readonly id?: RequestId | undefined
   /** Undefined: unknown. */
@@ -54,16 +52,12 @@ export interface ErrorTarget {
 
 /** An error answer. Its text never comes from anything but a HostError. */
 export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
-  // 2025-11-25 and older tell "no such resource" by a code of its own (server/resources, "Error Handling").
-  const legacyNotFound = error.kind === 'resourceNotFound' && revision !== undefined && revision < '2026'
+  const rules = isRevision(revision) ? rulesOf(revision) : undefined
+  const code = error.kind === 'resourceNotFound' && rules ? rules.resourceNotFoundCode : error.code
   const body = {
     jsonrpc: '2.0',
-    ...(id !== undefined ? { id } : NULL_ID.has(revision ?? '') ? { id: null } : {}),
-    error: {
-      code: legacyNotFound ? -32002 : error.code,
-      message: error.message,
-      ...(error.data !== undefined && { data: error.data }),
-    },
+    ...(id !== undefined ? { id } : rules?.nullErrorIds ? { id: null } : {}),
+    error: { code, message: error.message, ...(error.data !== undefined && { data: error.data }) },
   }
   return JSON.stringify(body)
 }

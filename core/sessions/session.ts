@@ -3,7 +3,8 @@
 
 import type { Change } from '../kernel/slots.ts'
 import type { ClientFacts, OpenSession } from '../mcp/call.ts'
-import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
 import type { SessionOpening, SessionState, StateChange } from './nodes/session-store.ts'
 import type { Held } from './owners.ts'

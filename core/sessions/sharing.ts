@@ -2,7 +2,7 @@
 import { StartError } from '../kernel/errors.ts'
 import type { CompiledRoute } from '../kernel/routes.ts'
 import type { Slots } from '../kernel/slots.ts'
-import { isHandshakeRevision } from '../mcp/protocol.ts'
+import { isHandshakeRevision } from '../mcp/revisions.ts'
 
 export interface SharedParts {
   /** How many processes serve the config. */

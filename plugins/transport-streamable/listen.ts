@@ -96,7 +96,8 @@ export function addListen(host: PluginHost): void {
       lists,
       covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
       deliver: announcement => {
-        if (announcement.uri === undefined || mayHear(call.view, announcement.uri)) call.send(announcement.tagged(id))
+        if (announcement.uri === undefined || mayHear(session.viewFor(call.user), announcement.uri))
+          call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }

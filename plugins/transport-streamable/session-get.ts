@@ -5,8 +5,8 @@ import {
   type HostContext,
   HostError,
   heardBy,
+  isModernRevision,
   MAX_OPEN_GETS,
-  MODERN_REVISION,
   openEventStream,
   type PluginHost,
   parseEventId,
@@ -22,8 +22,9 @@ import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {
-  if (req.headers['mcp-protocol-version'] !== MODERN_REVISION) return
-  throw new HostError('methodNotAllowed', { detail: `${method} in ${MODERN_REVISION}`, headers: { Allow: 'POST' } })
+  const revision = req.headers['mcp-protocol-version']
+  if (!isModernRevision(revision)) return
+  throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
 export function createSessionGets(host: PluginHost, route: Route) {
@@ -46,10 +47,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
       leave()
       unuse()
     })
-    const reader = openEventStream(res, {
-      headers: { 'Mcp-Session-Id': session.id },
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
       whenTokenExpires(state.user, () => reader.end(RETRY)),

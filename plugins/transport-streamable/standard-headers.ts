@@ -1,7 +1,7 @@
 // Holds the headers of a 2026-07-28 request against its body, so that whoever routes by them and whoever answers see
 // the same request (basic/transports/streamable-http, "Server Validation").
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkHeaderParams, decodeHeaderValue, HostError, isObject, shown, type View } from '../../core/index.ts'
+import { type Call, checkHeaderParams, decodeHeaderValue, HostError, isObject, shown } from '../../core/index.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, 'name' | 'uri'> = new Map([
@@ -37,7 +37,7 @@ export function checkNotificationHeaders(headers: IncomingHttpHeaders, method: s
  * Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`, which names a parameter:
  * not to those who may not use the tool, whom the call itself refuses.
  */
-export function checkToolHeaders(headers: IncomingHttpHeaders, view: View, method: string, params: Params): void {
+export function checkToolHeaders({ headers, view, method, params }: Call): void {
   if (method !== 'tools/call') return
   const { name } = params
   const tool = typeof name === 'string' ? view.tools.get(name) : undefined

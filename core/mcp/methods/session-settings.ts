@@ -1,9 +1,8 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 
 import { HostError } from '../../kernel/errors.ts'
-import { tooManyWatched } from '../../sessions/nodes/refusals.ts'
 import type { Call } from '../call.ts'
-import { checkUri } from '../client-said.ts'
+import { checkUri, tooManyWatched } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'

@@ -3,7 +3,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientFacts } from '../../mcp/call.ts'
 import type { User } from '../../mcp/define.ts'
-import type { LogLevel, RequestId, Revision } from '../../mcp/protocol.ts'
+import type { LogLevel, RequestId } from '../../mcp/protocol.ts'
+import type { Revision } from '../../mcp/revisions.ts'
 import type { SessionBounds } from '../registry.ts'
 
 /** What a session was opened with: what `configureSession` and `runSession` see again at another node. */

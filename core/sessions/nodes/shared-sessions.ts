@@ -1,12 +1,13 @@
 // Sessions that every node may serve: each request asks the store whether its session is still there, a session that
 // this node has never seen is built again from its record, and what concerns another node's part of it is sent there.
 import type { Logger } from '../../kernel/log.ts'
+import { tooManyWatched } from '../../mcp/client-said.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import type { SessionBounds } from '../registry.ts'
 import type { Session, SessionOwner } from '../session.ts'
 import { shortId } from '../session-id.ts'
 import type { PeerMessage, Peers } from './peers.ts'
-import { notSure, perhapsRunning, running, sessionGone, tooManySessions, tooManyWatched } from './refusals.ts'
+import { notSure, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 import { createSessionMarks } from './session-marks.ts'
 import {
