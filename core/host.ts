@@ -28,6 +28,7 @@ import { type Catalog, createCatalog } from './mcp/catalog.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import { createDispatch } from './mcp/dispatch.ts'
+import { createExtensions } from './mcp/extension.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { checkViews, createSessions, type SessionSettings } from './mcp/offer.ts'
 import type { Revision } from './mcp/revisions.ts'
@@ -135,6 +136,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const leastScopes = createLeastScopes({ routes, catalog, notes, slots })
   const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes, leastScopes }
   const methods = createMethodTable(handlerSettings(parts))
+  const extensions = createExtensions(methods.add)
   const inFlight = createInFlight()
 
   const varies = (route: CompiledRoute) =>
@@ -146,6 +148,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     viewFor: createViews(catalog),
     varies,
     contributed,
+    extensions: route => extensions.on(route).settings,
     decidesAccess,
     access: () => slots.access,
   }
@@ -198,6 +201,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
     slots,
     filled,
     addMethod: methods.add,
+    extensions,
     addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
     leastScopes,

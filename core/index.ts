@@ -121,6 +121,7 @@ export {
   type ToolReturn,
   type User,
 } from './mcp/define.ts'
+export type { AddedExtension, Extension, Honoured, ListenFilter, RouteExtensions } from './mcp/extension.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
 export {
   LARGE_ANSWER,

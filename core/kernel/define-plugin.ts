@@ -5,6 +5,7 @@ import type { RedisSettings } from '../config/define-config.ts'
 import type { Call, CallRequest, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost, User } from '../mcp/define.ts'
+import type { AddedExtension, Extension, RouteExtensions } from '../mcp/extension.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed } from '../sessions/change-feed.ts'
@@ -127,6 +128,14 @@ export interface PluginHost {
   revisions(list: (route: Route) => readonly Revision[]): void
   /** Answers a JSON-RPC method. Throws when the host or another plugin already does. */
   method(name: string, answer: (call: Call) => object | Promise<object>): void
+  /**
+   * Adds an extension of the protocol to the plugin's routes: declares `capabilities.extensions[id]` there, and adds methods,
+   * result types, `Mcp-Name` rules and filters of `subscriptions/listen`. `id` is as `com.example/tasks`. Throws a StartError
+   * where another plugin adds the id, or something of it is taken on one of the routes.
+   */
+  extension(id: string, extension: Extension): AddedExtension
+  /** For transports: what the extensions of a route add; complete once every plugin is set up. */
+  extensionsOn(route: Route): RouteExtensions
   /** Contributes definitions to each of the plugin's routes. */
   contribute(definitions: readonly Definition[]): void
   /** What the addresses of a route can serve by the config, each item once. Complete from a starting task on. */

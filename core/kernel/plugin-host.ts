@@ -6,6 +6,7 @@ import type { Call, Next, OpenSession, RequestFacts } from '../mcp/call.ts'
 import { createCall } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { Definition, RuntimeHost } from '../mcp/define.ts'
+import type { Extensions } from '../mcp/extension.ts'
 import type { Method } from '../mcp/methods/index.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed } from '../sessions/change-feed.ts'
@@ -84,6 +85,7 @@ export interface HostServices {
   readonly slots: Slots
   readonly filled: Map<keyof Slots, string>
   addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
+  readonly extensions: Extensions
   addDefinition(toolset: string, definition: Definition): void
   itemsOf(route: Route): readonly CatalogItem[]
   readonly leastScopes: PluginHost['leastScopes']
@@ -163,6 +165,9 @@ function createPluginHost(instance: PluginInstance, notes: PluginNotes, services
     method(name, answerCall) {
       services.addMethod(name, { answer: answerCall }, instance.routes)
     },
+    extension: (id, extension) =>
+      services.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes }),
+    extensionsOn: services.extensions.on,
     contribute(definitions) {
       const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
       for (const definition of definitions) services.addDefinition(toolset, definition)

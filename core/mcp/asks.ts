@@ -10,7 +10,7 @@ import { digest, openState, type RequestState, sealState } from './request-state
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { userKey } from './user-key.ts'
-import { INPUT_REQUIRED } from './wire.ts'
+import { RESULT_TYPE } from './wire.ts'
 
 type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
@@ -18,6 +18,8 @@ type Question =
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
+
+const INPUT_REQUIRED = { name: 'input_required' }
 
 /** Why a handler was stopped: its questions are on their way to the client, and it will run again. */
 class AwaitingInput extends Error {
@@ -124,7 +126,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
     const [key] = keys
     if (!key) throw new Error('no key to seal requestState with')
     return {
-      [INPUT_REQUIRED]: true,
+      [RESULT_TYPE]: INPUT_REQUIRED,
       inputRequests: Object.fromEntries(questions),
       requestState: sealState(recorded, binding, key),
     }

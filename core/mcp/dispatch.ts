@@ -5,6 +5,7 @@ import type { Logger } from '../kernel/log.ts'
 import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
 import type { CompiledRoute } from '../kernel/routes.ts'
 import type { Call } from './call.ts'
+import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 
@@ -49,7 +50,9 @@ export function createDispatch(
       // Before plugins: they too take params for what they should be.
       methods.check(call)
       const around = wraps.get(call.session.route) ?? []
-      return around.length === 0 ? await answer(call) : await wrapped(around, call, answer)
+      const result = await (around.length === 0 ? answer(call) : wrapped(around, call, answer))
+      checkResultType(call, result)
+      return result
     } catch (error) {
       if (HostError.is(error)) throw error
       logFailure(call, error)

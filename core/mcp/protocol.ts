@@ -12,6 +12,16 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
+/** The lists that `subscriptions/listen` of 2026-07-28 may tell the changes of, by the filter's name. */
+export const LIST_FILTERS = {
+  toolsListChanged: 'tools',
+  promptsListChanged: 'prompts',
+  resourcesListChanged: 'resources',
+} as const
+
+/** Every filter of `subscriptions/listen` that the protocol itself has. */
+export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_FILTERS), 'resourceSubscriptions'])
+
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

@@ -31,17 +31,34 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
   }
 }
 
-/** On a result: it stands for a handler's questions. Only the host can say so, never a handler. */
-export const INPUT_REQUIRED = Symbol('input required')
+/** The values of `resultType` that the protocol itself has (2026-07-28 basic, "ResultType"). */
+export const RESULT_TYPES: ReadonlySet<string> = new Set(['complete', 'input_required'])
 
-export const isInputRequired = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && INPUT_REQUIRED in value
+/** A result's type, where it is not complete. */
+interface ResultType {
+  readonly name: string
+  /** Throws where a call must not be answered with it. */
+  readonly check?: (call: Call) => void
+}
+
+/** On a result: its type. Only the host and extensions can put it there, never a handler's own object. */
+export const RESULT_TYPE = Symbol('result type')
+
+/** What a result that is not complete is; undefined for everything else. */
+export const resultTypeOf = (value: unknown): ResultType | undefined =>
+  typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
+
+/** True for a result that travels as it is: no handler's value, to be made one. */
+export const isTyped = (value: unknown): value is object => resultTypeOf(value) !== undefined
 
 /** What 2026-07-28 wants on every result (basic, "ResultType" and "Per-response protocol fields"). */
 function modernResult({ view }: Call, result: object): object {
   const { _meta, resultType: _, ...rest } = result as { _meta?: object; resultType?: string }
-  const resultType = isInputRequired(result) ? 'input_required' : 'complete'
-  return { resultType, ...rest, _meta: { ..._meta, [META.serverInfo]: view.serverInfo } }
+  return {
+    resultType: resultTypeOf(result)?.name ?? 'complete',
+    ...rest,
+    _meta: { ..._meta, [META.serverInfo]: view.serverInfo },
+  }
 }
 
 export interface ErrorTarget {

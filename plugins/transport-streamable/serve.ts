@@ -23,6 +23,7 @@ import { checkNotificationHeaders, checkStandardHeaders } from './standard-heade
 /** Serves the POSTs of one route. */
 export function createPostHandler(host: PluginHost, route: Route) {
   const answerPerRequest = createPerRequest(host, route)
+  const { nameHeaders } = host.extensionsOn(route)
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route)
 
   function readSpeech(
@@ -32,7 +33,7 @@ export function createPostHandler(host: PluginHost, route: Route) {
   ): Speech {
     const speech = classify(message, modern, req.headers, route.revisions)
     if (!modern) return speech
-    if (message.kind === 'request') checkStandardHeaders(req.headers, message.method, message.params)
+    if (message.kind === 'request') checkStandardHeaders(req.headers, message, nameHeaders)
     else checkNotificationHeaders(req.headers, message.method)
     return speech
   }

@@ -4,11 +4,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Call, checkHeaderParams, decodeHeaderValue, HostError, isObject, shown } from '../../core/index.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
-const NAMED_BY: ReadonlyMap<string, 'name' | 'uri'> = new Map([
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
-] as const)
+])
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -16,11 +16,19 @@ const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
-/** Checks `Mcp-Method` and `Mcp-Name`. Throws `headerMismatch`. */
-export function checkStandardHeaders(headers: IncomingHttpHeaders, method: string, params: Params): void {
+function checkMethod(headers: IncomingHttpHeaders, method: string) {
   const named = headers['mcp-method']
   if (named !== method) throw mismatch(`Mcp-Method is ${quoted(named)}, the body's method is ${quoted(method)}`)
-  const key = NAMED_BY.get(method)
+}
+
+/** Checks `Mcp-Method` and `Mcp-Name`, which extensions have for methods of theirs too. Throws `headerMismatch`. */
+export function checkStandardHeaders(
+  headers: IncomingHttpHeaders,
+  { method, params }: { readonly method: string; readonly params: Params },
+  ofExtensions: ReadonlyMap<string, string>,
+): void {
+  checkMethod(headers, method)
+  const key = NAMED_BY.get(method) ?? ofExtensions.get(method)
   if (key === undefined) return
   const raw = headers['mcp-name']
   const name = typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
@@ -30,7 +38,7 @@ export function checkStandardHeaders(headers: IncomingHttpHeaders, method: strin
 
 /** Checks `Mcp-Method` of a notification, which need not carry it. Throws `headerMismatch`. */
 export function checkNotificationHeaders(headers: IncomingHttpHeaders, method: string): void {
-  if (headers['mcp-method'] !== undefined) checkStandardHeaders(headers, method, {})
+  if (headers['mcp-method'] !== undefined) checkMethod(headers, method)
 }
 
 /**

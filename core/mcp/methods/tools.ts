@@ -8,7 +8,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
-import { isInputRequired } from '../wire.ts'
+import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -35,7 +35,7 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isInputRequired(value)) return value
+  if (isTyped(value)) return value
   const result = toolResult(value, tool.output !== undefined)
   if (!tool.output || result.isError) return fitToolResult(result, call.rules)
   const checked = validateAsSent(tool.output, result.structuredContent)
