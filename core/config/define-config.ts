@@ -1,7 +1,8 @@
 // The config's type: what an operator writes. config/host-schema.ts holds the same shape as JSON Schema.
 // This is the one file of the kernel that knows the built-in plugins' options, and only their types.
 import type { BuiltInOptions } from '../../plugins/index.ts'
-import type { AuthorizeRule, ConfiguredPlugin } from '../kernel/define-plugin.ts'
+import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
+import type { AuthorizeRule } from '../kernel/route.ts'
 import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
 import type { Definition } from '../mcp/define.ts'
 

@@ -2,6 +2,7 @@
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
 import { HostError } from '../kernel/errors.ts'
+import { userKey } from '../kernel/user.ts'
 import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
@@ -9,7 +10,6 @@ import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from 
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
-import { userKey } from './user-key.ts'
 import { RESULT_TYPE } from './wire.ts'
 
 type Question =

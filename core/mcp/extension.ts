@@ -2,7 +2,6 @@
 // basic/versioning, "Extensions"). The host keeps to the rules that every extension has; what it means is its plugin's.
 import { HostError, StartError } from '../kernel/errors.ts'
 import type { Call } from './call.ts'
-import type { Method } from './methods/index.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 import { RESULT_TYPE, RESULT_TYPES, resultTypeOf } from './wire.ts'
 
@@ -20,12 +19,14 @@ export interface Honoured {
  */
 export type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
 
+type Answer = (call: Call) => object | Promise<object>
+
 /** What an extension adds to the routes of its plugin. */
 export interface Extension {
   /** What `capabilities.extensions` says of it, to clients of every revision. Default: `{}`. */
   readonly settings?: JsonObject
   /** JSON-RPC methods, by name. */
-  readonly methods?: Readonly<Record<string, (call: Call) => object | Promise<object>>>
+  readonly methods?: Readonly<Record<string, Answer>>
   /** The parameter that the `Mcp-Name` header of a request repeats, by a method of the extension. */
   readonly nameHeaders?: Readonly<Record<string, string>>
   /** Values of `resultType` beside the protocol's own, by the method that may answer with them. */
@@ -68,7 +69,7 @@ interface Adding {
 
 export interface Extensions {
   /** Throws a StartError where another plugin has the id, or something of it is taken on one of these routes. */
-  add(adding: Adding): AddedExtension
+  add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
 }
 
@@ -93,6 +94,17 @@ class KnownExtension implements AddedExtension {
 
   result(type: string, fields: Readonly<Record<string, unknown>>): object {
     return { ...fields, [RESULT_TYPE]: { name: type, check: (call: Call) => this.#checkResult(call, type) } }
+  }
+
+  /** Its methods, for those whom they are for. */
+  get methods(): ReadonlyArray<{ readonly name: string; readonly answer: Answer }> {
+    return Object.entries(this.#extension.methods ?? {}).map(([name, answer]) => ({
+      name,
+      answer: call => {
+        this.demand(call)
+        return answer(call)
+      },
+    }))
   }
 
   /** Throws `missingCapability` for a client that does not declare the extension. */
@@ -141,10 +153,8 @@ function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
   return undefined
 }
 
-/** The extensions of one host. `addMethod` throws where a method is answered already. */
-export function createExtensions(
-  addMethod: (name: string, method: Method, routes: readonly object[]) => void,
-): Extensions {
+/** The extensions of one host. */
+export function createExtensions(): Extensions {
   const owners = new Map<string, string>()
   const byRoute = new Map<object, Kept>()
 
@@ -169,31 +179,26 @@ export function createExtensions(
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
       owners.set(id, plugin)
       const known = new KnownExtension(adding)
-      const { settings = {}, methods = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
       for (const route of routes) {
-        const kept = on(route)
-        const fault = faultOf(adding, kept)
+        const fault = faultOf(adding, on(route))
         if (fault !== undefined) throw refuse(fault)
-        kept.settings[id] = settings
-        for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
-        for (const [method, types] of Object.entries(results))
-          for (const type of types) kept.results.add(`${method} ${type}`)
-        for (const [name, filter] of Object.entries(listenFilters)) {
-          kept.listenFilters.set(name, (wanted, call) => {
-            known.demand(call)
-            return filter(wanted, call)
-          })
-        }
-      }
-      for (const [name, answer] of Object.entries(methods)) {
-        const demanding = (call: Call) => {
-          known.demand(call)
-          return answer(call)
-        }
-        addMethod(name, { answer: demanding }, routes)
+        keep(known, extension, on(route))
       }
       return known
     },
+  }
+}
+
+function keep(known: KnownExtension, extension: Extension, kept: Kept) {
+  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
+  kept.settings[known.id] = settings
+  for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
+  for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)
+  for (const [name, filter] of Object.entries(listenFilters)) {
+    kept.listenFilters.set(name, (wanted, call) => {
+      known.demand(call)
+      return filter(wanted, call)
+    })
   }
 }
 

@@ -1,11 +1,11 @@
 // A message of a session, whatever transport brought it: requests become Calls, answers find their question,
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { PluginHost } from '../kernel/define-plugin.ts'
 import { HostError, nodeLost } from '../kernel/errors.ts'
-import { type AskClient, type CallChannel, type CallRequest, isObject } from '../mcp/call.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import { type AskClient, type Call, type CallChannel, type CallRequest, isObject } from '../mcp/call.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
-import type { User } from '../mcp/define.ts'
 import type { Message } from '../mcp/message.ts'
 import type { Implementation, RequestId } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
@@ -28,6 +28,13 @@ export interface SessionReply {
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
+}
+
+/** What answers Calls, and where failures are told. */
+export interface Answering {
+  readonly log: Logger
+  createCall(request: CallRequest): Call
+  answer(call: Call): Promise<object>
 }
 
 type Request = Extract<Message, { kind: 'request' }>
@@ -74,7 +81,7 @@ export const secondHandshake = ({ revision }: Session, method: string): HostErro
 
 /** Answers the requests of a session's client. */
 async function serveRequest(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   request: Request,
   sender: Sender,
@@ -162,7 +169,7 @@ function receiveNotification(
  * this returns, or its promise resolves: where another node is to hear of it, once that is sure to.
  */
 export function serveSessionMessage(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   message: Exclude<Message, { kind: 'invalid' }>,
   sender: Sender,

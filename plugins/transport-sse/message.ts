@@ -5,14 +5,14 @@ import {
   type ForwardedMessage,
   type HostContext,
   HostError,
-  type PluginHost,
-  type Route,
+  type McpRoute,
   readBody,
   readMessages,
   type Session,
   type SessionReply,
   serveSessionMessage,
   stopRequest,
+  type Transport,
   type ValidMessage,
   validBatch,
 } from '../../core/index.ts'
@@ -54,7 +54,7 @@ function validated(text: string, { revision }: Session): readonly ValidMessage[]
   return [read]
 }
 
-export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number | undefined) {
+export function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: number | undefined) {
   const { calls } = host.sessions
 
   function find(ctx: HostContext): Session | Promise<Session> {

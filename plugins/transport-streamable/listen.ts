@@ -19,6 +19,7 @@ import {
   RETRY,
   type RequestId,
   type RouteExtensions,
+  type Services,
   type Subscriber,
   WATCH_COST,
   watchCost,
@@ -94,41 +95,49 @@ function createCounter() {
   }
 }
 
-export function addListen(host: PluginHost): void {
+/** A message that belongs to a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
+const tellerOf =
+  (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
+  (method, params) =>
+    call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
+
+type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log'>
+
+export function addListen(host: ListenHost, { changes, extensionsOn }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
 
-  /** What fails at the end of one subscription must not reach the others. */
-  function quietly(task: () => void) {
-    try {
-      task()
-    } catch (err) {
-      host.log.error({ err }, "an extension's part of a subscription failed to end")
+  /** What fails at the end of one part must not keep the others from theirs. */
+  function endQuietly(parts: Array<() => void>) {
+    for (const endPart of parts.splice(0)) {
+      try {
+        endPart()
+      } catch (err) {
+        host.log.error({ err }, "an extension's part of a subscription failed to end")
+      }
     }
   }
 
   async function listen(call: Call): Promise<object> {
     const { session, signal } = call
     if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
-    const { lists, uris, acknowledged, honoured } = await readFilter(call, host.extensionsOn(session.route))
+    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(session.route))
     const id = call.id as RequestId
     const leave = enter(holderOf({ user: call.user, ip: session.ip }))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
       deliver: announcement => {
-        if (announcement.uri === undefined || mayHear(session.viewFor(call.user), announcement.uri))
-          call.send(announcement.tagged(id))
+        const { uri } = announcement
+        if (uri === undefined || mayHear(session.viewFor(call.user), uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = host.changes.subscribe(subscriber)
+    const subscription = changes.subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
-    const tell: Parameters<Honoured['begin']>[0] = (method, params) =>
-      call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
-    const ends: Array<() => void> = []
+    const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {
       const callOff = whenTokenExpires(call.user, end)
       function end() {
@@ -138,14 +147,14 @@ export function addListen(host: PluginHost): void {
         leave()
         signal.removeEventListener('abort', end)
         resolve({ _meta })
-        for (const endPart of ends.splice(0)) quietly(endPart)
+        endQuietly(parts)
       }
       open.add(end)
       try {
-        for (const part of honoured) ends.push(part.begin(tell))
+        for (const part of honoured) parts.push(part.begin(tellerOf(call, _meta)))
       } catch (error) {
         reject(error)
-        end()
+        return end()
       }
       // Its client comes back at once: as fast as one that was told when.
       if (draining) setTimeout(end, RETRY)

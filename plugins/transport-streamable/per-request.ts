@@ -4,13 +4,13 @@ import {
   encodeError,
   type HostContext,
   HostError,
+  type McpRoute,
   type Message,
   nodeLost,
   openEventStream,
-  type PluginHost,
-  type Route,
   rulesOf,
   statusOf,
+  type Transport,
 } from '../../core/index.ts'
 import type { Speech } from './classify.ts'
 import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
@@ -25,7 +25,7 @@ interface Answering {
 }
 
 /** Answers requests one by one, each as if it were the first. */
-export function createPerRequest(host: PluginHost, route: Route) {
+export function createPerRequest(host: Transport, route: McpRoute) {
   function openSink(ctx: HostContext): Sink {
     const stream = openEventStream(ctx.res, { log: host.log })
     return {

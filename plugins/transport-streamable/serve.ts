@@ -4,12 +4,12 @@ import {
   demandBatches,
   type HostContext,
   HostError,
+  type McpRoute,
   type Message,
   MODERN_REVISION,
-  type PluginHost,
-  type Route,
   readBody,
   readMessages,
+  type Transport,
   type ValidMessage,
   validBatch,
 } from '../../core/index.ts'
@@ -21,7 +21,7 @@ import { createSessionPosts } from './session-post.ts'
 import { checkNotificationHeaders, checkStandardHeaders } from './standard-headers.ts'
 
 /** Serves the POSTs of one route. */
-export function createPostHandler(host: PluginHost, route: Route) {
+export function createPostHandler(host: Transport, route: McpRoute) {
   const answerPerRequest = createPerRequest(host, route)
   const { nameHeaders } = host.extensionsOn(route)
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route)

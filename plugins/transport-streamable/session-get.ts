@@ -7,13 +7,13 @@ import {
   heardBy,
   isModernRevision,
   MAX_OPEN_GETS,
+  type McpRoute,
   openEventStream,
-  type PluginHost,
   parseEventId,
   RETRY,
   type ResumableStream,
-  type Route,
   type Session,
+  type Transport,
   whenClosed,
   whenTokenExpires,
 } from '../../core/index.ts'
@@ -27,7 +27,7 @@ function refuseModern({ req, method }: HostContext) {
   throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
-export function createSessionGets(host: PluginHost, route: Route) {
+export function createSessionGets(host: Transport, route: McpRoute) {
   /** By what they wait for: a session's own messages, or a stream that broke. */
   const openGets = new WeakMap<Session | ResumableStream, number>()
 

@@ -7,12 +7,11 @@ import {
   HostError,
   isHandshakeRevision,
   LATEST_HANDSHAKE,
+  type McpRoute,
   type Message,
   openEventStream,
-  type PluginHost,
   RETRY,
   type RequestId,
-  type Route,
   rulesOf,
   type Session,
   type SessionReply,
@@ -20,6 +19,7 @@ import {
   serveSessionMessage,
   statusOf,
   stopRequest,
+  type Transport,
   type ValidMessage,
 } from '../../core/index.ts'
 import { unsupported } from './classify.ts'
@@ -33,8 +33,8 @@ export const isPrimed = ({ revision }: Session): boolean => revision !== undefin
 
 /** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
-  host: PluginHost,
-  route: Route,
+  host: Transport,
+  route: McpRoute,
   ctx: HostContext,
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
@@ -91,7 +91,7 @@ class PostReply implements SessionReply {
   }
 }
 
-export function createSessionPosts(host: PluginHost, route: Route) {
+export function createSessionPosts(host: Transport, route: McpRoute) {
   const { calls } = host.sessions
 
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
