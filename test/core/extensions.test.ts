@@ -112,9 +112,12 @@ describe('an extension that a plugin adds', () => {
   it('never answers so to a client that does not declare it: -32021 says what is missing', async () => {
     const plain = (await modern(url, 'tools/call', { name: 'slow' })).message.result
     expect(plain.content).to.deep.equal([{ type: 'text', text: 'declared: false' }])
-    const { status, message } = await modern(url, 'tools/call', { name: 'always' })
-    expect([status, message.error.code]).to.deep.equal([400, -32021])
-    expect(message.error.data).to.deep.equal(MISSING)
+    for (const extensions of [{}, { [ID]: true }, { [ID]: null }, 'all of them', null]) {
+      const meta = { [META.clientCapabilities]: { extensions } }
+      const { status, message } = await modern(url, 'tools/call', { name: 'always' }, { meta })
+      expect([status, message.error.code], JSON.stringify(extensions)).to.deep.equal([400, -32021])
+      expect(message.error.data).to.deep.equal(MISSING)
+    }
   })
 
   it('nor to an older revision, which has no result types', async () => {
