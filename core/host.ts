@@ -25,7 +25,9 @@ import type { RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { compileRoutes } from './mcp/routes.ts'
 import type { Services } from './plugin-host.ts'
-import { createMemoryEventStore } from './sessions/event-store.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import type { Slots } from './slots.ts'
 
@@ -54,13 +56,13 @@ export interface HostInput {
 }
 
 /** What is in the slots where no plugin fills them. */
-const defaultSlots = (): Slots => ({
+const defaultSlots = (node: string): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   eventStore: createMemoryEventStore(),
   changeBus: createMemoryChangeBus(),
-  sessionStore: undefined,
-  peers: undefined,
+  sessionStore: createMemorySessionStore(node),
+  peers: createMemoryPeers(node),
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
@@ -77,8 +79,8 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   checkConventions(routes, provides)
   const toolsets = await loadToolsets(config.toolsets, directory)
 
-  const slots = createSlots(defaultSlots())
   const node = createNode()
+  const slots = createSlots(defaultSlots(node.name))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const facts = { log, http, processes, directory, address, slots, readiness, node: node.name }
@@ -101,8 +103,7 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
   const start = async () => {
-    // From now on other nodes may say what concerns the sessions here.
-    void sessions.shared
+    services.startSessions()
     for (const task of notes.starting.splice(0)) await task()
   }
   const app = createPipeline(collectEndpoints(notes, routes), http, log)
@@ -135,7 +136,7 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
       inFlight,
       sessions,
       notes,
-      isAlone: () => routes.some(route => keepsSessions(route) && !slots.isFilled('sessionStore', route)),
+      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
 }

@@ -155,7 +155,7 @@ export {
   type Transport,
   transportOf,
 } from './plugin-host.ts'
-export { holderOf } from './sessions/callers.ts'
+export { type Caller, holderOf } from './sessions/callers.ts'
 export type {
   Announcement,
   ChangeFeed,
@@ -173,12 +173,15 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export { heardBy } from './sessions/heard-by.ts'
-export type { PeerMessage, Peers } from './sessions/nodes/peers.ts'
-export type * from './sessions/nodes/session-store.ts'
-export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
+export type { PeerMessage, Peers } from './sessions/peers.ts'
+export type { SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, secondHandshake, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export type { SessionBounds } from './sessions/session-bounds.ts'
+export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
+export type * from './sessions/session-store.ts'
+export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
+export type { Resumption } from './sessions/stream-parts.ts'
 export { watchCost } from './sessions/watched-uris.ts'
 export type { Slots } from './slots.ts'

@@ -32,8 +32,8 @@ export interface Services extends AccessServices {
   readonly sessions: SessionRegistry
   /** The streams of sessions, which a client can come back to. */
   readonly streams: SessionStreams
-  /** Hears of changes; for `subscriptions/listen`. */
-  readonly changes: ChangeFeed
+  /** What tells the clients of a route of changes; for `subscriptions/listen`. */
+  changesOn(route: McpRoute): ChangeFeed
   /** What a request's caller sees, after `configureSession`. Throws `notFound` where the address names nothing. */
   openSession(request: RequestFacts): Promise<OpenSession>
   /** What the extensions of a route add; complete once every plugin is set up. */

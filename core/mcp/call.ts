@@ -44,17 +44,18 @@ export interface ClientFacts {
   readonly capabilities: ClientCapabilities
 }
 
-/** The session of a call's client, as far as methods change it. */
+/** What a session's client may set, beside what it watches. */
+export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
+
+/** A session that lasts longer than its calls, as methods see it. */
 export interface LiveSession {
   /** The least severe level that the client is sent. */
   logLevel: LogLevel
   /** False where it, or all of its owner's, watch as many resources as they may. */
   watch(uri: string): boolean
   unwatch(uri: string): void
-  /** Keeps a setting for every node; undefined where there is only this one. */
-  keep(
-    setting: { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string },
-  ): Promise<void> | undefined
+  /** Keeps what was set for as long as the session lasts, wherever it is served; undefined where that is done. */
+  keep(change: SessionSetting): Promise<void> | undefined
 }
 
 /** The way between a call and its client: a transport's, one for each call. */

@@ -1,17 +1,7 @@
 // Bounds on what a client says and the host keeps or repeats: its ids, what it calls itself, the URIs it names. Used by
 // whoever reads such a thing first; past a bound it is refused, and nothing of it is kept.
 import { HostError } from '../kernel/errors.ts'
-import {
-  MAX_CLIENT_FACT,
-  MAX_CLIENT_VALUES,
-  MAX_ID,
-  MAX_SHOWN,
-  MAX_URI,
-  MAX_WATCHED,
-  MAX_WATCHED_BYTES,
-  MAX_WATCHED_BYTES_PER_OWNER,
-  WATCH_COST,
-} from './limits.ts'
+import { MAX_CLIENT_FACT, MAX_CLIENT_VALUES, MAX_ID, MAX_SHOWN, MAX_URI } from './limits.ts'
 
 /** At most so many bytes of UTF-8; most texts are known to fit by their length. */
 export const fits = (text: string, bytes: number): boolean =>
@@ -59,10 +49,3 @@ export function checkClientFacts({ clientInfo, capabilities }: Readonly<Record<s
   const detail = sizeFault('clientInfo', clientInfo) ?? sizeFault('capabilities', capabilities)
   if (detail !== undefined) throw new HostError('invalidParams', { detail })
 }
-
-export const tooManyWatched = (): HostError =>
-  new HostError('tooManyRequests', {
-    detail:
-      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
-      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
-  }).within200()

@@ -103,7 +103,7 @@ const tellerOf =
 
 type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log'>
 
-export function addListen(host: ListenHost, { changes, extensionsOn }: Services): void {
+export function addListen(host: ListenHost, { changesOn, extensionsOn }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
@@ -135,7 +135,7 @@ export function addListen(host: ListenHost, { changes, extensionsOn }: Services)
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = changes.subscribe(subscriber)
+    const subscription = changesOn(session.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {

@@ -198,7 +198,7 @@ function unitViews() {
   const bus = createMemoryChangeBus()
   const tool = defineTool({ name: 'a', handler: () => '' })
   const catalog = createCatalog(new Map([['all', [tool]]]), {
-    bus: () => bus,
+    buses: [bus],
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,

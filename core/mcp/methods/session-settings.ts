@@ -2,10 +2,18 @@
 
 import { HostError } from '../../kernel/errors.ts'
 import type { Call } from '../call.ts'
-import { checkUri, tooManyWatched } from '../client-said.ts'
+import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../limits.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
+
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', {
+    detail:
+      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
+      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
+  }).within200()
 
 /** The session of a call; methods that need one do not exist without. */
 function sessionOf(call: Call) {
