@@ -100,6 +100,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       route.authorize !== undefined ||
       notesFor(author.varies, route).length > 0,
     contributed,
+    extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
@@ -138,6 +139,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     openSession,
     createCall,
+    extensionsOn: author.extensions.on,
     answer: createDispatch(author, methods, log),
     inFlight: inFlight.enter,
   }

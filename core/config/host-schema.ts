@@ -2,6 +2,7 @@
 // check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
@@ -128,7 +129,7 @@ const sessions = closed(
       description: 'The same of all sessions of one user, or of one address for anonymous callers.',
     },
   },
-  { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
+  { description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.` },
 )
 
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })

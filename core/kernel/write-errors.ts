@@ -1,7 +1,7 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
 import type { HostContext } from './endpoint.ts'
-import { HostError } from './errors.ts'
+import { HostError, statusOf } from './errors.ts'
 import type { Logger } from './log.ts'
 import { shownUrl } from './shown-url.ts'
 
@@ -54,7 +54,7 @@ export function createErrorWriter({ log, encode }: ErrorWriterSettings, { spare 
     if (HostError.is(error)) logRefusal(log, ctx, error)
     if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
     ctx.respond = true
-    ctx.status = error.status === 200 ? 400 : error.status
+    ctx.status = statusOf(error)
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : error.message

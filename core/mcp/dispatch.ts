@@ -7,6 +7,7 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { observed } from './observe.ts'
@@ -41,7 +42,9 @@ export function createDispatch(
       try {
         // Before plugins: they too take params for what they should be.
         methods.check(call)
-        return await inner(call)
+        const result = await inner(call)
+        checkResultType(call, result)
+        return result
       } catch (error) {
         if (HostError.is(error)) throw error
         logFailure(call, error)
