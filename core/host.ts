@@ -7,6 +7,7 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import type { Config } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
+import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { inOwnTurn } from './http/in-turn.ts'
@@ -18,7 +19,7 @@ import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { checkConventions, planPlugins, providersAmong } from './kernel/plugin-plan.ts'
+import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -29,7 +30,9 @@ import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { compileRoutes } from './mcp/routes.ts'
 import { encodeError } from './mcp/wire.ts'
 import type { Services } from './plugin-host.ts'
-import { createMemoryEventStore } from './sessions/event-store.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import type { Slots } from './slots.ts'
 
@@ -59,22 +62,24 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** For errors that tell what to switch on. */
+  readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
 }
 
 /** What is in the slots where no plugin fills them. */
-const defaultSlots = (): Slots => ({
+const defaultSlots = (node: string): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   eventStore: createMemoryEventStore(),
   changeBus: createMemoryChangeBus(),
-  sessionStore: undefined,
-  peers: undefined,
+  sessionStore: createMemorySessionStore(node),
+  peers: createMemoryPeers(node),
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, processes = 1 }: HostInput): Promise<Host> {
+export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let listening = ''
@@ -84,24 +89,24 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   const routes = compileRoutes(config, { address, revisions: route => revisionsOn(author, route) })
   const instances = planPlugins(config, plugins, routes)
   const provides = providersAmong(instances)
-  checkConventions(routes, provides)
+  checkConventions(routes, provides, suggest)
   const toolsets = await loadToolsets(config.toolsets, directory)
 
-  const slots = createSlots(defaultSlots())
   const node = createNode()
+  const slots = createSlots(defaultSlots(node.name))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
-  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name }
+  const section = (name: string): unknown => Reflect.get(config, name)
+  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => ({
     ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
     ...createAuthorHost(instance, author, config.server),
-    redis: config.redis,
   }))
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated })
+  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
 
-  const parts = { config, log, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
+  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)
   await definePlugins(notes, services)
   await services.complete()
@@ -111,8 +116,7 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
   const start = async () => {
-    // From now on other nodes may say what concerns the sessions here.
-    void sessions.shared
+    services.startSessions()
     for (const task of notes.starting.splice(0)) await task()
   }
   const { served, nowhere } = collectEndpoints(notes, routes)
@@ -151,7 +155,7 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
       inFlight,
       sessions,
       notes,
-      isAlone: () => routes.some(route => keepsSessions(route) && !slots.isFilled('sessionStore', route)),
+      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
 }

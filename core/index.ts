@@ -34,7 +34,6 @@ export {
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
-  type RedisSettings,
   type RoutePluginsSettings,
   type RouteSettings,
   type Size,
@@ -42,9 +41,14 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { ConfiguredPlugin, OptionsSchema, PluginFactory } from './kernel/define-plugin.ts'
+export type {
+  ConfiguredPlugin,
+  OptionsSchema,
+  PluginFactory,
+  SectionReader,
+  SectionSchemas,
+} from './kernel/define-plugin.ts'
 export type {
   CrossOrigin,
   Endpoint,
@@ -139,7 +143,7 @@ export {
   type Transport,
   transportOf,
 } from './plugin-host.ts'
-export { holderOf } from './sessions/callers.ts'
+export { type Caller, holderOf } from './sessions/callers.ts'
 export type {
   Announcement,
   ChangeFeed,
@@ -157,12 +161,15 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export { heardBy } from './sessions/heard-by.ts'
-export type { PeerMessage, Peers } from './sessions/nodes/peers.ts'
-export type * from './sessions/nodes/session-store.ts'
-export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
+export type { PeerMessage, Peers } from './sessions/peers.ts'
+export type { SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export type { SessionBounds } from './sessions/session-bounds.ts'
+export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
+export type * from './sessions/session-store.ts'
+export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
+export type { Resumption } from './sessions/stream-parts.ts'
 export { watchCost } from './sessions/watched-uris.ts'
 export type { Slots } from './slots.ts'

@@ -2,7 +2,6 @@
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
-import type { Session } from '../sessions/session.ts'
 import { isShortName } from './client-said.ts'
 import {
   type ClientCapabilities,
@@ -53,6 +52,19 @@ export interface ClientFacts {
   readonly capabilities: ClientCapabilities
 }
 
+/** What a session's client may set, beside what it watches. */
+export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
+
+/** A session that lasts longer than its calls, as methods see it. */
+export interface LiveSession {
+  logLevel: LogLevel
+  /** False where it, or all of its owner's, watch as many resources as they may. */
+  watch(uri: string): boolean
+  unwatch(uri: string): void
+  /** Keeps what was set for as long as the session lasts, wherever it is served; undefined where that is done. */
+  keep(change: SessionSetting): Promise<void> | undefined
+}
+
 /** What a transport gives to make a Call. */
 export interface CallRequest {
   /** Undefined for a notification. */
@@ -62,7 +74,7 @@ export interface CallRequest {
   readonly revision: Revision
   readonly session: OpenSession
   /** The live session behind it; undefined where requests are served one by one. */
-  readonly live?: Session | undefined
+  readonly live?: LiveSession | undefined
   readonly client: ClientFacts
   /** Who sends it, where that may differ from who opened the session: the same user with another token. */
   readonly user?: User | undefined

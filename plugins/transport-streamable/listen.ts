@@ -82,7 +82,7 @@ function createCounter() {
   }
 }
 
-export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { changes }: Services): void {
+export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { changesOn }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
@@ -102,7 +102,7 @@ export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { chang
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = changes.subscribe(subscriber)
+    const subscription = changesOn(session.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     return new Promise(resolve => {
       const callOff = whenTokenExpires(call.user, end)

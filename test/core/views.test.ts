@@ -190,10 +190,11 @@ function unitViews() {
   const bus = createMemoryChangeBus()
   const tool = defineTool({ name: 'a', handler: () => '' })
   const catalog = createCatalog(new Map([['all', [tool]]]), {
-    bus: () => bus,
+    buses: [bus],
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,
+    suggest: () => '',
     combinations: () => [['all']],
   })
   const request = (name: string) => ({
