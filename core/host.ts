@@ -19,6 +19,7 @@ import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
@@ -97,7 +98,10 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)
-  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name, section }
+  // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
+  const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
+    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => ({
     ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),

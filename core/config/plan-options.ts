@@ -34,13 +34,8 @@ export function planPlugins(
     const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
-      instances.push({
-        name,
-        plugin,
-        options: withDefaults(plugin.options, optionsOf(general)),
-        routes: covered,
-        general: true,
-      })
+      const options = withDefaults(plugin.options, optionsOf(general))
+      instances.push({ name, plugin, options, routes: covered, general: true })
     }
     for (const route of routes) {
       const special = own(route)

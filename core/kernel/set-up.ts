@@ -53,12 +53,14 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
-  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'node' | 'readiness'> {
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness'> {
   readonly log: Logger
   readonly http: ResolvedHttp
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
+  /** What this node is called by the plugins of these routes. */
+  nodeOf(instance: PluginInstance): string
   /** What stands at a top-level key of the config. */
   section(name: string): unknown
 }
@@ -86,7 +88,7 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, section, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
 ): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
@@ -94,6 +96,7 @@ export function createKernelHost<Slots extends object, Services>(
   return {
     ...facts,
     name: instance.name,
+    node: nodeOf(instance),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
