@@ -25,8 +25,8 @@ import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
-import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import { createSessionIds } from './sessions/session-id.ts'
+import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import type { Slots } from './slots.ts'
 
 export interface ServiceParts {

@@ -1,8 +1,8 @@
 // What is written down of a session, so that a node that has never seen it can go on with it: what it was opened with, and
 // what its client has set since. For session-store.ts.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
 import type { User } from '../kernel/user.ts'
+import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
 import type { LogLevel, Revision } from '../mcp/protocol.ts'
 
 /** What a session was opened with: what `configureSession` and `runSession` see again at another node. */

@@ -1,9 +1,9 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
 // come back to one. One node writes each; where the event store is shared, others read along and take over (nodes/).
 import type { IncomingHttpHeaders } from 'node:http'
-import type { McpRoute } from '../mcp/routes.ts'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
+import type { McpRoute } from '../mcp/routes.ts'
 import { withoutCredentials } from './callers.ts'
 import { createStreamName, type EventId, isStreamOf } from './event-id.ts'
 import { followStream } from './nodes/follow-stream.ts'

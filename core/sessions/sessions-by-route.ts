@@ -55,7 +55,8 @@ interface Group {
 function checkNames({ path }: McpRoute, { sessionStore, peers }: RouteStores) {
   if (!sessionStore.shared || sessionStore.node === peers.node) return
   const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
-  const fix = 'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
+  const fix =
+    'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
   throw new StartError(`routes['${path}']: ${why}; ${fix}`, { exitCode: 2 })
 }
 

@@ -50,9 +50,7 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
     passAnswer(session, id, body) {
       const asker = typeof id === 'string' ? /^ask-([0-9a-z]+)-/.exec(id)?.[1] : undefined
       if (asker === undefined || asker === name) return undefined
-      return peers
-        .send(asker, { type: 'answer', session: session.digest, id, body })
-        .then(() => undefined)
+      return peers.send(asker, { type: 'answer', session: session.digest, id, body }).then(() => undefined)
     },
     passCancel(session, id, reason) {
       const pass = async (at: string | undefined) => {
