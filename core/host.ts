@@ -1,9 +1,11 @@
 // A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
 import { randomBytes } from 'node:crypto'
 import { openAccess, plainResource } from './access/access.ts'
+import { createAdmission } from './access/admission.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
+import { faultsOf } from './config/check-definition.ts'
 import type { Config } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { resolveHttp, resolveSessions, resolveTools } from './config/resolve-settings.ts'
@@ -86,9 +88,7 @@ function handlerSettings({ config, catalog, secrets, slots, leastScopes, log, no
     stalls,
     openRuntime: catalog.openRuntime,
     stateKeys: secrets.keys('request-state'),
-    access: () => slots.access,
-    resource: () => slots.protectedResource,
-    leastScopes,
+    admit: createAdmission({ access: () => slots.access, resource: () => slots.protectedResource, leastScopes }),
   }
 }
 
@@ -127,6 +127,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   const catalog = createCatalog(toolsets, {
     bus: () => slots.changeBus,
     log,
+    faultsOf,
     decidesAccess: provides('access'),
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),

@@ -2,13 +2,9 @@
 // that is `mcp-host/host` (core/create-host.ts), for those who embed one.
 
 export {
-  type AccessDecider,
-  type Audience,
   type ChallengeFacts,
   challenge,
-  type Denial,
   meetsRule,
-  type ProtectedResource,
   refuseAccess,
 } from './access/access.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
@@ -34,7 +30,6 @@ export {
 } from './access/user-claims.ts'
 export {
   type Config,
-  type ConfigureSession,
   type Duration,
   defineConfig,
   type HttpSettings,
@@ -42,10 +37,6 @@ export {
   type RedisSettings,
   type RoutePluginsSettings,
   type RouteSettings,
-  type RunSession,
-  type ServerSettings,
-  type SessionOptions,
-  type SessionRequest,
   type Size,
   type ToolsetSource,
 } from './config/define-config.ts'
@@ -87,6 +78,7 @@ export { publicKeyIn } from './kernel/public-key.ts'
 export { readBody } from './kernel/read-body.ts'
 export { shownUrl } from './kernel/shown-url.ts'
 export type { Change, ChangeBus, ChangeHistory, Slots } from './kernel/slots.ts'
+export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
 export {
   type Call,
   type CallRequest,
@@ -98,6 +90,13 @@ export {
 } from './mcp/call.ts'
 export type { CatalogItem, ItemKind } from './mcp/catalog.ts'
 export { checkUri, fits, shown, sizeFault } from './mcp/client-said.ts'
+export type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './mcp/configure-session.ts'
 export {
   type AskOptions,
   type CallContext,

@@ -11,9 +11,10 @@ import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
 import { readTarget } from '../kernel/request-target.ts'
 import type { CompiledRoute } from '../kernel/routes.ts'
 import type { Slots } from '../kernel/slots.ts'
+import type { Denial } from '../mcp/access-decider.ts'
 import type { Catalog, CatalogItem } from '../mcp/catalog.ts'
 import type { User } from '../mcp/define.ts'
-import { type Denial, denialOnRoute, refuseAccess } from './access.ts'
+import { denialOnRoute, refuseAccess } from './access.ts'
 import { itemsOn, type LeastScopes } from './least-scopes.ts'
 
 /** An address of the config, as a request's path names it. */

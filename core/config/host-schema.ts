@@ -24,7 +24,7 @@ const server = closed(
     instructions: text('For the model: how to use this server.'),
   },
   {
-    title: 'ServerSettings',
+    tsType: 'ServerSettings',
     required: ['name', 'version'],
     description: 'Who this server says it is.',
     examples: [{ name: 'acme-tools', version: '1.0.0' }],

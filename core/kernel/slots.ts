@@ -1,5 +1,5 @@
 // Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
-import type { AccessDecider, ProtectedResource } from '../access/access.ts'
+import type { AccessDecider, ProtectedResource } from '../mcp/access-decider.ts'
 import type { EventStore } from '../sessions/event-store.ts'
 import type { Peers } from '../sessions/nodes/peers.ts'
 import type { SessionStore } from '../sessions/nodes/session-store.ts'

@@ -262,3 +262,6 @@ export class ToolError extends Error {
 }
 
 export type { FromJsonSchema }
+
+/** `tool "purge"`. */
+export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`

@@ -1,18 +1,28 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
 
-import type { AccessDecider, Audience } from '../access/access.ts'
-import type { Config, ServerSettings, SessionOptions, SessionRequest } from '../config/define-config.ts'
 import { HostError, StartError } from '../kernel/errors.ts'
 import type { CompiledRoute } from '../kernel/routes.ts'
+import type { AccessDecider, Audience } from './access-decider.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
 import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
+import type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './configure-session.ts'
 import type { Definition, User } from './define.ts'
 import type { View, ViewRequest } from './view.ts'
 
 export interface SessionSettings {
-  readonly config: Pick<Config, 'server' | 'configureSession' | 'runSession'>
+  readonly config: {
+    readonly server: ServerSettings
+    readonly configureSession?: ConfigureSession
+    readonly runSession?: RunSession
+  }
   readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use; asked for late, because a plugin may fill the slot. */

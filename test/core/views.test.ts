@@ -192,6 +192,7 @@ function unitViews() {
   const catalog = createCatalog(new Map([['all', [tool]]]), {
     bus: () => bus,
     log: createTestLog(),
+    faultsOf: () => [],
     decidesAccess: false,
     combinations: () => [['all']],
   })
