@@ -3,7 +3,8 @@
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
-import type { Config } from './config/define-config.ts'
+import type { Config, FilledConfig } from './config/define-config.ts'
+import { fillDefaults } from './config/fill-defaults.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { trimSecrets } from './config/secret-keys.ts'
@@ -65,9 +66,9 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
 export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
   const directory = dirname(loaded.file)
-  const config = trimSecrets(loaded.config, hostSchema) as Config
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
   assertNoProblems(inFileOrder([...checkConfig(loaded, hostSchema), ...checkOptions(loaded, builtIns)]))
+  const config = fillDefaults(trimSecrets(loaded.config, hostSchema), hostSchema) as FilledConfig
   const plugins = await findPlugins(config, builtInPlugins, directory)
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   assertNoProblems(checkOptions(loaded, imported))

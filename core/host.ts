@@ -6,7 +6,7 @@ import { type InspectedAddress, inspectAddress } from './access/inspect-access.t
 import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { faultsOf } from './config/check-definition.ts'
-import type { Config } from './config/define-config.ts'
+import type { FilledConfig } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { resolveHttp, resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
@@ -56,7 +56,7 @@ export interface Host extends Ending {
 }
 
 export interface HostInput {
-  readonly config: Config
+  readonly config: FilledConfig
   /** Every plugin that the config names. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** The config's paths are relative to it. */
@@ -68,7 +68,7 @@ export interface HostInput {
 
 /** What the parts of a host share while it is built. */
 interface Parts {
-  readonly config: Config
+  readonly config: FilledConfig
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly routes: readonly CompiledRoute[]

@@ -1,8 +1,8 @@
 // Fills in what was left out. A default of the config, or of a plugin's option, is written in its schema and nowhere
 // else; check-config.ts has checked the value before.
+import { isObject } from '../mcp/call.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { branchesOf, followRef, isSchema, schemasBelow } from './follow-ref.ts'
-import { isPlain } from './plain.ts'
 
 /**
  * The value with the defaults of its schema, at every depth; a key that is undefined counts as absent. An object that is
@@ -16,7 +16,7 @@ export const fillDefaults = (value: unknown, schema: object): unknown =>
 function fill(given: unknown, schema: JsonSchema, root: object): unknown {
   const value = given === undefined ? structuredClone(schema['default']) : given
   if (Array.isArray(value)) return fillList(value, partsFor('array', schema, root), root)
-  return isPlain(value) ? fillObject(value, partsFor('object', schema, root), root) : value
+  return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }
 
 /** The schemas that speak of a value of this kind: its own, what must hold beside it, and the only alternative. */
@@ -40,7 +40,9 @@ function fillObject(value: object, parts: readonly JsonSchema[], root: object): 
     return item === undefined ? [] : [[key, item] as const]
   })
   const isSame = entries.every(([key, item]) => Object.hasOwn(value, key) && item === Reflect.get(value, key))
-  return isSame ? value : Object.fromEntries(entries)
+  if (isSame) return value
+  const own = Object.getOwnPropertyDescriptors(Object.fromEntries(entries))
+  return Object.create(Object.getPrototypeOf(value), own)
 }
 
 function fillAt(value: unknown, key: string | number, parts: readonly JsonSchema[], root: object): unknown {

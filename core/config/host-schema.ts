@@ -236,7 +236,10 @@ function definitionsOf(name: string, options: object): [string, JsonSchema][] {
   const own = Object.entries($defs as Record<string, JsonSchema>)
   return [
     [name, moveRefs(schema, name) as JsonSchema],
-    ...own.map(([key, definition]): [string, JsonSchema] => [`${name}.${key}`, moveRefs(definition, name) as JsonSchema]),
+    ...own.map(([key, definition]): [string, JsonSchema] => [
+      `${name}.${key}`,
+      moveRefs(definition, name) as JsonSchema,
+    ]),
   ]
 }
 

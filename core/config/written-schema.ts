@@ -11,13 +11,17 @@ export function writtenSchema(plugins: Readonly<Record<string, { readonly option
   const { $defs, properties, title: _, ...rest } = buildConfigSchema(plugins)
   const shared = new Map<string, unknown>()
   const keys = write({ $schema: LINK, ...(properties as object) }, shared)
-  const options = write($defs ?? {}, shared) as object
+  const options = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(
+    ([name, { title: _, ...definition }]) => {
+      return [name, write(definition, shared)]
+    },
+  )
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'mcp-host config',
     ...rest,
     properties: keys,
-    $defs: { ...options, ...Object.fromEntries(shared) },
+    $defs: Object.fromEntries([...options, ...shared]),
   }
 }
 
@@ -34,8 +38,10 @@ function write(node: unknown, shared: Map<string, unknown>): unknown {
   })
   const written = Object.fromEntries(entries)
   if (title === undefined) return written
-  const known = shared.get(title) ?? written
-  if (JSON.stringify(known) !== JSON.stringify(written)) throw new Error(`two schemas have the title ${title}`)
+  // The same shape may have a default in one place and none in another.
+  const { default: standard, ...definition } = written
+  const known = shared.get(title) ?? definition
+  if (JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas have the title ${title}`)
   shared.set(title, known)
-  return { $ref: `#/$defs/${title}` }
+  return { $ref: `#/$defs/${title}`, ...(standard !== undefined && { default: standard }) }
 }

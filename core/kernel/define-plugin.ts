@@ -202,22 +202,33 @@ type OptionSchema<T> = (
  * The JSON Schema of a plugin's options: one entry an option, none missing and none more. `writeOnly: true` marks a
  * secret: it is never shown, and loses the line break that a file ends with.
  */
-export interface OptionsSchema<Options> {
+export interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
   description?: string
   additionalProperties: false
-  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> }
+  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & Standard<Options, Filled, K> }
   required?: readonly (keyof Options & string)[]
+  /** What `$ref: '#/$defs/<name>'` names. */
+  $defs?: Readonly<Record<string, JsonSchema>>
 }
 
-export interface Plugin<Options extends object> {
-  /** Its schema; defaults given there are filled in before `setup`. */
-  options: OptionsSchema<Options>
+/** An option that may be left out and is yet there for `setup` has a default. */
+type Standard<Options, Filled extends Options, K extends keyof Options> =
+  Pick<Options, K> extends Required<Pick<Options, K>>
+    ? unknown
+    : Pick<Filled, K> extends Required<Pick<Options, K>>
+      ? { default: unknown }
+      : unknown
+
+/** `Filled` are the options as `setup` gets them: those that have a default are there. */
+export interface Plugin<Options extends object, Filled extends Options = Options> {
+  /** Its schema; defaults written there, nested ones too, are filled in before `setup`. */
+  options: OptionsSchema<Options, Filled>
   /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
   needs?: readonly string[]
   /** Capabilities that this plugin provides to others. */
   provides?: readonly string[]
-  setup(host: PluginHost, options: Options): void | Promise<void>
+  setup(host: PluginHost, options: Filled): void | Promise<void>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
@@ -233,12 +244,14 @@ export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
 /** Calling a plugin configures it; the plugin's own description is readable beside that. */
-export type PluginFactory<Options extends object> = ((options?: Options) => ConfiguredPlugin) & {
-  readonly plugin: Plugin<Options>
-}
+export type PluginFactory<Options extends object, Filled extends Options = Options> = ((
+  options?: Options,
+) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Filled> }
 
 /** Makes a plugin of its options' schema and its set-up. */
-export function definePlugin<Options extends object>(plugin: Plugin<Options>): PluginFactory<Options> {
+export function definePlugin<Options extends object, Filled extends Options = Options>(
+  plugin: Plugin<Options, Filled>,
+): PluginFactory<Options, Filled> {
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

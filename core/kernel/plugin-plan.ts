@@ -5,6 +5,7 @@ import { resolve as resolvePackage } from 'import-meta-resolve'
 import { describeFault } from '../config/check-definition.ts'
 import type { Config, PluginsSettings } from '../config/define-config.ts'
 import { PLUGIN_SCHEMA } from '../config/definition-schema.ts'
+import { fillDefaults } from '../config/fill-defaults.ts'
 import { importModule } from '../config/import-module.ts'
 import { nearest } from '../config/nearest.ts'
 import { trimSecrets } from '../config/secret-keys.ts'
@@ -108,14 +109,8 @@ export async function findPlugins(
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
 /** Options with the defaults of their schema filled in, and secrets as they were meant. */
-function withDefaults(schema: Plugin<object>['options'], written: object): object {
-  const { properties } = schema
-  const options = trimSecrets(written, schema)
-  const schemas = Object.entries(properties as Record<string, { default?: unknown }>)
-  const defaults = schemas.filter(([, schema]) => schema.default !== undefined)
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  return Object.fromEntries([...defaults.map(([name, schema]) => [name, schema.default]), ...given])
-}
+const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
+  fillDefaults(trimSecrets(written, schema), schema) as object
 
 /** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
 export function planPlugins(
