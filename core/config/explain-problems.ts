@@ -51,22 +51,37 @@ function withChoices(given: JsonSchema, root: object): JsonSchema {
   }
 }
 
+/** Of an `anyOf` that failed, the errors of the branch that was meant, or itself where that is not clear. */
+function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
+  const branch = meantBranch(error, root)
+  const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
+  return meant.length > 0 ? meant.flatMap(problem => settle(problem, root)) : [error]
+}
+
+const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
+
+/**
+ * The only branch for values of this kind, or of several the one that knows most of the keys that are there; for text and
+ * numbers all branches are worth naming.
+ */
+function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
+  if (typeof data !== 'object' || data === null) return undefined
+  const kind = Array.isArray(data) ? 'array' : 'object'
+  const fitting = branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind))
+  const known = fitting.map(branch => Object.keys(data).filter(key => Object.hasOwn(keysOf(branch), key)).length)
+  const best = fitting.filter((_, index) => known[index] === Math.max(...known))
+  return best.length === 1 ? best[0] : undefined
+}
+
 /** What refuses a value because it is none of the branch's kind. */
 const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
 
-/** Of an `anyOf` that failed, the errors of the branch that was meant, or itself where that is not clear. */
-function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
-  const meant = alternatives.filter(
-    ({ error: inner }) => inner.instancePath !== error.instancePath || !OTHER_KIND.has(inner.keyword),
-  )
-  return meant.length > 0 && hasOneBranch(error, root) ? meant.flatMap(problem => settle(problem, root)) : [error]
-}
-
-/** Whether only one branch is for values of this kind; for text and numbers all branches are worth naming. */
-function hasOneBranch({ data, schema }: ErrorObject, root: object): boolean {
-  if (typeof data !== 'object' || data === null) return false
-  const kind = Array.isArray(data) ? 'array' : 'object'
-  return branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind)).length === 1
+/** Whether an error among those of a choice is of this branch: ajv does not say it where a `$ref` is on the way. */
+function isOf(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
+  const [key] = stepsOf(inner.instancePath.slice(choice.instancePath.length), choice.data)
+  if (key !== undefined) return !isSchema(branch['properties']) || Object.hasOwn(keysOf(branch), key)
+  const given = followRef(inner.parentSchema ?? {}, root)
+  return !OTHER_KIND.has(inner.keyword) && `${Object.keys(keysOf(given))}` === `${Object.keys(keysOf(branch))}`
 }
 
 function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
