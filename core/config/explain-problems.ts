@@ -29,7 +29,7 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
   for (const error of readErrors(errors).flatMap(problem => settle(problem, schema))) {
     const within = stepsOf(error.instancePath, value)
     const path = [...at, ...within]
-    const known = { ...error, parentSchema: withChoices(error.parentSchema ?? {}, schema) }
+    const known = { ...error, parentSchema: resolveAll(error.parentSchema ?? {}, schema) }
     const finding = explain(known, path, isSecretAt(schema, within) || soundsSecret(path))
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
@@ -37,18 +37,18 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
   return [...places.values()]
 }
 
-/** A schema with what its `$ref` names, and its properties' and its alternatives': all that words are made of. */
-function withChoices(given: JsonSchema, root: object): JsonSchema {
-  const { anyOf, oneOf, properties, ...schema } = followRef(given, root)
-  const choices = branchesOf({ anyOf, oneOf }, root).map(branch => withChoices(branch, root))
-  const named = Object.entries((properties ?? {}) as Record<string, JsonSchema>)
-  return {
-    ...schema,
-    ...(choices.length > 0 && { anyOf: choices }),
-    ...(isSchema(properties) && {
-      properties: Object.fromEntries(named.map(([key, one]) => [key, followRef(one, root)])),
-    }),
-  }
+/** A schema with what its `$ref` names, and its alternatives': what words are made of. */
+function resolve(given: JsonSchema, root: object): JsonSchema {
+  const { anyOf, oneOf, ...schema } = followRef(given, root)
+  const branches = branchesOf({ anyOf, oneOf }, root).map(branch => resolve(branch, root))
+  return branches.length === 0 ? schema : { ...schema, anyOf: branches }
+}
+
+/** The same, and its properties. */
+function resolveAll(given: JsonSchema, root: object): JsonSchema {
+  const schema = resolve(given, root)
+  const properties = Object.entries(keysOf(schema)).map(([key, one]) => [key, resolve(one, root)])
+  return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
 /** Of an `anyOf` that failed, the errors of the branch that was meant, or itself where that is not clear. */
