@@ -1,10 +1,10 @@
 // Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
 // challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
 
-import type { AuthorizeRule, Route } from '../kernel/define-plugin.ts'
 import { HostError } from '../kernel/errors.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience, Denial, ProtectedResource } from '../mcp/access-decider.ts'
-import type { User } from '../mcp/define.ts'
 
 const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
 

@@ -4,7 +4,7 @@ import type { Server } from 'node:http'
 import { createPort, within } from '../http/hand-over.ts'
 import { RETRY } from '../http/sse.ts'
 import type { CloseReport, InFlight } from './in-flight.ts'
-import type { PluginNotes } from './plugin-host.ts'
+import type { KernelNotes } from './set-up.ts'
 
 /** How long the last that clients are told may take to reach them, milliseconds: streams of other nodes are looked at each second. */
 const FLUSH_TIME = 1_500
@@ -38,7 +38,7 @@ export interface EndingParts {
   readonly keepAliveTimeout: number
   readonly inFlight: InFlight
   readonly sessions: Lasting
-  readonly notes: PluginNotes
+  readonly notes: KernelNotes
   /** Whether sessions live in this process alone, so that nobody else can serve them. */
   readonly isAlone: () => boolean
 }

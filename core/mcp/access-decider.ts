@@ -1,9 +1,9 @@
 // Who may use what: the interface of the one decision that lists, calls, reads, gets, completions and subscriptions share,
 // and of what a route says of itself as a protected resource. Defaults and challenges are in core/access.
-import type { AuthorizeRule, Route } from '../kernel/define-plugin.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
 import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
-import type { User } from './define.ts'
 
 /** Why somebody may not: what would change it. */
 export interface Denial {
@@ -46,4 +46,15 @@ export interface ProtectedResource {
   metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
   /** `scopes_supported` of an address, for policy lint; undefined where it says nothing. */
   scopesOf(route: Route): readonly string[] | undefined
+}
+
+/** The scopes to ask for at an address where nothing else names one: the least that is of use there; may be empty. */
+export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
+
+/** What deciding about a request takes, by route. */
+export interface AccessServices {
+  slot(name: 'access', route: Route): AccessDecider
+  slot(name: 'protectedResource', route: Route): ProtectedResource
+  /** For `scope` of a challenge where nothing else names one. */
+  readonly leastScopes: LeastScopes
 }

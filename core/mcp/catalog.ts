@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { ChangeBus } from '../kernel/slots.ts'
+import type { ChangeBus } from './change-bus.ts'
 import {
   type Definition,
   kindOf,

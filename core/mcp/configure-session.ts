@@ -1,6 +1,7 @@
 // What the config's `configureSession` and `runSession` are given: the operator's own say on what each caller is offered.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Definition, User } from './define.ts'
+import type { User } from '../kernel/user.ts'
+import type { Definition } from './define.ts'
 import type { Implementation, ServerCapabilities } from './protocol.ts'
 
 export interface ServerSettings extends Implementation {

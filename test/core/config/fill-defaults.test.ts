@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { fillDefaults } from '../../../core/config/fill-defaults.ts'
 import { createHost } from '../../../core/create-host.ts'
-import { definePlugin } from '../../../core/kernel/define-plugin.ts'
+import { definePlugin } from '../../../core/index.ts'
 
 const SCHEMA = {
   type: 'object',
