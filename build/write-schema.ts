@@ -23,9 +23,9 @@ const importsOf = (names: readonly string[], from: string): string[] =>
 const UNITS = ['Duration', 'Size']
 
 function configTypes(): string {
-  const { text, foreign } = writeTypes([buildConfigSchema({})])
+  const { text, foreign } = writeTypes([buildConfigSchema(pluginsOf(builtInPlugins))])
   return [
-    '// The config in types, made from host-schema.ts by `npm run schema`: change it there.',
+    '// The config in types, generated from host-schema.ts by `npm run schema`: change it there.',
     ...importsOf(
       foreign.filter(name => UNITS.includes(name)),
       '../mcp/units.ts',
@@ -51,7 +51,7 @@ function pluginOptions(): string {
   const map = (names: (type: string) => string) =>
     titled.map(([name]) => `  '${name}': ${names(typeName(name))}`).join('\n')
   return [
-    '// The options of the built-in plugins in types, made from their schemas by `npm run schema`: change them there.',
+    '// The options of the built-in plugins in types, generated from their schemas by `npm run schema`: change them there.',
     '// It is as long as all that plugins can be told.',
     ...importsOf(foreign, '../mcp/units.ts'),
     '',

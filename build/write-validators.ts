@@ -7,17 +7,20 @@ import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-sch
 import { buildConfigSchema, withoutRequired } from '../core/config/host-schema.ts'
 import { createWritingAjv } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
+import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
 const FILE = fileURLToPath(new URL('../dist/core/config/built-validators.js', import.meta.url))
 
+const plugins = pluginsOf(builtInPlugins)
+
 /** Every schema of ours that a start may validate with. */
 export const ownSchemas = (): object[] => [
-  buildConfigSchema({}),
+  buildConfigSchema({}, collectSections(Object.entries(plugins))),
   PLUGIN_SCHEMA,
   ...Object.values(DEFINITION_SCHEMAS),
-  ...Object.values(pluginsOf(builtInPlugins)).flatMap(({ options }) => [options, withoutRequired(options)]),
+  ...Object.values(plugins).flatMap(({ options }) => [options, withoutRequired(options)]),
 ]
 
 /** The text of the module; `formats` is where it finds own-ajv.js. */

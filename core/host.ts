@@ -6,6 +6,7 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
+import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
@@ -15,7 +16,7 @@ import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { checkConventions, planPlugins, providersAmong } from './kernel/plugin-plan.ts'
+import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -49,6 +50,8 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** For errors that tell what to switch on. */
+  readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
 }
@@ -64,7 +67,7 @@ const defaultSlots = (): Slots => ({
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, processes = 1 }: HostInput): Promise<Host> {
+export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let listening = ''
@@ -74,24 +77,24 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   const routes = compileRoutes(config, { address, revisions: route => revisionsOn(author, route) })
   const instances = planPlugins(config, plugins, routes)
   const provides = providersAmong(instances)
-  checkConventions(routes, provides)
+  checkConventions(routes, provides, suggest)
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const slots = createSlots(defaultSlots())
   const node = createNode()
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
-  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name }
+  const section = (name: string): unknown => Reflect.get(config, name)
+  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => ({
     ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
     ...createAuthorHost(instance, author, config.server),
-    redis: config.redis,
   }))
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated })
+  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
 
-  const parts = { config, log, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
+  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)
   await definePlugins(notes, services)
   await services.complete()

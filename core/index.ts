@@ -36,7 +36,6 @@ export {
   type FilledOptions,
   type HttpSettings,
   type PluginsSettings,
-  type RedisSettings,
   type RoutePluginsSettings,
   type RouteSettings,
   type Size,
@@ -44,9 +43,14 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { ConfiguredPlugin, OptionsSchema, PluginFactory } from './kernel/define-plugin.ts'
+export type {
+  ConfiguredPlugin,
+  OptionsSchema,
+  PluginFactory,
+  SectionReader,
+  SectionSchemas,
+} from './kernel/define-plugin.ts'
 export type {
   CrossOrigin,
   Endpoint,

@@ -1,6 +1,5 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
-import type { RedisSettings } from './config/define-config.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
@@ -58,15 +57,20 @@ export const transportOf = ({ name, log, http }: PluginHost, services: Services)
 })
 
 /** What `setup` is given. */
-export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {
-  /** The config's `redis`, for plugins that keep things there. */
-  readonly redis: RedisSettings | undefined
-}
+export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
 /** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
-export type Plugin<Options extends object, Filled extends Options = Options> = AnyPlugin<Options, PluginHost, Filled>
+export type Plugin<
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> = AnyPlugin<Options, PluginHost, Filled, Sections>
 
 /** Makes a plugin of its options' schema and its set-up. */
-export const definePlugin = <Options extends object, Filled extends Options = Options>(
-  plugin: Plugin<Options, Filled>,
-): PluginFactory<Options, PluginHost, Filled> => defineAnyPlugin(plugin)
+export const definePlugin = <
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+>(
+  plugin: Plugin<Options, Filled, Sections>,
+): PluginFactory<Options, PluginHost, Filled, Sections> => defineAnyPlugin(plugin)

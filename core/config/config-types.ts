@@ -1,4 +1,4 @@
-// The config in types, made from host-schema.ts by `npm run schema`: change it there.
+// The config in types, generated from host-schema.ts by `npm run schema`: change it there.
 import type { Duration, Size } from '../mcp/units.ts'
 import type {
   ConfigureSession,
@@ -94,22 +94,25 @@ export interface RedisSettings {
   /** Its password, where the URL has none. */
   password?: string
   /** For rediss:// alone. */
-  tls?: {
-    /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-    ca?: string
-    /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-    cert?: string
-    /** Its key: PEM, or the path of a PEM file. */
-    key?: string
-    /** The name in Redis's certificate. Default: the host's. */
-    servername?: string
-  }
+  tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
   keyPrefix?: string
   /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
+}
+
+/** For rediss:// alone. */
+export interface RedisTls {
+  /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
+  ca?: string
+  /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
+  cert?: string
+  /** Its key: PEM, or the path of a PEM file. */
+  key?: string
+  /** The name in Redis's certificate. Default: the host's. */
+  servername?: string
 }
 
 /** What is served at this path. */

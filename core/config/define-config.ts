@@ -6,5 +6,9 @@ export type * from './config-parts.ts'
 export type * from './config-types.ts'
 export type { BuiltInOptions, FilledOptions } from './plugin-options.ts'
 
-/** Returns its argument: it is there for the types, which complete and check the config in an editor. */
-export const defineConfig = (config: Config): Config => config
+/**
+ * Returns its argument: it is there for the types, which complete and check the config in an editor. `Sections` are the
+ * top-level keys that plugins of your own declare.
+ */
+export const defineConfig = <Sections extends object = object>(config: Config & NoInfer<Sections>): Config & Sections =>
+  config

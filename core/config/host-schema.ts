@@ -3,8 +3,8 @@
 // the types: a `title` names one, and `tsType` names one of config-parts.ts for what JSON Schema cannot say.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
-import { REDIS_PROPERTIES } from './redis-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { collectSections, type Sections } from './sections.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -138,13 +138,6 @@ const sessions = closed(
   },
 )
 
-const redis = closed(REDIS_PROPERTIES, {
-  title: 'RedisSettings',
-  minProperties: 1,
-  description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
-  examples: [{ url: 'redis://127.0.0.1:6379' }],
-})
-
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
 
@@ -163,7 +156,7 @@ const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy of tool-policy.'),
+    text('The name of a policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
@@ -230,30 +223,37 @@ function moveRefs(schema: unknown, plugin: string): unknown {
   return Object.fromEntries(entries)
 }
 
-/** The options of a plugin and what they refer to, under the names that the whole schema has for them. */
-function definitionsOf(name: string, options: object): [string, JsonSchema][] {
-  const { $defs = {}, ...schema } = withoutRequired(options)
+/** A schema that is put into the whole, and what it refers to, under the names that the whole has for them. */
+function hoist(
+  name: string,
+  { $defs = {}, ...schema }: JsonSchema,
+): { schema: JsonSchema; defs: [string, JsonSchema][] } {
   const own = Object.entries($defs as Record<string, JsonSchema>)
-  return [
-    [name, moveRefs(schema, name) as JsonSchema],
-    ...own.map(([key, definition]): [string, JsonSchema] => [
-      `${name}.${key}`,
-      moveRefs(definition, name) as JsonSchema,
-    ]),
-  ]
+  return {
+    schema: moveRefs(schema, name) as JsonSchema,
+    defs: own.map(([key, definition]) => [`${name}.${key}`, moveRefs(definition, name) as JsonSchema]),
+  }
 }
 
 /**
  * The schema of a whole config. `plugins` are the built-in ones, by name: their options stand in `$defs` once, and what
- * is required of them is said where they are general. Without them, options are left to the plugins' own schemas.
+ * is required of them is said where they are general. Without them, options are left to the plugins' own schemas. `sections` are the top-level keys that plugins share.
  */
-export function buildConfigSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+export function buildConfigSchema(
+  plugins: Readonly<Record<string, { readonly options: object; readonly sections?: object }>>,
+  sections: Sections = collectSections(Object.entries(plugins)),
+): JsonSchema {
   const options = Object.entries(plugins).map(([name, plugin]) => [name, plugin.options as JsonSchema] as const)
   const overrides = options.map(([name]) => [name, { $ref: toDef(name) }] as const)
   const general = options.map(([name, { required }]) => {
     return [name, { $ref: toDef(name), ...(required !== undefined && { required }) }] as const
   })
-  const $defs = Object.fromEntries(options.flatMap(([name, schema]) => definitionsOf(name, schema)))
+  const hoisted = options.map(([name, schema]) => [name, hoist(name, withoutRequired(schema))] as const)
+  const shared = [...sections].map(([name, { schema }]) => [name, hoist(name, schema as JsonSchema)] as const)
+  const $defs = Object.fromEntries([
+    ...hoisted.map(([name, { schema }]) => [name, schema] as const),
+    ...[...hoisted, ...shared].flatMap(([, { defs }]) => defs),
+  ])
   return closed(
     {
       server,
@@ -266,7 +266,7 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
       ),
       tools,
       sessions,
-      redis,
+      ...Object.fromEntries(shared.map(([name, { schema }]) => [name, schema])),
       toolsets,
       routes: {
         type: 'object',
@@ -293,7 +293,7 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
     {
       title: 'Config',
       required: ['server', 'toolsets', 'routes'],
-      ...(options.length > 0 && { $defs }),
+      ...(Object.keys($defs).length > 0 && { $defs }),
     },
   )
 }

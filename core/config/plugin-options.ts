@@ -1,4 +1,4 @@
-// The options of the built-in plugins in types, made from their schemas by `npm run schema`: change them there.
+// The options of the built-in plugins in types, generated from their schemas by `npm run schema`: change them there.
 // It is as long as all that plugins can be told.
 import type { Duration, Size } from '../mcp/units.ts'
 
@@ -323,22 +323,25 @@ export interface ClusterRedisOptions {
   /** Its password, where the URL has none. */
   password?: string
   /** For rediss:// alone. */
-  tls?: {
-    /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-    ca?: string
-    /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-    cert?: string
-    /** Its key: PEM, or the path of a PEM file. */
-    key?: string
-    /** The name in Redis's certificate. Default: the host's. */
-    servername?: string
-  }
+  tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
   keyPrefix?: string
   /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
+}
+
+/** For rediss:// alone. */
+export interface RedisTls {
+  /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
+  ca?: string
+  /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
+  cert?: string
+  /** Its key: PEM, or the path of a PEM file. */
+  key?: string
+  /** The name in Redis's certificate. Default: the host's. */
+  servername?: string
 }
 
 /** ClusterRedisOptions with its defaults filled in. */
@@ -357,16 +360,7 @@ export interface SessionStoreRedisOptions {
   /** Its password, where the URL has none. */
   password?: string
   /** For rediss:// alone. */
-  tls?: {
-    /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-    ca?: string
-    /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-    cert?: string
-    /** Its key: PEM, or the path of a PEM file. */
-    key?: string
-    /** The name in Redis's certificate. Default: the host's. */
-    servername?: string
-  }
+  tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
   keyPrefix?: string
   /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */
@@ -384,16 +378,7 @@ export interface ChangeBusRedisOptions {
   /** Its password, where the URL has none. */
   password?: string
   /** For rediss:// alone. */
-  tls?: {
-    /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-    ca?: string
-    /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-    cert?: string
-    /** Its key: PEM, or the path of a PEM file. */
-    key?: string
-    /** The name in Redis's certificate. Default: the host's. */
-    servername?: string
-  }
+  tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
   keyPrefix?: string
   /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */
@@ -417,16 +402,7 @@ export interface EventStoreRedisOptions {
   /** Its password, where the URL has none. */
   password?: string
   /** For rediss:// alone. */
-  tls?: {
-    /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-    ca?: string
-    /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-    cert?: string
-    /** Its key: PEM, or the path of a PEM file. */
-    key?: string
-    /** The name in Redis's certificate. Default: the host's. */
-    servername?: string
-  }
+  tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
   keyPrefix?: string
   /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */

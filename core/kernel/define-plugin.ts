@@ -24,6 +24,7 @@ type OptionSchema<T> = (
  */
 export interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
+  title?: string
   description?: string
   additionalProperties: false
   properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & Standard<Options, Filled, K> }
@@ -40,15 +41,38 @@ type Standard<Options, Filled extends Options, K extends keyof Options> =
       ? { default: unknown }
       : unknown
 
+/**
+ * Top-level keys of the config that several plugins share, each with the schema of what stands there. Plugins that share
+ * one give the very same schema object.
+ */
+export type SectionSchemas<Sections extends object> = {
+  readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
+    readonly minProperties?: number
+    readonly examples?: ReadonlyArray<Sections[Name]>
+  }
+}
+
+/** How a plugin reads the sections that it declares. */
+export interface SectionReader<Sections extends object> {
+  /** What the config has there, with its defaults; undefined where it has nothing. */
+  section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+}
+
 /** `Filled` are the options as `setup` gets them: those that have a default are there. */
-export interface Plugin<Options extends object, Host = never, Filled extends Options = Options> {
+export interface Plugin<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> {
   /** Its schema; defaults written there, nested ones too, are filled in before `setup`. */
   options: OptionsSchema<Options, Filled>
   /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
   needs?: readonly string[]
   /** Capabilities that this plugin provides to others. */
   provides?: readonly string[]
-  setup(host: Host, options: Filled): void | Promise<void>
+  sections?: SectionSchemas<Sections>
+  setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
@@ -64,14 +88,20 @@ export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
 /** Calling a plugin configures it; the plugin's own description is readable beside that. */
-export type PluginFactory<Options extends object, Host = never, Filled extends Options = Options> = ((
-  options?: Options,
-) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled> }
+export type PluginFactory<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
 
 /** Makes a plugin of its options' schema and its set-up. */
-export function definePlugin<Options extends object, Host = never, Filled extends Options = Options>(
-  plugin: Plugin<Options, Host, Filled>,
-): PluginFactory<Options, Host, Filled> {
+export function definePlugin<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+>(plugin: Plugin<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

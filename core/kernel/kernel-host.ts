@@ -57,6 +57,12 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Runs once every plugin is set up and the services are built, in the order of set-up: defines what needs them. */
   serving(task: (services: Services) => void | Promise<void>): void
 
+  /**
+   * What several plugins of this host share: made by the first that asks for it, and the same for the others. `key` is
+   * theirs alone: a symbol or an object. `close` runs once all of them, set up after the first, have closed.
+   */
+  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
+
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */

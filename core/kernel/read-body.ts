@@ -1,5 +1,5 @@
-// Reads the JSON body of a message by its events, at most `limit` bytes. koa-body reads every other body; here it
-// would cost a fifth of a call (see bench/).
+// Reads the JSON body of a message by its events, at most `limit` bytes. For transports: every call pays for it, and a
+// general body parser (koa-body) would cost a fifth of a call.
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'

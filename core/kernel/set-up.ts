@@ -1,5 +1,6 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
+import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware } from './endpoint.ts'
 import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -26,6 +27,8 @@ export interface KernelNotes<Services = never> {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
+  /** By the key of those who share it. */
+  readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
@@ -38,6 +41,7 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   starting: [],
   closing: [],
   draining: [],
+  shared: new Map(),
   ready: new Map(),
 })
 
@@ -53,6 +57,8 @@ export interface HostFacts<Slots extends object>
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
+  /** What stands at a top-level key of the config. */
+  section(name: string): unknown
 }
 
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
@@ -78,8 +84,8 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, ...facts }: HostFacts<Slots>,
-): KernelHost<Slots, Services> {
+  { log, slots, address, section, ...facts }: HostFacts<Slots>,
+): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
@@ -96,6 +102,18 @@ export function createKernelHost<Slots extends object, Services>(
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
     fill: (slot, service) => slots.fill(slot, service, instance),
+    section(name: string) {
+      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
+      const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
+      throw new StartError(`plugins.${instance.name}: ${why}`, { exitCode: 2 })
+    },
+    share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
+      if (notes.shared.has(key)) return notes.shared.get(key) as Value
+      const value = create()
+      notes.shared.set(key, value)
+      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      return value
+    },
     serving: task => note(notes.serving, task),
     starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),

@@ -1,5 +1,5 @@
 // Where the events of resumable streams are kept until a client has them. The default keeps them in memory, bounded
-// per stream and in all; event-store-redis keeps them for every node.
+// per stream and in all; a plugin may fill the slot with one for every node.
 
 export interface StoredEvent {
   /** 1, 2, 3, ... within its stream. */

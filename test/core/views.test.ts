@@ -194,6 +194,7 @@ function unitViews() {
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,
+    suggest: () => '',
     combinations: () => [['all']],
   })
   const request = (name: string) => ({

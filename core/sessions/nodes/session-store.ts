@@ -1,5 +1,5 @@
-// Where the records of sessions are kept when every node may serve every session; session-store-redis keeps them in
-// Redis. Without one, sessions live in their node's memory alone.
+// Where the records of sessions are kept when every node may serve every session: a slot, which a plugin fills with a
+// store that all nodes reach. Without one, sessions live in their node's memory alone.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../../kernel/user.ts'
 import type { ClientFacts } from '../../mcp/call.ts'

@@ -2,13 +2,9 @@
 // For connection.ts. What goes into a log line or an error has no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
+import { type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
+import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
 
-/** As a plugin's options have them, and as `redis` of the config does. */
-export type RedisConnectionOptions = RedisSettings
-
-const DEFAULT_PREFIX = 'mcp-host:'
-const DEFAULT_TIMEOUT = '5s'
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
 
@@ -40,14 +36,14 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'name' | 'directory' | 'redis'>
+type Host = Pick<PluginHost, 'name' | 'directory'> & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster'] as const
 
 /** What a plugin says itself; where it names a Redis of its own, nothing of the config's `redis` holds for it. */
-function merge(host: Host, options: RedisConnectionOptions): RedisConnectionOptions {
+function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
-  return 'url' in own || 'cluster' in own ? own : { ...host.redis, ...own }
+  return 'url' in own || 'cluster' in own ? own : { ...host.section('redis'), ...own }
 }
 
 type Stop = (why: string) => StartError
@@ -118,7 +114,7 @@ function readPem(key: string, text: string, directory: string, stop: Stop): stri
   }
 }
 
-function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop: Stop): RedisTls {
+function readTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
     text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
@@ -127,10 +123,10 @@ function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop
 }
 
 /** Throws a StartError that says what is missing or does not go together. */
-export function resolveRedis(host: Host, options: RedisConnectionOptions): ResolvedRedis {
+export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
   const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
   const given = merge(host, options)
-  const { url, cluster, keyPrefix = DEFAULT_PREFIX } = given
+  const { url, cluster, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
   if (url !== undefined && cluster !== undefined) throw stop('redis has a url and a cluster; give one of them')
   const urls = cluster ?? (url === undefined ? [] : [url])
   if (urls.length === 0) {
@@ -144,7 +140,7 @@ export function resolveRedis(host: Host, options: RedisConnectionOptions): Resol
   if (!alike) throw stop('the nodes of redis.cluster need one scheme, user and password')
   if (cluster && places.some(({ database }) => database !== 0)) throw stop('a Redis Cluster has no numbered databases')
   if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
-  const commandTimeout = parseDuration(given.commandTimeout ?? DEFAULT_TIMEOUT)
+  const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
   const scheme = first.secure ? 'rediss' : 'redis'
   const name = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`).join(', ')
