@@ -29,9 +29,11 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export {
+  type BuiltInOptions,
   type Config,
   type Duration,
   defineConfig,
+  type FilledOptions,
   type HttpSettings,
   type PluginsSettings,
   type RoutePluginsSettings,
