@@ -15,8 +15,9 @@ import { isObject } from './mcp/call.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { CloseReport, Host } from './host.ts'
+export type { Host } from './host.ts'
 export { describeThrown, originOf } from './kernel/describe-thrown.ts'
+export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
 

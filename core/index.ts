@@ -2,13 +2,9 @@
 // that is `mcp-host/host` (core/create-host.ts), for those who embed one.
 
 export {
-  type AccessDecider,
-  type Audience,
   type ChallengeFacts,
   challenge,
-  type Denial,
   meetsRule,
-  type ProtectedResource,
   refuseAccess,
 } from './access/access.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
@@ -34,19 +30,13 @@ export {
 } from './access/user-claims.ts'
 export {
   type Config,
-  type ConfigureSession,
   type Duration,
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
   type RedisSettings,
-  type ResolvedHttp,
   type RoutePluginsSettings,
   type RouteSettings,
-  type RunSession,
-  type ServerSettings,
-  type SessionOptions,
-  type SessionRequest,
   type Size,
   type ToolsetSource,
 } from './config/define-config.ts'
@@ -54,23 +44,15 @@ export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
 export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export {
-  type AuthorizeRule,
-  type ConfiguredPlugin,
-  type CrossOrigin,
-  definePlugin,
-  type Endpoint,
-  type EndpointPlace,
-  type HostContext,
-  type HostMiddleware,
-  type OptionsSchema,
-  type Plugin,
-  type PluginFactory,
-  type PluginHost,
-  type Readiness,
-  type RequestState,
-  type Route,
-} from './kernel/define-plugin.ts'
+export type { ConfiguredPlugin, OptionsSchema, PluginFactory } from './kernel/define-plugin.ts'
+export type {
+  CrossOrigin,
+  Endpoint,
+  EndpointPlace,
+  HostContext,
+  HostMiddleware,
+  RequestState,
+} from './kernel/endpoint.ts'
 export {
   ERROR_KINDS,
   errorText,
@@ -82,11 +64,15 @@ export {
   shuttingDown,
 } from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
+export type { ResolvedHttp } from './kernel/http-settings.ts'
+export type { Readiness } from './kernel/kernel-host.ts'
 export type { Logger } from './kernel/log.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export { readBody } from './kernel/read-body.ts'
+export type { AuthorizeRule, Route } from './kernel/route.ts'
 export { shownUrl } from './kernel/shown-url.ts'
-export type { Change, ChangeBus, ChangeHistory, Slots } from './kernel/slots.ts'
+export type { User } from './kernel/user.ts'
+export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
 export {
   type Call,
   type CallRequest,
@@ -97,7 +83,15 @@ export {
   type RequestFacts,
 } from './mcp/call.ts'
 export type { CatalogItem, ItemKind } from './mcp/catalog.ts'
+export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, fits, shown, sizeFault } from './mcp/client-said.ts'
+export type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './mcp/configure-session.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -115,7 +109,6 @@ export {
   type ToolDefinition,
   ToolError,
   type ToolReturn,
-  type User,
 } from './mcp/define.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
 export {
@@ -130,10 +123,19 @@ export { type Message, readMessages } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
 export * from './mcp/protocol.ts'
+export type { McpRoute } from './mcp/routes.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
 export type { View } from './mcp/view.ts'
 export { encodeAnswer, encodeError, encodeNotification } from './mcp/wire.ts'
+export {
+  definePlugin,
+  type Plugin,
+  type PluginHost,
+  type Services,
+  type Transport,
+  transportOf,
+} from './plugin-host.ts'
 export { holderOf } from './sessions/callers.ts'
 export type {
   Announcement,
@@ -160,3 +162,4 @@ export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export { watchCost } from './sessions/watched-uris.ts'
+export type { Slots } from './slots.ts'

@@ -1,10 +1,13 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
-import type { HostContext, HostMiddleware, PluginHost, Route } from '../kernel/define-plugin.ts'
+import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
 import { HostError, StartError } from '../kernel/errors.ts'
 import { isLoopback } from '../kernel/guard.ts'
-import type { User } from '../mcp/define.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessServices } from '../mcp/access-decider.ts'
 import { challenge } from './access.ts'
 
 /** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
@@ -52,13 +55,20 @@ function readToken(ctx: HostContext): Presented | undefined {
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', malformed: true }
 
-function refuse(host: PluginHost, { route, params }: TokenPlace, description: string, malformed: boolean): HostError {
+function refuse(
+  services: AccessServices,
+  { route, params }: TokenPlace,
+  description: string,
+  malformed: boolean,
+): HostError {
   const denial =
-    route.authorize === undefined ? undefined : host.slot('access').authorize(route.authorize, undefined, route)
-  const metadataUrl = host.slot('protectedResource').metadataUrlOf(route, params)
+    route.authorize === undefined
+      ? undefined
+      : services.slot('access', route).authorize(route.authorize, undefined, route)
+  const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
   const error = malformed ? 'invalid_request' : 'invalid_token'
   const needed = denial?.scopes ?? []
-  const scopes = needed.length > 0 ? needed : host.leastScopes(route, params)
+  const scopes = needed.length > 0 ? needed : services.leastScopes(route, params)
   const header = challenge({ error, description, scopes, metadataUrl })
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
@@ -67,7 +77,11 @@ function refuse(host: PluginHost, { route, params }: TokenPlace, description: st
 }
 
 /** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
-export function identifyBearer(host: PluginHost, verify: VerifyToken): HostMiddleware {
+export function identifyBearer(
+  host: Pick<KernelHost, 'log'>,
+  services: AccessServices,
+  verify: VerifyToken,
+): HostMiddleware {
   const denied = (ctx: HostContext, route: Route, reason: string) =>
     host.log.warn({ denied: 'authentication', reason, route: route.path, ip: ctx.ip }, 'refused a token')
 
@@ -87,7 +101,7 @@ export function identifyBearer(host: PluginHost, verify: VerifyToken): HostMiddl
       throw new HostError('unavailable', { detail: verdict.unavailable, headers })
     }
     denied(ctx, route, verdict.refused)
-    throw refuse(host, place, verdict.refused, 'malformed' in verdict)
+    throw refuse(services, place, verdict.refused, 'malformed' in verdict)
   }
 }
 
@@ -102,10 +116,15 @@ export function sameResources(audience: string): string[] {
  * For a plugin whose tokens are for the route's own resource: stops the start where clients know this host by an
  * address that it does not know itself, so that no token could ever be for it.
  */
-export function needResource(host: PluginHost): void {
+export function needResource(
+  host: Pick<KernelHost, 'name' | 'http' | 'routes' | 'starting'>,
+  services: AccessServices,
+): void {
   host.starting(() => {
     if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
-    const unknown = host.routes.find(route => !URL.canParse(host.slot('protectedResource').resourceOf(route, {})))
+    const unknown = host.routes.find(
+      route => !URL.canParse(services.slot('protectedResource', route).resourceOf(route, {})),
+    )
     if (!unknown) return
     const fix = `set http.publicUrl, or plugins.${host.name}.audience`
     throw new StartError(`routes['${unknown.path}']: whom are tokens for? ${fix}`, { exitCode: 2 })

@@ -2,9 +2,9 @@
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
 
 import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
-import { type Definition, kindOf } from '../mcp/define.ts'
+import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { findFaults, labelOf } from './check-definition.ts'
+import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
 import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'

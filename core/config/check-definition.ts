@@ -31,11 +31,11 @@ function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, de
 
 const MAX_DEPTH = 4
 
-/** `tool "purge"`. */
-export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
-
 /** One finding in a line. */
 export function describeFault({ kind, path, found, expected, suggestion }: Finding): string {
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
+
+/** The same as lines: what the catalog asks of every definition that it takes. */
+export const faultsOf = (definition: Definition): string[] => findFaults(definition).map(describeFault)

@@ -1,20 +1,15 @@
 // The config's type: what an operator writes. config/host-schema.ts holds the same shape as JSON Schema.
 // This is the one file of the kernel that knows the built-in plugins' options, and only their types.
-import type { IncomingHttpHeaders } from 'node:http'
 import type { BuiltInOptions } from '../../plugins/index.ts'
-import type { AuthorizeRule, ConfiguredPlugin } from '../kernel/define-plugin.ts'
-import type { Definition, User } from '../mcp/define.ts'
-import type { Implementation, ServerCapabilities } from '../mcp/protocol.ts'
+import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
+import type { AuthorizeRule } from '../kernel/route.ts'
+import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
+import type { Definition } from '../mcp/define.ts'
 
 /** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
 export type Duration = string | number
 /** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
 export type Size = string | number
-
-export interface ServerSettings extends Implementation {
-  /** For the model: how to use this server. */
-  instructions?: string
-}
 
 export interface HttpSettings {
   /** Default `127.0.0.1`. */
@@ -41,21 +36,6 @@ export interface HttpSettings {
    * Default false.
    */
   trustProxy?: boolean | number | string[]
-}
-
-/** The same settings with defaults filled in, sizes in bytes and durations in milliseconds. */
-export interface ResolvedHttp {
-  readonly host: string
-  readonly port: number
-  readonly publicUrl: string | undefined
-  readonly maxBodySize: number
-  readonly keepAliveTimeout: number
-  readonly requestTimeout: number
-  readonly writeTimeout: number
-  readonly allowedHosts: readonly string[]
-  readonly allowedOrigins: readonly string[]
-  /** How many proxies stand in front, or their addresses; false: none. */
-  readonly trustProxy: false | number | readonly string[]
 }
 
 /** How Redis is reached: one connection for every plugin that keeps things there. */
@@ -122,49 +102,6 @@ type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | 
 export interface PluginsSettings extends BuiltInPlugins {
   [name: string]: ConfiguredPlugin | false | object | undefined
 }
-
-/** What `configureSession` and `runSession` learn of the request. */
-export interface SessionRequest {
-  readonly headers: Readonly<IncomingHttpHeaders>
-  readonly user: User | undefined
-  readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
-  /** The caller's address; behind a trusted proxy, the one it forwarded. */
-  readonly ip: string
-}
-
-/** What `configureSession` may change, for this session (or, without sessions, this request) alone. */
-export interface SessionOptions {
-  /** Undefined where requests are served one by one. */
-  readonly id: string | undefined
-  /** Name and version as clients see them; assign to change. */
-  server: ServerSettings
-  /** Merged over what the host derives from the definitions. */
-  capabilities: ServerCapabilities
-  /** Names of the toolsets in view. */
-  readonly toolsets: readonly string[]
-  /** Adds a configured toolset. Throws when there is none of that name. */
-  addToolset(name: string): void
-  removeToolset(name: string): void
-  /** Adds definitions of this session's own. Give the same objects each time: the view is cached by them. */
-  add(...definitions: Definition[]): void
-}
-
-export type ConfigureSession = (
-  request: SessionRequest,
-  session: SessionOptions,
-  context: { readonly signal: AbortSignal },
-) => void | Promise<void>
-
-export type RunSession = (
-  request: SessionRequest,
-  session: {
-    readonly id: string | undefined
-    /** True where the node that ran it before is gone: the session goes on, and so does what was done for it. */
-    readonly restored: boolean
-  },
-  run: () => Promise<void>,
-  context: { readonly signal: AbortSignal },
-) => void | Promise<void>
 
 export interface Config {
   server: ServerSettings

@@ -1,7 +1,9 @@
 // The config's `http`, `sessions` and `tools` with their defaults, in bytes and milliseconds.
+
+import type { ResolvedHttp } from '../kernel/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { SessionBounds } from '../sessions/registry.ts'
-import type { Config, HttpSettings, ResolvedHttp } from './define-config.ts'
+import type { Config, HttpSettings } from './define-config.ts'
 
 export const HTTP_DEFAULTS = {
   host: '127.0.0.1',

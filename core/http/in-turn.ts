@@ -2,7 +2,7 @@
 // over. Node would begin them all, hold their answers, and never emit `close` on those that its client did not wait for.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_SENT_AHEAD } from '../mcp/limits.ts'
+import { MAX_SENT_AHEAD } from './limits.ts'
 
 type Exchange = readonly [IncomingMessage, ServerResponse]
 

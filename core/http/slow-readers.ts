@@ -2,7 +2,7 @@
 // asked of a response: one look a second at what each connection still has to send.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from '../mcp/limits.ts'
+import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from './limits.ts'
 
 /** How often they are looked at, at most, milliseconds. */
 const LOOK_INTERVAL = 1_000

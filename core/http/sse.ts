@@ -1,7 +1,7 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
-import { MAX_WAITING } from '../mcp/limits.ts'
+import { MAX_WAITING } from './limits.ts'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000

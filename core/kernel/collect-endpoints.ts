@@ -1,14 +1,14 @@
 // What is served where: the endpoints that plugins registered, each with what acts before it. From the plugins' notes
-// (core/kernel/plugin-host.ts) to the pipeline (core/kernel/pipeline.ts).
-import type { CrossOrigin } from './define-plugin.ts'
+// (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
+import type { CrossOrigin } from './endpoint.ts'
 import { normalize } from './path-pattern.ts'
 import { shapesOf } from './path-table.ts'
 import { HOOK_POINTS, type Served } from './pipeline.ts'
-import { notesFor, type PluginNotes } from './plugin-host.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
+import { type KernelNotes, notesFor } from './set-up.ts'
 
 /** What acts before an endpoint of this route; nothing does where the endpoint is public. */
-function actsOn(notes: PluginNotes, route: CompiledRoute): Pick<Served, 'crossOrigin' | 'middleware'> {
+function actsOn(notes: KernelNotes, route: Route): Pick<Served, 'crossOrigin' | 'middleware'> {
   const policies = notesFor(notes.crossOrigin, route).map(policyOf => policyOf(route))
   return {
     crossOrigin: policies.find((policy): policy is CrossOrigin => policy !== undefined),
@@ -18,7 +18,7 @@ function actsOn(notes: PluginNotes, route: CompiledRoute): Pick<Served, 'crossOr
 
 const OPEN = { crossOrigin: undefined, middleware: [] } as const
 
-function fixedEndpoints({ endpoints }: PluginNotes, routes: readonly CompiledRoute[], fallback: boolean): Served[] {
+function fixedEndpoints({ endpoints }: KernelNotes, routes: readonly Route[], fallback: boolean): Served[] {
   return endpoints
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ value: { path, endpoint, route } }) => ({
@@ -30,7 +30,7 @@ function fixedEndpoints({ endpoints }: PluginNotes, routes: readonly CompiledRou
 }
 
 /** Every address of the host. A fallback is left out where something else has its path. */
-export function collectEndpoints(notes: PluginNotes, routes: readonly CompiledRoute[]): Served[] {
+export function collectEndpoints(notes: KernelNotes, routes: readonly Route[]): Served[] {
   const served = fixedEndpoints(notes, routes, false)
   for (const route of routes) {
     const acts = actsOn(notes, route)

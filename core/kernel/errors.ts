@@ -1,8 +1,10 @@
 // Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
 // Thrown anywhere; written in one place (core/kernel/pipeline.ts for HTTP, the transport for JSON-RPC).
 
-import { MAX_DETAIL } from '../mcp/limits.ts'
 import { errorText, isBranded } from './describe-thrown.ts'
+
+/** Characters of an error's sentence, whatever it was made of. */
+const MAX_DETAIL = 4_096
 
 interface ErrorKind {
   /** HTTP status where the response has not begun and the host itself decided. */

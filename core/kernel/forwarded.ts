@@ -3,8 +3,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import proxyAddr from 'proxy-addr'
-import type { ResolvedHttp } from '../config/define-config.ts'
 import { errorText, StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 export interface Forwarded {
   /** The caller's address; empty where its connection is gone. */

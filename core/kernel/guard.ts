@@ -1,8 +1,8 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
 
-import type { ResolvedHttp } from '../config/define-config.ts'
 import { HostError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import { parseHost } from './request-target.ts'
 import { shownUrl } from './shown-url.ts'
 

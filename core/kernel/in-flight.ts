@@ -1,7 +1,13 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
 
-import type { CloseReport } from '../host.ts'
 import { shuttingDown } from './errors.ts'
+
+export interface CloseReport {
+  /** Requests that ended by themselves within the grace period, those that came in it too. */
+  readonly finished: number
+  /** Requests that were cancelled when it was over. */
+  readonly cancelled: number
+}
 
 export interface Drain {
   /** Resolves when what ran as the drain began has ended. */

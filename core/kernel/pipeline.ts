@@ -2,34 +2,34 @@
 // Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import type { ResolvedHttp } from '../config/define-config.ts'
 import { encodeError } from '../mcp/wire.ts'
-import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import { HostError } from './errors.ts'
 import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import { createPathTable } from './path-table.ts'
 import { readTarget } from './request-target.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** The points at which plugins add middleware, in the order in which they act. */
-export const HOOK_POINTS = ['guard', 'edge', 'identify', 'admit'] as const
+export const HOOK_POINTS = ['edge', 'identify', 'admit'] as const
 export type HookPoint = (typeof HOOK_POINTS)[number]
 
 /** An endpoint at its path, with the middleware that acts before it. */
 export interface Served {
   readonly path: string
   /** Undefined for a fixed path outside every route. */
-  readonly route: CompiledRoute | undefined
+  readonly route: Route | undefined
   readonly endpoint: Endpoint
   readonly crossOrigin: CrossOrigin | undefined
   readonly middleware: readonly HostMiddleware[]
 }
 
 interface Entry {
-  readonly route: CompiledRoute | undefined
+  readonly route: Route | undefined
   readonly open: boolean
   readonly allowsOrigin: ((origin: string) => boolean) | undefined
   readonly run: (ctx: HostContext) => Promise<unknown>
@@ -95,10 +95,10 @@ function checkLength({ req }: HostContext, most: number) {
 const nothingHere = () => new HostError('notFound', { detail: 'nothing is served at this path' })
 
 /** Refuses what is declared too large, and an address whose parameter names nothing. */
-function checkAddress(route: CompiledRoute | undefined, most: number): HostMiddleware {
+function checkAddress(route: Route | undefined, most: number): HostMiddleware {
   return (ctx, next) => {
     checkLength(ctx, most)
-    if (route && !route.toolsetsFor(ctx.state.params)) throw nothingHere()
+    if (route && !route.serves(ctx.state.params)) throw nothingHere()
     return next()
   }
 }

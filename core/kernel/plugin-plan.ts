@@ -11,7 +11,7 @@ import { trimSecrets } from '../config/secret-keys.ts'
 import { validateValue } from '../config/validate-value.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from './define-plugin.ts'
 import { errorText, StartError } from './errors.ts'
-import type { CompiledRoute } from './routes.ts'
+import type { Route } from './route.ts'
 
 /** Name -> plugin, for every plugin that a config names. */
 export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
@@ -21,7 +21,7 @@ export interface PluginInstance {
   readonly name: string
   readonly plugin: Plugin<object>
   readonly options: object
-  readonly routes: readonly CompiledRoute[]
+  readonly routes: readonly Route[]
 }
 
 /** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
@@ -121,7 +121,7 @@ function withDefaults(schema: Plugin<object>['options'], written: object): objec
 export function planPlugins(
   config: Config,
   plugins: ReadonlyMap<string, Plugin<object>>,
-  routes: readonly CompiledRoute[],
+  routes: readonly Route[],
 ): PluginInstance[] {
   const names = new Set([...namedPlugins(config)].map(([name]) => name))
   const instances: PluginInstance[] = []
@@ -129,7 +129,7 @@ export function planPlugins(
     const plugin = plugins.get(name)
     const general = config.plugins?.[name]
     if (!plugin) continue
-    const own = (route: CompiledRoute) => config.routes[route.path]?.plugins?.[name]
+    const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       instances.push({ name, plugin, options: withDefaults(plugin.options, optionsOf(general)), routes: covered })
@@ -173,21 +173,21 @@ function orderByNeeds(instances: readonly PluginInstance[]): PluginInstance[] {
 
 /** Whether a plugin that acts on the route, or on any, provides a capability. */
 interface Provides {
-  (capability: string, route?: CompiledRoute): boolean
+  (capability: string, route?: Route): boolean
   /** The names of those that do. */
-  by(capability: string, route?: CompiledRoute): string[]
+  by(capability: string, route?: Route): string[]
 }
 
 export function providersAmong(instances: readonly PluginInstance[]): Provides {
-  const by = (capability: string, route?: CompiledRoute) =>
+  const by = (capability: string, route?: Route) =>
     instances
       .filter(({ plugin, routes }) => (!route || routes.includes(route)) && plugin.provides?.includes(capability))
       .map(({ name }) => name)
-  return Object.assign((capability: string, route?: CompiledRoute) => by(capability, route).length > 0, { by })
+  return Object.assign((capability: string, route?: Route) => by(capability, route).length > 0, { by })
 }
 
 /** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
-export function checkConventions(routes: readonly CompiledRoute[], provides: Provides) {
+export function checkConventions(routes: readonly Route[], provides: Provides) {
   for (const route of routes) {
     const { path, authorize, cors } = route
     const [first, second] = provides.by('user', route)

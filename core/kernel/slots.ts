@@ -1,60 +1,56 @@
-// Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
-import type { AccessDecider, ProtectedResource } from '../access/access.ts'
-import type { EventStore } from '../sessions/event-store.ts'
-import type { Peers } from '../sessions/nodes/peers.ts'
-import type { SessionStore } from '../sessions/nodes/session-store.ts'
+// Replaceable services, by route: each slot has a default, and a plugin that fills it does so for its own routes alone.
+import { StartError } from './errors.ts'
+import type { Route } from './route.ts'
 
-/** Something that clients may be told about: a list changed, or one resource did. */
-export type Change =
-  | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
-  | { readonly kind: 'resource'; readonly uri: string }
-  /** The bus could not say which: everything may have changed. */
-  | { readonly kind: 'missed' }
-
-/** Carries changes to everybody who listens, on this node or on all of them. */
-export interface ChangeBus {
-  /**
-   * Changes are told in the order in which they are published. A bus that goes beyond this process gives a promise: it
-   * resolves once every node will be told, and rejects where that is not certain within the bus's own time-out, though the
-   * change may be told later. Calls that made the change are answered after it.
-   */
-  publish(change: Change): void | Promise<void>
-  /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
-  subscribe(listener: (change: Change, place?: string) => void): () => void
-  /** Present where the bus is shared, and what it carried can be read again. */
-  readonly history?: ChangeHistory
+/** Who fills a slot, and where. */
+export interface Filler {
+  readonly name: string
+  readonly routes: readonly Route[]
 }
 
-export interface ChangeHistory {
-  /** The place of the last change that this node's listeners were told. */
-  readonly position: string
-  /** True where `one` comes after `other`. */
-  isAfter(one: string, other: string): boolean
-  /** The changes after a place, up to now; undefined where some of them are gone. */
-  since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
+export interface SlotTable<Slots extends object> {
+  /** Throws a StartError where another plugin has the slot on one of these routes, and once `seal` was called. */
+  fill<Name extends keyof Slots>(slot: Name, service: Slots[Name], filler: Filler): void
+  /** Nothing is filled from now on: services are built from what is here. */
+  seal(): void
+  /** The service of a route. */
+  on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name]
+  /** Whether a plugin filled the slot for this route. */
+  isFilled(slot: keyof Slots, route: Route): boolean
+  /** The service of whichever of these routes has one of its own. */
+  anywhere<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): Slots[Name]
 }
 
-export interface Slots {
-  access: AccessDecider
-  protectedResource: ProtectedResource
-  eventStore: EventStore
-  changeBus: ChangeBus
-  /** Undefined: sessions live in the memory of their node. */
-  sessionStore: SessionStore | undefined
-  /** Undefined: this node is the only one. */
-  peers: Peers | undefined
-}
+/** The slots of a host, with what is in them where nobody fills them. */
+export function createSlots<Slots extends object>(defaults: Slots): SlotTable<Slots> {
+  const filled = new Map<keyof Slots, Map<Route, { readonly service: unknown; readonly by: string }>>()
+  let sealed = false
 
-/** The default bus: listeners in this process, called in the order they came. */
-export function createMemoryChangeBus(): ChangeBus {
-  const listeners = new Set<(change: Change) => void>()
+  function on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name] {
+    const found = filled.get(slot)?.get(route)
+    return found ? (found.service as Slots[Name]) : defaults[slot]
+  }
+
   return {
-    publish(change) {
-      for (const listener of [...listeners]) listener(change)
+    fill(slot, service, { name, routes }) {
+      if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
+      const byRoute = filled.get(slot) ?? new Map()
+      filled.set(slot, byRoute)
+      for (const route of routes) {
+        const other = byRoute.get(route)?.by
+        if (other !== undefined) {
+          const where = `plugins.${name}: ${other} already provides the ${String(slot)} of routes['${route.path}']`
+          throw new StartError(`${where}; switch one of them off there`, { exitCode: 2 })
+        }
+        byRoute.set(route, { service, by: name })
+      }
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+    seal() {
+      sealed = true
     },
+    on,
+    isFilled: (slot, route) => filled.get(slot)?.has(route) ?? false,
+    anywhere: (slot, routes) =>
+      routes.map(route => on(slot, route)).find(found => found !== defaults[slot]) ?? defaults[slot],
   }
 }

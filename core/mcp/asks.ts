@@ -2,13 +2,13 @@
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
 import { HostError } from '../kernel/errors.ts'
+import { userKey } from '../kernel/user.ts'
 import { type AskClient, type Call, isObject } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
 import { compileSchema } from './schema/schema.ts'
-import { userKey } from './user-key.ts'
 import { INPUT_REQUIRED } from './wire.ts'
 
 type Question =

@@ -1,10 +1,9 @@
 // One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Route } from '../kernel/define-plugin.ts'
+import type { User } from '../kernel/user.ts'
 import type { Session } from '../sessions/session.ts'
 import { isShortName } from './client-said.ts'
-import type { User } from './define.ts'
 import {
   type ClientCapabilities,
   type Implementation,
@@ -15,12 +14,13 @@ import {
   type RequestId,
   type Revision,
 } from './protocol.ts'
+import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 import { encodeNotification } from './wire.ts'
 
 /** What a transport knows of an HTTP request when it opens a session. */
 export interface RequestFacts {
-  readonly route: Route
+  readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>

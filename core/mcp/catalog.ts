@@ -1,13 +1,13 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/mcp/view.ts) are cut from here.
 import { createHash } from 'node:crypto'
-import { describeFault, findFaults, labelOf } from '../config/check-definition.ts'
 import { errorText, StartError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { ChangeBus } from '../kernel/slots.ts'
+import type { ChangeBus } from './change-bus.ts'
 import {
   type Definition,
   kindOf,
+  labelOf,
   type PromptDefinition,
   type ResourceDefinition,
   type RuntimeHost,
@@ -99,10 +99,13 @@ function compilePrompt(definition: PromptDefinition): PromptItem {
   return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
 }
 
+/** What is wrong with the keys of a definition, a line each. */
+export type FaultsOf = (definition: Definition) => readonly string[]
+
 const compiled = new WeakMap<Definition, CatalogItem>()
 
 /** Compiles a definition, once for each object. Throws a StartError that names it and says what is wrong. */
-function compileDefinition(definition: Definition, where: string): CatalogItem {
+function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
   const kind = kindOf(definition)
@@ -112,8 +115,8 @@ function compileDefinition(definition: Definition, where: string): CatalogItem {
     })
   }
   const label = `${where}: ${labelOf(definition)}`
-  const faults = findFaults(definition)
-  if (faults.length > 0) throw new StartError(`${label}: ${faults.map(describeFault).join('\n')}`, { exitCode: 2 })
+  const faults = faultsOf(definition)
+  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { exitCode: 2 })
   try {
     const item =
       kind === 'tool'
@@ -165,6 +168,8 @@ export interface CatalogSettings {
   /** Told of every change. Asked for late: a plugin may fill the slot. */
   readonly bus: () => ChangeBus
   readonly log: Logger
+  /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
+  readonly faultsOf: FaultsOf
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
   /** The toolsets that some address serves together. */
@@ -174,7 +179,7 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { bus, log, decidesAccess, combinations }: CatalogSettings,
+  { bus, log, faultsOf, decidesAccess, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
   const publishing = createPublishing(bus, log)
@@ -187,7 +192,7 @@ export function createCatalog(
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
       throw new StartError(`${what}, but no plugin decides who has it; switch on tool-policy`, { exitCode: 2 })
     }
-    return compileDefinition(definition, where)
+    return compileDefinition(definition, where, faultsOf)
   }
 
   function put(toolset: string, definition: Definition): CatalogItem {

@@ -1,6 +1,4 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
-import type { AccessDecider, ProtectedResource } from '../access/access.ts'
-import type { LeastScopes } from '../access/least-scopes.ts'
 import { HostError } from '../kernel/errors.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
@@ -21,10 +19,8 @@ export interface HandlerSettings {
   readonly stalls: StallWatch
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
-  /** Asked for late, because plugins may fill the slots. */
-  readonly access: () => AccessDecider
-  readonly resource: () => ProtectedResource
-  readonly leastScopes: LeastScopes
+  /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
+  readonly admit: (call: Call, item: CatalogItem) => void
 }
 
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */

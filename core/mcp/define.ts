@@ -2,6 +2,7 @@
 // Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
 import { isBranded } from '../kernel/describe-thrown.ts'
+import type { User } from '../kernel/user.ts'
 import type { FromJsonSchema, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
@@ -26,24 +27,6 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
-
-/** Who calls, as an auth plugin established it. */
-export interface User {
-  /** Who issued the identity; with `subject` and `subjectClaim` it names the user across issuers. */
-  issuer?: string
-  subject: string
-  /**
-   * The claim that `subject` is the value of, where that is not the first one that the issuer writes subjects to (`sub`):
-   * what another claim names is another user, be the value the same. `client_id`: a client that acts for itself.
-   */
-  subjectClaim?: string
-  clientId?: string
-  scopes: readonly string[]
-  roles: readonly string[]
-  claims: Readonly<Record<string, unknown>>
-  /** When streams that this token opened end, milliseconds since the epoch; undefined: they do not. */
-  expiresAt?: number
-}
 
 /** Options of the three asks. */
 export interface AskOptions {
@@ -262,3 +245,6 @@ export class ToolError extends Error {
 }
 
 export type { FromJsonSchema }
+
+/** `tool "purge"`. */
+export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`

@@ -2,13 +2,14 @@
 
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import { notesFor, type PluginNotes } from '../kernel/plugin-host.ts'
-import type { CompiledRoute } from '../kernel/routes.ts'
+import { notesFor } from '../kernel/set-up.ts'
+import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
+import type { CompiledRoute } from './routes.ts'
 
-type Wrap = PluginNotes['around'][number]['value']
+type Wrap = AuthorNotes['around'][number]['value']
 
 /** Calls the outermost, whose `next` calls the one behind it: once, as in Koa, for behind the last is the handler. */
 function wrapped(wraps: readonly Wrap[], call: Call, innermost: (call: Call) => Promise<object>): Promise<object> {
@@ -24,7 +25,7 @@ function wrapped(wraps: readonly Wrap[], call: Call, innermost: (call: Call) => 
 
 export function createDispatch(
   routes: readonly CompiledRoute[],
-  notes: PluginNotes,
+  notes: Pick<AuthorNotes, 'around'>,
   methods: MethodTable,
   log: Logger,
 ): (call: Call) => Promise<object> {

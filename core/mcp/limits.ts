@@ -1,17 +1,7 @@
-// What one client, connection or session may make the host hold: the fixed numbers of docs/operating.md, "Limits", in one
-// place. Read wherever something of a client's is kept, echoed or looped over; what an operator sets is in the config.
+// What one client or session may make the host hold: the fixed numbers of docs/operating.md, "Limits", but for those of a
+// connection (core/http/limits.ts). Read wherever something of a client's is kept, echoed or looped over; what an operator
+// sets is in the config.
 
-/** Requests that a connection may send ahead of the one that is being answered. */
-export const MAX_SENT_AHEAD = 100
-/** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
-export const LEAST_TAKEN = 64 * 1024
-/**
- * Bytes that may wait for the reader of a stream when the next message comes; past it the stream is closed. Less than the
- * event store keeps of a stream, so that whoever comes back finds all that waited.
- */
-export const MAX_WAITING = 1024 * 1024
-/** Bytes that may wait for all readers together before those who take nothing go. */
-export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 /** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
 export const LARGE_ANSWER = 64 * 1024
 
@@ -48,5 +38,3 @@ export const MAX_LISTENS_PER_CALLER = 100
 export const MAX_OPEN_GETS = 3
 /** Characters of what a client said that an error or a log line repeats. */
 export const MAX_SHOWN = 1_000
-/** Characters of an error's sentence, whatever it was made of. */
-export const MAX_DETAIL = 4_096

@@ -1,22 +1,33 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
 
-import type { AccessDecider, Audience } from '../access/access.ts'
-import type { Config, ServerSettings, SessionOptions, SessionRequest } from '../config/define-config.ts'
 import { HostError, StartError } from '../kernel/errors.ts'
-import type { CompiledRoute } from '../kernel/routes.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessDecider, Audience } from './access-decider.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
 import { isObject } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
-import type { Definition, User } from './define.ts'
+import type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './configure-session.ts'
+import type { Definition } from './define.ts'
+import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
 export interface SessionSettings {
-  readonly config: Pick<Config, 'server' | 'configureSession' | 'runSession'>
+  readonly config: {
+    readonly server: ServerSettings
+    readonly configureSession?: ConfigureSession
+    readonly runSession?: RunSession
+  }
   readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
-  /** Decides what a caller may use; asked for late, because a plugin may fill the slot. */
-  readonly access: () => AccessDecider
+  /** Decides what a caller may use on a route. */
+  readonly accessOn: (route: CompiledRoute) => AccessDecider
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
   /** The toolsets that plugins contribute to this route. */
@@ -37,12 +48,12 @@ function requestView(settings: SessionSettings, route: CompiledRoute, choice: Ch
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
 function cutView(
-  { viewFor, decidesAccess, access }: SessionSettings,
+  { viewFor, decidesAccess, accessOn }: SessionSettings,
   route: CompiledRoute,
   request: ViewRequest,
   user?: User,
 ): View {
-  const view = viewFor(request, access().audienceOf(user, route))
+  const view = viewFor(request, accessOn(route).audienceOf(user, route))
   if (view.restricted && !decidesAccess(route)) {
     const { key, definition } = view.restricted
     const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`

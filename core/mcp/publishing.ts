@@ -1,7 +1,7 @@
 // Puts changes on the bus, and knows which of them are not acknowledged yet: an answer waits for those of its call.
 // For catalog.ts, where all changes are made.
 import type { Logger } from '../kernel/log.ts'
-import type { Change, ChangeBus } from '../kernel/slots.ts'
+import type { Change, ChangeBus } from './change-bus.ts'
 
 /** What one call, or somebody outside of calls, publishes. */
 export interface Publisher {

@@ -1,7 +1,7 @@
 // A route as the start-up page shows it.
 
-import { type CompiledRoute, sampleUrl } from '../kernel/routes.ts'
 import type { Revision } from './protocol.ts'
+import { type CompiledRoute, sampleUrl } from './routes.ts'
 
 /** One line of the start-up page. */
 export interface RouteSummary {

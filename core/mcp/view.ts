@@ -1,9 +1,8 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
-import type { Audience, Denial } from '../access/access.ts'
-import type { ServerSettings } from '../config/define-config.ts'
 import { HostError, StartError } from '../kernel/errors.ts'
+import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
   type CatalogItem,
@@ -13,6 +12,7 @@ import {
   type ResourceItem,
   type ToolItem,
 } from './catalog.ts'
+import type { ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import { SerializedResult } from './wire.ts'
 

@@ -1,7 +1,7 @@
 // Whose a session is, and whether a request comes from the same.
 
+import { userKey } from '../kernel/user.ts'
 import type { RequestFacts } from '../mcp/call.ts'
-import { userKey } from '../mcp/user-key.ts'
 import type { SessionOpening } from './nodes/session-store.ts'
 import { withoutCredentials } from './nodes/without-credentials.ts'
 import type { Owner } from './session-id.ts'

@@ -1,8 +1,8 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
 
-import type { Change, ChangeBus } from '../kernel/slots.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import { MAX_WATCHED } from '../mcp/limits.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
 import { Watchers } from './watchers.ts'

@@ -2,7 +2,7 @@
 // one of them subscribed to is no secret shared with the others; decided when a change is sent, also one that was kept.
 
 import type { EventStream } from '../http/sse.ts'
-import type { User } from '../mcp/define.ts'
+import type { User } from '../kernel/user.ts'
 import { mayHear } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
 import type { Session } from './session.ts'

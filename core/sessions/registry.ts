@@ -1,9 +1,9 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
 import { HostError, shuttingDown } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
+import { sameUser } from '../kernel/user.ts'
 import type { OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { sameUser } from '../mcp/user-key.ts'
 import { type Caller, holderOf, openingOf, ownerOf, sameParams } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'

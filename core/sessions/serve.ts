@@ -1,12 +1,12 @@
 // A message of a session, whatever transport brought it: requests become Calls, answers find their question,
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { PluginHost } from '../kernel/define-plugin.ts'
 import { HostError, nodeLost } from '../kernel/errors.ts'
-import type { CallRequest } from '../mcp/call.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import type { Call, CallRequest } from '../mcp/call.ts'
 import { isObject } from '../mcp/call.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
-import type { User } from '../mcp/define.ts'
 import type { Message } from '../mcp/message.ts'
 import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../mcp/protocol.ts'
 import { encodeAnswer, encodeError } from '../mcp/wire.ts'
@@ -30,6 +30,13 @@ export interface Sender {
   readonly user: User | undefined
 }
 
+/** What answers Calls, and where failures are told. */
+export interface Answering {
+  readonly log: Logger
+  createCall(request: CallRequest): Call
+  answer(call: Call): Promise<object>
+}
+
 type Request = Extract<Message, { kind: 'request' }>
 
 /** Cancels a request because the host stops, and tells its client, unless it was answered. */
@@ -44,7 +51,7 @@ export function stopRequest(session: Session, id: RequestId, reply: SessionReply
 
 /** Answers the requests of a session's client. */
 async function serveRequest(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   request: Request,
   sender: Sender,
@@ -138,7 +145,7 @@ function receiveNotification(
  * this returns, or its promise resolves: where another node is to hear of it, once that is sure to.
  */
 export function serveSessionMessage(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   message: Exclude<Message, { kind: 'invalid' }>,
   sender: Sender,

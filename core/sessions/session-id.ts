@@ -2,7 +2,7 @@
 // asked. Layout: version, key id, 128 random bits, time, HMAC of route + user, node number, then an HMAC
 // over all of it (41 + 16 bytes, 76 characters of base64url).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type UserName, userKey } from '../mcp/user-key.ts'
+import { type UserName, userKey } from '../kernel/user.ts'
 
 const VERSION = 1
 const OWNER_BYTES = 12

@@ -1,8 +1,8 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
 // come back to one. Where nodes share sessions, core/sessions/nodes/ does what goes beyond this node.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Route } from '../kernel/define-plugin.ts'
-import type { User } from '../mcp/define.ts'
+import type { Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { type EventId, isStreamOf } from './event-id.ts'
 import { eventsGone } from './nodes/refusals.ts'

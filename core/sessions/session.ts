@@ -1,8 +1,8 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
 
-import type { Change } from '../kernel/slots.ts'
 import type { ClientFacts, OpenSession } from '../mcp/call.ts'
+import type { Change } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
 import type { SessionOpening, SessionState, StateChange } from './nodes/session-store.ts'

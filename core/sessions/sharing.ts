@@ -1,16 +1,18 @@
 // Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
 import { StartError } from '../kernel/errors.ts'
-import type { CompiledRoute } from '../kernel/routes.ts'
-import type { Slots } from '../kernel/slots.ts'
+import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/protocol.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
+
+type SharedSlot = (typeof SESSION_SLOTS)[number]
 
 export interface SharedParts {
   /** How many processes serve the config. */
   readonly processes: number
   /** With the revisions that their transports serve. */
   readonly routes: readonly CompiledRoute[]
-  /** Whether a plugin provides what is otherwise kept in this process. */
-  readonly isFilled: (slot: keyof Slots) => boolean
+  /** Whether a plugin provides, on a route, what is otherwise kept in this process. */
+  readonly isFilled: (slot: SharedSlot, route: Route) => boolean
   /** True where the keys that sign and seal were made by this process, for itself. */
   readonly ownKeys: boolean
 }
@@ -28,9 +30,10 @@ const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && liste
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
 function sessionProblem({ routes, isFilled }: SharedParts): string[] {
-  const stateful = routes.filter(keepsSessions)
-  const missing = SESSION_SLOTS.filter(slot => !isFilled(slot))
-  if (stateful.length === 0 || missing.length === 0) return []
+  const alone = (route: CompiledRoute) => SESSION_SLOTS.filter(slot => !isFilled(slot, route))
+  const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
+  const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
+  if (stateful.length === 0) return []
   return [
     `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
       `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on the plugin ` +
@@ -39,8 +42,8 @@ function sessionProblem({ routes, isFilled }: SharedParts): string[] {
 }
 
 function listenProblem({ routes, isFilled }: SharedParts): string[] {
-  const listening = routes.filter(listensOnly)
-  if (listening.length === 0 || isFilled('changeBus')) return []
+  const listening = routes.filter(route => listensOnly(route) && !isFilled('changeBus', route))
+  if (listening.length === 0) return []
   return [
     `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on the ` +
       'plugin change-bus-redis or cluster-redis',

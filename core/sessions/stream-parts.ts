@@ -4,7 +4,7 @@
 import { type EventStream, RETRY } from '../http/sse.ts'
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { ChangeBus } from '../kernel/slots.ts'
+import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { EventId } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
 import { eventsGone } from './nodes/refusals.ts'

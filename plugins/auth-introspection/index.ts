@@ -8,6 +8,7 @@ import {
   parseDuration,
   StartError,
   sameResources,
+  type TokenPlace,
 } from '../../core/index.ts'
 import { introspect } from './introspect.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
@@ -36,21 +37,23 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
-    const verify = createVerifier({
-      ask: token => introspect(token, client),
-      issuer,
-      origin: new URL(endpoint).origin,
-      audienceAt: checked
-        ? ({ route, params }) => fixed ?? sameResources(host.slot('protectedResource').resourceOf(route, params))
-        : undefined,
-      cacheFor,
-      claims,
-      streamsOutliveToken: options.streamsOutliveToken,
-      log: host.log,
+    host.serving(services => {
+      const resourceAt = ({ route, params }: TokenPlace) =>
+        services.slot('protectedResource', route).resourceOf(route, params)
+      const verify = createVerifier({
+        ask: token => introspect(token, client),
+        issuer,
+        origin: new URL(endpoint).origin,
+        audienceAt: checked ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
+        cacheFor,
+        claims,
+        streamsOutliveToken: options.streamsOutliveToken,
+        log: host.log,
+      })
+      host.identify(identifyBearer(host, services, verify))
+      host.admit(authorizeRoute(host, services))
+      if (checked && !fixed) needResource(host, services)
     })
-    host.identify(identifyBearer(host, verify))
-    host.admit(authorizeRoute(host))
-    if (checked && !fixed) needResource(host)
     host.closing(() => closing.abort(new Error('the host is closing')))
   },
 })

@@ -13,14 +13,16 @@ export const authJwt = definePlugin<AuthJwtOptions>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
-    const verify = createVerifier({
-      profile,
-      resourceAt: ({ route, params }) => host.slot('protectedResource').resourceOf(route, params),
-    })
-    host.identify(identifyBearer(host, verify))
-    host.admit(authorizeRoute(host))
     const perRoute = [...profile.issuers.values()].some(({ audience }) => audience === undefined)
-    if (perRoute && profile.validate.audience) needResource(host)
+    host.serving(services => {
+      const verify = createVerifier({
+        profile,
+        resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
+      })
+      host.identify(identifyBearer(host, services, verify))
+      host.admit(authorizeRoute(host, services))
+      if (perRoute && profile.validate.audience) needResource(host, services)
+    })
     for (const [issuer, keys] of profile.remote) {
       host.ready(`${host.name}: keys of ${issuer}`, () => keys.usable())
       host.starting(() => keys.warmUp())

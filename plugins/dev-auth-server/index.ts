@@ -8,6 +8,7 @@ import {
   type HostMiddleware,
   isLoopback,
   type PluginHost,
+  type Services,
   StartError,
 } from '../../core/index.ts'
 import { createConsent } from './consent.ts'
@@ -111,8 +112,8 @@ function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, us
 }
 
 /** The scopes that the metadata documents of the host's routes promise. */
-const promisedScopes = (host: PluginHost): string[] => [
-  ...new Set(host.routes.flatMap(route => host.slot('protectedResource').scopesOf(route) ?? [])),
+const promisedScopes = ({ routes }: PluginHost, services: Services): string[] => [
+  ...new Set(routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])),
 ]
 
 export const devAuthServer = definePlugin<DevAuthServerOptions>({
@@ -140,13 +141,13 @@ export const devAuthServer = definePlugin<DevAuthServerOptions>({
     refuseToServeOthers(host)
     let made: Promise<Provider> | undefined
     // Made with the first request: only then does the host have an address, which the issuer is part of.
-    async function make(): Promise<Provider> {
+    async function make(services: Services): Promise<Provider> {
       const { createProvider } = await import('./provider.ts')
       const own = new URL(host.url('/'))
       const provider = createProvider({
         issuer: host.url(BASE),
         users,
-        scopes: scopes ?? promisedScopes(host),
+        scopes: scopes ?? promisedScopes(host, services),
         isResource: resource =>
           resources?.includes(resource) ??
           (URL.canParse(resource) &&
@@ -156,11 +157,13 @@ export const devAuthServer = definePlugin<DevAuthServerOptions>({
       provider.on('server_error', ({ path }, err) => host.log.error({ err, path }, 'the authorization server failed'))
       return provider
     }
-    const getProvider = () => {
-      made ??= make()
-      return made
-    }
-    addEndpoints(host, getProvider, users)
+    host.serving(services => {
+      const getProvider = () => {
+        made ??= make(services)
+        return made
+      }
+      addEndpoints(host, getProvider, users)
+    })
     host.log.warn({ path: BASE }, 'an authorization server for development is on: whoever reaches it may sign in')
   },
 })

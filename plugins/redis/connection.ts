@@ -87,8 +87,8 @@ export function redisConnection(
   needs: readonly RedisCommandName[] = [],
 ): RedisConnection {
   const redis = resolveRedis(host, options)
-  const shared = connections.get(host.runtime) ?? new Map<string, SharedConnection>()
-  connections.set(host.runtime, shared)
+  const shared = connections.get(host.http) ?? new Map<string, SharedConnection>()
+  connections.set(host.http, shared)
   const id = JSON.stringify(redis)
   const known = shared.get(id)
   known?.examination.need(needs)

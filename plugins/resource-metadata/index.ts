@@ -102,13 +102,10 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions>({
     if (host.routes.length === 0) return
     checkOptions(host, options)
     const urlOf = serveDocuments(host, options)
-    const others = host.slot('protectedResource')
-    const isOurs = (route: Route) => host.routes.includes(route)
     host.fill('protectedResource', {
-      resourceOf: (route, params) =>
-        isOurs(route) ? (options.resource ?? route.url(params)) : others.resourceOf(route, params),
-      metadataUrlOf: (route, params) => (isOurs(route) ? urlOf(route, params) : others.metadataUrlOf(route, params)),
-      scopesOf: route => (isOurs(route) ? options.scopesSupported : others.scopesOf(route)),
+      resourceOf: (route, params) => options.resource ?? route.url(params),
+      metadataUrlOf: urlOf,
+      scopesOf: () => options.scopesSupported,
     })
   },
 })

@@ -1,7 +1,6 @@
 // Who may use which tools, resources and prompts: named policies, attached by a definition's `access` or by the
 // operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
 import {
-  type AccessDecider,
   type AuthorizeRule,
   type CatalogItem,
   definePlugin,
@@ -18,19 +17,18 @@ import { logShadow } from './shadow.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
+function compileRule(rule: AuthorizeRule, where: string, { policies }: Rules): Requirement {
+  const asked = rule === true ? {} : rule
+  if (typeof asked !== 'string') return compilePolicy(asked, where)
+  const hint = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
+  return policyNamed(asked, policies, where, hint)
+}
+
 /** What each route's `authorize` asks, by the rule as written. Throws a StartError for an unknown policy. */
-function compileAuthorize(routes: readonly Route[], { policies }: Rules): Map<AuthorizeRule, Requirement> {
+function compileAuthorize(routes: readonly Route[], rules: Rules): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
-    if (authorize === undefined) continue
-    const where = `routes['${path}'].authorize`
-    const asked = authorize === true ? {} : authorize
-    compiled.set(
-      authorize,
-      typeof asked === 'string'
-        ? policyNamed(asked, policies, where, ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`)
-        : compilePolicy(asked, where),
-    )
+    if (authorize !== undefined) compiled.set(authorize, compileRule(authorize, `routes['${path}'].authorize`, rules))
   }
   return compiled
 }
@@ -53,27 +51,18 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
   const rules = compileRules(options, where)
   const holderOf = createHolder(options.scopeHierarchy ?? {})
   const authorize = compileAuthorize(host.routes, rules)
-  // Routes that switch this plugin off, or give it other options, are somebody else's.
-  const elsewhere = host.slot('access')
-  const access = new Map(
-    host.routes.map(route => {
-      const scopes = () => host.slot('protectedResource').scopesOf(route)
-      return [route, createRouteAccess({ path: route.path, rules, holderOf, scopes })] as const
-    }),
-  )
-
-  const decider: AccessDecider = {
-    audienceOf: (user, route) => access.get(route)?.audienceOf(user) ?? elsewhere.audienceOf(user, route),
-    authorize(rule, user, route) {
-      const requirement = access.has(route) ? authorize.get(rule) : undefined
-      if (!requirement) return elsewhere.authorize(rule, user, route)
-      return denialFor(requirement, user && holderOf(user))
-    },
-    scopesToEnter(rule, user, route) {
-      const requirement = access.has(route) ? authorize.get(rule) : undefined
-      return requirement?.standingOf(holderOf(user)).needed ?? elsewhere.scopesToEnter?.(rule, user, route) ?? []
-    },
-    deniesInBody: route => (access.has(route) ? options.onDenied === 'error' : elsewhere.deniesInBody(route)),
+  const requirementOf = (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, where, rules)
+  const access = new Map<Route, RouteAccess>()
+  const on = (route: Route): RouteAccess => {
+    const found = access.get(route)
+    if (!found) throw new Error(`${where} does not act on ${route.path}`)
+    return found
+  }
+  host.fill('access', {
+    audienceOf: (user, route) => on(route).audienceOf(user),
+    authorize: (rule, user) => denialFor(requirementOf(rule), user && holderOf(user)),
+    scopesToEnter: (rule, user) => requirementOf(rule).standingOf(holderOf(user)).needed,
+    deniesInBody: () => options.onDenied === 'error',
     denied({ method, user, session: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
@@ -82,12 +71,8 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
         'denied a call',
       )
     },
-    explain(item, user, route) {
-      const here = access.get(route)
-      return here ? explain(item, user, here) : (elsewhere.explain?.(item, user, route) ?? [])
-    },
-  }
-  host.fill('access', decider)
+    explain: (item, user, route) => explain(item, user, on(route)),
+  })
   host.variesByCaller()
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
   if (hasShadow) logShadow(host, call => access.get(call.session.route))
@@ -95,7 +80,13 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
     ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
     ...route.challengeScopes,
   ]
-  host.starting(() => lint({ host, rules, access, routeScopes, options }))
+  host.serving(services => {
+    for (const route of host.routes) {
+      const scopes = services.slot('protectedResource', route).scopesOf(route)
+      access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
+    }
+    host.starting(() => lint({ host, services, rules, access, routeScopes, options }))
+  })
 }
 
 export const toolPolicy = definePlugin<ToolPolicyOptions>({

@@ -16,8 +16,8 @@ export interface RouteAccessSettings {
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** The scopes that the route's metadata says there are; asked for late. */
-  readonly scopes: () => readonly string[] | undefined
+  /** The scopes that the route's metadata says there are. */
+  readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings): RouteAccess {
@@ -32,7 +32,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
   function itemRule(item: CatalogItem): ItemRule {
     const known = items.get(item)
     if (known) return known
-    const rule = ruleOf(item, rules, scopes())
+    const rule = ruleOf(item, rules, scopes)
     items.set(item, rule)
     if (rule.enforced && !requirements.has(rule.enforced.id)) {
       requirements.set(rule.enforced.id, rule.enforced)

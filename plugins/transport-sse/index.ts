@@ -1,6 +1,6 @@
 // HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-import { definePlugin, HANDSHAKE_REVISIONS, StartError } from '../../core/index.ts'
+import { definePlugin, HANDSHAKE_REVISIONS, StartError, transportOf } from '../../core/index.ts'
 import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 
@@ -41,7 +41,12 @@ export const transportSse = definePlugin<TransportSseOptions>({
       }
     }
     host.revisions(() => HANDSHAKE_REVISIONS)
-    host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(host, route) } }))
-    host.routeEndpoint('/message', route => ({ methods: { POST: createMessagePost(host, route, maxConcurrent) } }))
+    host.serving(services => {
+      const transport = transportOf(host, services)
+      host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(transport, route) } }))
+      host.routeEndpoint('/message', route => {
+        return { methods: { POST: createMessagePost(transport, route, maxConcurrent) } }
+      })
+    })
   },
 })

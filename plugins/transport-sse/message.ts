@@ -4,15 +4,15 @@ import {
   type ForwardedMessage,
   type HostContext,
   HostError,
+  type McpRoute,
   type Message,
-  type PluginHost,
-  type Route,
   readBody,
   readMessages,
   type Session,
   type SessionReply,
   serveSessionMessage,
   stopRequest,
+  type Transport,
 } from '../../core/index.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
@@ -53,7 +53,7 @@ function validated(text: string, { revision }: Session): readonly Valid[] {
   return messages
 }
 
-export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number | undefined) {
+export function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: number | undefined) {
   const { calls } = host.sessions
 
   function find(ctx: HostContext): Session | Promise<Session> {

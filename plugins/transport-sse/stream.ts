@@ -4,22 +4,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   type HostContext,
   heardBy,
+  type McpRoute,
   openEventStream,
-  type PluginHost,
   RETRY,
-  type Route,
   shuttingDown,
+  type Transport,
   whenClosed,
   whenTokenExpires,
 } from '../../core/index.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
-function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
+function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {
   const { pathname } = new URL(route.url(params))
   return `${pathname.replace(/\/$/, '')}/message?sessionId=${id}`
 }
 
-export function createStreamGet(host: PluginHost, route: Route) {
+export function createStreamGet(host: Transport, route: McpRoute) {
   return async (ctx: HostContext) => {
     // Its answers flow from here alone: it would end with this node.
     if (host.sessions.released) throw shuttingDown()

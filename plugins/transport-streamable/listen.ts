@@ -16,6 +16,7 @@ import {
   type PluginHost,
   RETRY,
   type RequestId,
+  type Services,
   type Subscriber,
   WATCH_COST,
   watchCost,
@@ -81,7 +82,7 @@ function createCounter() {
   }
 }
 
-export function addListen(host: PluginHost): void {
+export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { changes }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
@@ -101,7 +102,7 @@ export function addListen(host: PluginHost): void {
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = host.changes.subscribe(subscriber)
+    const subscription = changes.subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     return new Promise(resolve => {
       const callOff = whenTokenExpires(call.user, end)

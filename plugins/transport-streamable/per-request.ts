@@ -4,12 +4,12 @@ import {
   encodeError,
   type HostContext,
   HostError,
+  type McpRoute,
   type Message,
   MODERN_REVISION,
   nodeLost,
   openEventStream,
-  type PluginHost,
-  type Route,
+  type Transport,
 } from '../../core/index.ts'
 import type { Speech } from './classify.ts'
 import { createExchange, type Exchange, type Sink } from './exchange.ts'
@@ -25,7 +25,7 @@ interface Answering {
 }
 
 /** Answers requests one by one, each as if it were the first. */
-export function createPerRequest(host: PluginHost, route: Route) {
+export function createPerRequest(host: Transport, route: McpRoute) {
   function openSink(ctx: HostContext): Sink {
     const stream = openEventStream(ctx.res, {
       stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),

@@ -2,12 +2,12 @@
 import {
   type HostContext,
   HostError,
+  type McpRoute,
   type Message,
   MODERN_REVISION,
-  type PluginHost,
-  type Route,
   readBody,
   readMessages,
+  type Transport,
 } from '../../core/index.ts'
 import { allowsBatch, classify, isModern, type Speech } from './classify.ts'
 import { demandBoth } from './negotiate.ts'
@@ -34,7 +34,7 @@ function checkBatch(messages: readonly Message[], ctx: HostContext): readonly Va
 }
 
 /** Serves the POSTs of one route. */
-export function createPostHandler(host: PluginHost, route: Route) {
+export function createPostHandler(host: Transport, route: McpRoute) {
   const answerPerRequest = createPerRequest(host, route)
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route)
 

@@ -6,14 +6,14 @@ import {
   HostError,
   heardBy,
   MAX_OPEN_GETS,
+  type McpRoute,
   MODERN_REVISION,
   openEventStream,
-  type PluginHost,
   parseEventId,
   RETRY,
   type ResumableStream,
-  type Route,
   type Session,
+  type Transport,
   whenClosed,
   whenTokenExpires,
 } from '../../core/index.ts'
@@ -26,7 +26,7 @@ function refuseModern({ req, method }: HostContext) {
   throw new HostError('methodNotAllowed', { detail: `${method} in ${MODERN_REVISION}`, headers: { Allow: 'POST' } })
 }
 
-export function createSessionGets(host: PluginHost, route: Route) {
+export function createSessionGets(host: Transport, route: McpRoute) {
   /** By what they wait for: a session's own messages, or a stream that broke. */
   const openGets = new WeakMap<Session | ResumableStream, number>()
 

@@ -5,16 +5,16 @@ import {
   type HostContext,
   HostError,
   isHandshakeRevision,
+  type McpRoute,
   type Message,
   openEventStream,
-  type PluginHost,
   RETRY,
   type RequestId,
-  type Route,
   type Session,
   type SessionReply,
   serveSessionMessage,
   stopRequest,
+  type Transport,
 } from '../../core/index.ts'
 import { unsupported } from './classify.ts'
 import { createExchange, type Exchange, type Sink } from './exchange.ts'
@@ -28,8 +28,8 @@ export const isPrimed = ({ revision }: Session): boolean => revision === '2025-1
 
 /** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
-  host: PluginHost,
-  route: Route,
+  host: Transport,
+  route: McpRoute,
   ctx: HostContext,
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
@@ -46,7 +46,7 @@ export function checkVersion({ req }: HostContext): void {
   throw unsupported(String(header), HANDSHAKE_REVISIONS)
 }
 
-export function createSessionPosts(host: PluginHost, route: Route) {
+export function createSessionPosts(host: Transport, route: McpRoute) {
   const { calls } = host.sessions
 
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {

@@ -110,7 +110,10 @@ describe('a definition that makes no sense stops the start, with its toolset, it
 describe('host.tools.add and remove, at run time', () => {
   const changes: Change[] = []
   const listens = plugin(host => {
-    host.starting(() => void host.slot('changeBus').subscribe(change => changes.push(change)))
+    host.serving(services => {
+      for (const route of host.routes.slice(0, 1))
+        services.slot('changeBus', route).subscribe(change => changes.push(change))
+    })
   })
   const start = async () => {
     changes.length = 0

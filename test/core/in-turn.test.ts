@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { serveInTurn } from '../../core/http/in-turn.ts'
-import { MAX_SENT_AHEAD } from '../../core/mcp/limits.ts'
+import { MAX_SENT_AHEAD } from '../../core/http/limits.ts'
 import { createGate } from '../support/gate.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 

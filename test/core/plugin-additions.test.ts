@@ -77,10 +77,17 @@ describe('what a plugin adds', () => {
     const bus: ChangeBus = { publish: () => undefined, subscribe: () => () => undefined }
     const filled: boolean[] = []
     const fills = () => plugin(host => host.fill('changeBus', bus))
-    const asks = plugin(host => host.starting(() => void filled.push(host.slot('changeBus') === bus)))
+    const asks = plugin(host =>
+      host.serving(
+        services => void filled.push(...host.routes.map(route => services.slot('changeBus', route) === bus)),
+      ),
+    )
     await startHost(withPlugins({ asks, fills: fills() }))
     expect(filled).to.deep.equal([true])
-    await expectStopped(withPlugins({ one: fills(), two: fills() }), 'plugins.two: one already provides the changeBus')
+    await expectStopped(
+      withPlugins({ one: fills(), two: fills() }),
+      'plugins.two: one already provides the changeBus of routes',
+    )
   })
 
   it('is in every list where it contributes definitions, but not on a route where it is off', async () => {

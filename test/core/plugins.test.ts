@@ -11,7 +11,7 @@ const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
 
 describe('the hook points', () => {
   const trace: string[] = []
-  const at = (point: 'guard' | 'edge' | 'identify' | 'admit') =>
+  const at = (point: 'edge' | 'identify' | 'admit') =>
     plugin(host => {
       host[point](async (_ctx, next) => {
         trace.push(point)
@@ -30,15 +30,14 @@ describe('the hook points', () => {
     ['around', around],
     ['identify', at('identify')],
     ['edge', at('edge')],
-    ['guard', at('guard')],
   ] as const
 
-  it('act in the order guard, edge, identify, admit, around, whatever the order of the keys', async () => {
+  it('act in the order edge, identify, admit, around, whatever the order of the keys', async () => {
     for (const order of [points, points.toReversed()]) {
       trace.length = 0
       const { url } = await startHost(withPlugins(Object.fromEntries(order)))
       expect((await call(url)).status).to.equal(200)
-      const inward = ['guard', 'edge', 'identify', 'admit']
+      const inward = ['edge', 'identify', 'admit']
       const outward = inward.toReversed().map(point => `${point} done`)
       expect(trace.filter(step => step !== 'around')).to.deep.equal([...inward, ...outward])
       expect(trace.indexOf('around')).to.be.greaterThan(trace.indexOf('admit'))

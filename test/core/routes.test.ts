@@ -2,12 +2,11 @@ import { expect } from 'chai'
 import type { Config } from '../../core/index.ts'
 import { createPathTable } from '../../core/kernel/path-table.ts'
 import { canonicalPath } from '../../core/kernel/request-target.ts'
-import { compileRoutes } from '../../core/kernel/routes.ts'
+import { compileRoutes } from '../../core/mcp/routes.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
 const toolsets = { clock: [], notes: [] }
-const compile = (routes: Config['routes']) =>
-  compileRoutes({ server: { name: 's', version: '1' }, toolsets, routes }, late)
+const compile = (routes: Config['routes']) => compileRoutes({ toolsets, routes }, late)
 
 function tableOf(...paths: string[]) {
   const table = createPathTable<string>()

@@ -4,8 +4,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
+import { MAX_WAITING } from '../../core/http/limits.ts'
 import { type EventStream, KEEP_ALIVE_INTERVAL, openEventStream } from '../../core/http/sse.ts'
-import { MAX_WAITING } from '../../core/mcp/limits.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/kernel/slots.ts'
 import { createCatalog } from '../../core/mcp/catalog.ts'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/view.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
@@ -192,6 +192,7 @@ function unitViews() {
   const catalog = createCatalog(new Map([['all', [tool]]]), {
     bus: () => bus,
     log: createTestLog(),
+    faultsOf: () => [],
     decidesAccess: false,
     combinations: () => [['all']],
   })

@@ -1,6 +1,6 @@
 // What a client says of itself, and what it names: kept and repeated up to a bound, refused past it, in every era.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, META, type PluginHost } from '../../core/index.ts'
+import { definePlugin, definePrompt, defineResource, defineTool, META, type Services } from '../../core/index.ts'
 import {
   MAX_CLIENT_FACT,
   MAX_CLIENT_VALUES,
@@ -19,13 +19,15 @@ import { connectSse } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const puppet = createPuppet()
-let host: PluginHost
+let host: Services
 let url: string
 before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      host = given
+      given.serving(services => {
+        host = services
+      })
     },
   })
   const started = await startHost({

@@ -2,15 +2,15 @@
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
-import { MAX_SENT_AHEAD } from '../../core/mcp/limits.ts'
+import { MAX_SENT_AHEAD } from '../../core/http/limits.ts'
+import { definePlugin, defineResource, defineTool, type Services } from '../../core/index.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
 import { listen } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
-let held: PluginHost
+let held: Services
 let running = 0
 let begun: Gate
 let most = 0
@@ -18,7 +18,9 @@ let most = 0
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(given) {
-    held = given
+    given.serving(services => {
+      held = services
+    })
   },
 })
 const large = 'x'.repeat(1024 * 1024)

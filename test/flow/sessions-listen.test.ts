@@ -10,7 +10,7 @@ import {
   META,
   type RuntimeHost,
 } from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/kernel/slots.ts'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage, openSession, readWhole, restOf, subscriptionOf } from '../support/session-client.ts'

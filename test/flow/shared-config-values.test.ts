@@ -18,7 +18,7 @@ const sign = definePlugin<Record<never, never>>({
       if (subject !== '') ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.serving(services => host.admit(authorizeRoute(host, services)))
   },
 })
 

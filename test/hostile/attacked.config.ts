@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { type Config, defineConfig, definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
+import { type Config, defineConfig, definePlugin, defineTool, type Services } from '../../core/index.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'
@@ -53,12 +53,12 @@ const notePeak = () => {
 }
 setInterval(notePeak, 100).unref()
 
-async function measure(host: PluginHost): Promise<Holding> {
+async function measure({ sessions, changes }: Services): Promise<Holding> {
   const { heapUsed, external, rss } = process.memoryUsage()
   notePeak()
   return {
-    sessions: host.sessions.count,
-    subscribers: host.changes.size,
+    sessions: sessions.count,
+    subscribers: changes.size,
     ...counts,
     sockets: await countSockets(),
     descriptors: countDescriptors(),
@@ -96,10 +96,12 @@ const report = definePlugin<Record<never, never>>({
         counts.calls--
       }
     })
-    process.on('message', async (question: Question) => {
-      if (question.ask === 'longest') return tell({ kind: 'longest', ran: probe.longest() })
-      if (question.collect) for (let round = 0; round < 3; round++) probe.without(() => globalThis.gc?.())
-      tell({ kind: 'holding', holding: await measure(host) })
+    host.serving(services => {
+      process.on('message', async (question: Question) => {
+        if (question.ask === 'longest') return tell({ kind: 'longest', ran: probe.longest() })
+        if (question.collect) for (let round = 0; round < 3; round++) probe.without(() => globalThis.gc?.())
+        tell({ kind: 'holding', holding: await measure(services) })
+      })
     })
     // Told to stop, it is to end by itself.
     process.channel?.unref()

@@ -7,7 +7,6 @@ import { checkUri, shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { Completer } from '../define.ts'
 import type { Completion } from '../protocol.ts'
-import { admitCaller } from './admission.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
@@ -30,7 +29,7 @@ function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceI
       ref.type === 'ref/prompt' ? `unknown prompt "${shown(ref.name)}"` : `unknown resource "${shown(ref.uri)}"`,
     )
   }
-  admitCaller(call, item, settings)
+  settings.admit(call, item)
   return item
 }
 

@@ -8,7 +8,6 @@ import type { CallContext, PromptDefinition } from '../define.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { legacyPromptResult, promptResult } from '../results.ts'
 import { isInputRequired } from '../wire.ts'
-import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -27,7 +26,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   const { name, arguments: given = {} } = paramsOf(call, 'prompts/get')
   const item = call.view.prompts.get(name)
   if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${shown(name)}"` })
-  admitCaller(call, item, settings)
+  settings.admit(call, item)
   const { definition } = item
   const args = checkArguments(definition, given)
   const handler = definition.handler as (args: Record<string, string>, ctx: CallContext) => unknown

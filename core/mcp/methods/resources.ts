@@ -9,7 +9,6 @@ import type { ResourceReturn } from '../define.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
 import { isInputRequired } from '../wire.ts'
-import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -39,7 +38,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
   checkUri(uri)
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
-  admitCaller(call, found.item, settings)
+  settings.admit(call, found.item)
   const { definition } = found.item
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),

@@ -5,7 +5,6 @@ import { tooManyWatched } from '../../sessions/nodes/refusals.ts'
 import type { Call } from '../call.ts'
 import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
-import { admitCaller } from './admission.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
@@ -37,7 +36,7 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const uri = watchedUri(call)
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
-  admitCaller(call, found.item, settings)
+  settings.admit(call, found.item)
   if (!session.watch(uri)) throw tooManyWatched()
   return kept(session.keep({ watch: uri }))
 }

@@ -9,7 +9,6 @@ import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { errorResult, legacyToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
 import { isInputRequired } from '../wire.ts'
-import { admitCaller } from './admission.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -17,7 +16,7 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
   const { name, arguments: args = {} } = paramsOf(call, 'tools/call')
   const tool = call.view.tools.get(name)
   if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
-  admitCaller(call, tool, settings)
+  settings.admit(call, tool)
   const checked = tool.input.validate(args)
   return checked instanceof Promise
     ? checked.then(result => runTool(call, settings, tool, result))

@@ -1,7 +1,7 @@
 // Messages from one node to another: what happens to a session at one node, and concerns what another node has of it.
 // Addressed to one node each; change-bus-redis carries them. Sessions are named by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { User } from '../../mcp/define.ts'
+import type { User } from '../../kernel/user.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import type { SessionState } from './session-store.ts'
 

@@ -1,8 +1,8 @@
 // Where the records of sessions are kept when every node may serve every session; session-store-redis keeps them in
 // Redis. Without one, sessions live in their node's memory alone.
 import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from '../../kernel/user.ts'
 import type { ClientFacts } from '../../mcp/call.ts'
-import type { User } from '../../mcp/define.ts'
 import type { LogLevel, RequestId, Revision } from '../../mcp/protocol.ts'
 import type { SessionBounds } from '../registry.ts'
 

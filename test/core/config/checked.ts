@@ -2,7 +2,7 @@
 import { checkConfig, type Problem } from '../../../core/config/check-config.ts'
 import type { Config } from '../../../core/config/define-config.ts'
 import { buildConfigSchema } from '../../../core/config/host-schema.ts'
-import { definePlugin } from '../../../core/kernel/define-plugin.ts'
+import { definePlugin } from '../../../core/plugin-host.ts'
 
 export const SCHEMA = buildConfigSchema({
   health: {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { META } from '../../../core/index.ts'
-import { createMemoryChangeBus } from '../../../core/kernel/slots.ts'
+import { createMemoryChangeBus } from '../../../core/mcp/change-bus.ts'
 import { type Announcement, createChangeFeed, type Subscriber } from '../../../core/sessions/change-feed.ts'
 
 type Lists = Subscriber['lists']

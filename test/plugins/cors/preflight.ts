@@ -26,6 +26,6 @@ export const believeBearer = definePlugin<Record<never, never>>({
       if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.serving(services => host.admit(authorizeRoute(host, services)))
   },
 })

@@ -77,7 +77,11 @@ describe('resource metadata in the config', () => {
 
   it('stops the start where another plugin fills the same slot', async () => {
     const other = plugin(host => {
-      host.fill('protectedResource', host.slot('protectedResource'))
+      host.fill('protectedResource', {
+        resourceOf: route => route.path,
+        metadataUrlOf: () => undefined,
+        scopesOf: () => [],
+      })
     })
     const plugins = { other, lock: lock() }
     await expectStopped(protectedBy({}, { plugins }), 'already provides the protectedResource')

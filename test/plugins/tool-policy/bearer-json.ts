@@ -21,7 +21,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
         }
         await next()
       })
-      host.admit(authorizeRoute(host))
+      host.serving(services => host.admit(authorizeRoute(host, services)))
     },
   })
 }

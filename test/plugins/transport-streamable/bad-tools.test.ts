@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
+import { MAX_WAITING } from '../../../core/http/limits.ts'
 import { type CallContext, defineResource, defineTool, HostError, META, ToolError } from '../../../core/index.ts'
-import { MAX_WAITING } from '../../../core/mcp/limits.ts'
 import { createGate } from '../../support/gate.ts'
 import { openSocket, requestBytes } from '../../support/raw-http.ts'
 import { legacy, modern, modernRequest, type RpcOptions } from '../../support/rpc.ts'

@@ -1,13 +1,24 @@
 // The config's routes, compiled: which toolsets an address serves, and what its URL is. Which endpoint a request's path
 // names is the path table's (path-table.ts); where routes' paths meet, the narrowest has the address (route-places.ts).
-import type { Config } from '../config/define-config.ts'
-import type { Revision } from '../mcp/protocol.ts'
-import type { AuthorizeRule, Route } from './define-plugin.ts'
-import { StartError } from './errors.ts'
-import { fill, PARAMETER, type Pattern, parsePattern } from './path-pattern.ts'
-import { placeRoutes, type RoutePlaces } from './route-places.ts'
 
-export interface CompiledRoute extends Route {
+import { StartError } from '../kernel/errors.ts'
+import { fill, PARAMETER, type Pattern, parsePattern } from '../kernel/path-pattern.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
+import type { Revision } from './protocol.ts'
+
+/** A route, and what MCP serves there. */
+export interface McpRoute extends Route {
+  readonly stateless: boolean
+  /** Whether `subscriptions/listen` is served. */
+  readonly listen: boolean
+  /** Every toolset that the route can serve. */
+  readonly toolsets: readonly string[]
+  /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
+  readonly revisions: readonly Revision[]
+}
+
+export interface CompiledRoute extends McpRoute {
   /** The toolsets at this address; undefined where the parameter names none, and where a narrower route has it. */
   toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
   /** Every combination of toolsets that an address of this route can have. */
@@ -24,6 +35,26 @@ function parsePath(path: string): Pattern {
   return parts
 }
 
+/** What the config says of its routes. */
+export interface RoutesConfig {
+  readonly stateless?: boolean
+  readonly toolsets: Readonly<Record<string, unknown>>
+  readonly routes: Readonly<
+    Record<
+      string,
+      {
+        readonly toolsets: string | readonly string[]
+        readonly default?: readonly string[]
+        readonly stateless?: boolean
+        readonly listen?: boolean
+        readonly authorize?: AuthorizeRule
+        readonly challengeScope?: string | readonly string[]
+        readonly cors?: string
+      }
+    >
+  >
+}
+
 /** Which toolsets a route serves at which of its addresses. */
 interface ToolsetChoice {
   readonly all: readonly string[]
@@ -31,7 +62,7 @@ interface ToolsetChoice {
   readonly combinations: ReadonlyArray<readonly string[]>
 }
 
-function chooseToolsets(path: string, config: Config, pattern: Pattern, places: RoutePlaces): ToolsetChoice {
+function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, places: RoutePlaces): ToolsetChoice {
   const settings = config.routes[path] ?? { toolsets: [] }
   const listed = [settings.toolsets].flat()
   const [first = ''] = listed
@@ -54,7 +85,7 @@ function chooseToolsets(path: string, config: Config, pattern: Pattern, places: 
   }
 }
 
-function checkToolsets(path: string, names: readonly string[], config: Config) {
+function checkToolsets(path: string, names: readonly string[], config: RoutesConfig) {
   for (const name of names) {
     if (!Object.hasOwn(config.toolsets, name)) {
       const known = Object.keys(config.toolsets).join(', ')
@@ -70,7 +101,7 @@ export interface LateFacts {
 }
 
 /** Compiles the config's routes. Throws a StartError for a path or a toolset that makes no sense. */
-export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] {
+export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRoute[] {
   const patterns = new Map(Object.keys(config.routes).map(path => [path, parsePath(path)]))
   const places = placeRoutes(patterns)
   return Object.entries(config.routes).map(([path, settings]) => {
@@ -81,7 +112,7 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
       listen: settings.listen ?? !(settings.stateless ?? config.stateless ?? false),
-      authorize: settings.authorize as AuthorizeRule | undefined,
+      authorize: settings.authorize,
       challengeScopes: [settings.challengeScope ?? []].flat(),
       cors: settings.cors,
       toolsets: all,
@@ -89,6 +120,7 @@ export function compileRoutes(config: Config, late: LateFacts): CompiledRoute[] 
         return late.revisions(route)
       },
       toolsetsFor: params => (places.isTaken(path, params) ? undefined : choose(params)),
+      serves: params => route.toolsetsFor(params) !== undefined,
       knownCombinations: () => combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)

@@ -1,0 +1,152 @@
+// The second half of a host's set-up: from the filled slots to what answers requests. Between the set-up of the plugins and
+// the tasks in which they define what is served (host.ts).
+import { randomBytes } from 'node:crypto'
+import { createAdmission } from './access/admission.ts'
+import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
+import { faultsOf } from './config/check-definition.ts'
+import type { Config } from './config/define-config.ts'
+import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
+import type { InFlight } from './kernel/in-flight.ts'
+import type { Logger } from './kernel/log.ts'
+import type { providersAmong } from './kernel/plugin-plan.ts'
+import type { Secrets } from './kernel/secrets.ts'
+import { type KernelNotes, notesFor } from './kernel/set-up.ts'
+import type { SlotTable } from './kernel/slots.ts'
+import { type AuthorNotes, addContributions, contributedTo } from './mcp/author-host.ts'
+import { createCall } from './mcp/call.ts'
+import { createCatalog } from './mcp/catalog.ts'
+import type { HandlerSettings } from './mcp/context.ts'
+import type { Definition } from './mcp/define.ts'
+import { createDispatch } from './mcp/dispatch.ts'
+import { createMethodTable } from './mcp/methods/index.ts'
+import { checkViews, createSessions } from './mcp/offer.ts'
+import type { CompiledRoute } from './mcp/routes.ts'
+import { createStallWatch } from './mcp/stall-watch.ts'
+import { createViews } from './mcp/view.ts'
+import type { Services } from './plugin-host.ts'
+import { createChangeFeed } from './sessions/change-feed.ts'
+import { createSharedSessions } from './sessions/nodes/shared-sessions.ts'
+import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
+import { createSessionIds } from './sessions/session-id.ts'
+import { createSessionStreams } from './sessions/session-streams.ts'
+import type { Slots } from './slots.ts'
+
+export interface ServiceParts {
+  readonly config: Config
+  readonly log: Logger
+  readonly routes: readonly CompiledRoute[]
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  readonly slots: SlotTable<Slots>
+  readonly secrets: Secrets
+  readonly notes: Pick<KernelNotes, 'ready' | 'starting' | 'closing'>
+  readonly author: AuthorNotes
+  readonly provides: ReturnType<typeof providersAmong>
+  readonly inFlight: InFlight
+  readonly node: Node
+}
+
+/** This process among those that serve sessions together. */
+export interface Node {
+  readonly number: number
+  /** The same, as it is written. */
+  readonly name: string
+}
+
+export function createNode(): Node {
+  const number = randomBytes(4).readUInt32BE()
+  return { number, name: number.toString(36) }
+}
+
+/** What the host has in common with its services. */
+export interface BuiltServices extends Services {
+  /** For `access`: what decides about an address, and what is there. */
+  readonly inspected: Parameters<typeof createLeastScopes>[0]
+  /** Takes what plugins contribute, after both of their phases. Throws a StartError where what a route would serve clashes. */
+  complete(): Promise<void>
+}
+
+function createSessionServices(parts: ServiceParts, openSession: ReturnType<typeof createSessions>) {
+  const { config, log, routes, slots, secrets, node } = parts
+  const bounds = resolveSessions(config.sessions)
+  const bus = slots.anywhere('changeBus', routes)
+  const eventStore = slots.anywhere('eventStore', routes)
+  const sessionStore = slots.anywhere('sessionStore', routes)
+  const peers = slots.anywhere('peers', routes)
+  const changes = createChangeFeed(() => bus)
+  const streams = createSessionStreams({
+    node: node.name,
+    registry: () => registry,
+    events: () => eventStore,
+    bus: () => bus,
+    log,
+  })
+  const registry: SessionRegistry = createSessionRegistry({
+    ids: createSessionIds(secrets.keys('session-id'), node.number),
+    bounds,
+    share({ local, adoptRun }) {
+      if (!sessionStore || !peers) return undefined
+      const { receiveFromPeer: receiveOther } = streams
+      const shared = { node: node.name, store: sessionStore, peers, bounds, log, local, adoptRun, receiveOther }
+      return createSharedSessions(shared)
+    },
+    feed: changes,
+    events: () => eventStore,
+    log,
+    openSession,
+  })
+  return { changes, streams, sessions: registry }
+}
+
+/** Throws a StartError for definitions that make no sense. */
+export function buildServices(parts: ServiceParts): BuiltServices {
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight } = parts
+  const contributed = (route: CompiledRoute) => contributedTo(author, route)
+  const catalog = createCatalog(parts.toolsets, {
+    bus: () => slots.anywhere('changeBus', routes),
+    log,
+    faultsOf,
+    decidesAccess: provides('access'),
+    combinations: () =>
+      routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
+  })
+  const inspected = { routes, catalog, contributed, slot: slots.on }
+  const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
+  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const settings: HandlerSettings = {
+    callTimeout,
+    fetchTimeout,
+    stalls: createStallWatch(stallWarning, log, notes),
+    openRuntime: catalog.openRuntime,
+    stateKeys: secrets.keys('request-state'),
+    admit: createAdmission(access),
+  }
+  const methods = createMethodTable(settings)
+  const offers = {
+    config,
+    catalog,
+    viewFor: createViews(catalog),
+    varies: (route: CompiledRoute) =>
+      config.configureSession !== undefined ||
+      route.authorize !== undefined ||
+      notesFor(author.varies, route).length > 0,
+    contributed,
+    decidesAccess: (route: CompiledRoute) => provides('access', route),
+    accessOn: (route: CompiledRoute) => slots.on('access', route),
+  }
+  const openSession = createSessions(offers)
+  return {
+    ...access,
+    ...createSessionServices(parts, openSession),
+    inspected,
+    runtime: catalog.runtime,
+    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    async complete() {
+      await addContributions(author, catalog, methods)
+      checkViews(routes, offers)
+    },
+    openSession,
+    createCall,
+    answer: createDispatch(routes, author, methods, log),
+    inFlight: inFlight.enter,
+  }
+}

@@ -1,0 +1,14 @@
+// What one connection, and all of them together, may make the process hold: the fixed numbers of docs/operating.md,
+// "Limits", that are no client's or session's (core/mcp/limits.ts).
+
+/** Requests that a connection may send ahead of the one that is being answered. */
+export const MAX_SENT_AHEAD = 100
+/** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
+export const LEAST_TAKEN = 64 * 1024
+/**
+ * Bytes that may wait for the reader of a stream when the next message comes; past it the stream is closed. Less than the
+ * event store keeps of a stream, so that whoever comes back finds all that waited.
+ */
+export const MAX_WAITING = 1024 * 1024
+/** Bytes that may wait for all readers together before those who take nothing go. */
+export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024

@@ -1,0 +1,139 @@
+// The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
+// plan (plugin-plan.ts) to the pipeline, which is built from these notes.
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware } from './endpoint.ts'
+import { errorText, StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
+import type { KernelHost, Readiness } from './kernel-host.ts'
+import type { Logger } from './log.ts'
+import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
+import type { PluginInstance } from './plugin-plan.ts'
+import type { Route } from './route.ts'
+import type { SlotTable } from './slots.ts'
+
+/** One thing that an instance of a plugin registered; it holds for that instance's routes. */
+export interface Note<Value> {
+  readonly instance: PluginInstance
+  readonly value: Value
+}
+
+/** Everything that the plugins of one host registered with the kernel, in the order of set-up. */
+export interface KernelNotes<Services = never> {
+  readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
+  readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
+  readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
+  readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly serving: Note<(services: Services) => void | Promise<void>>[]
+  readonly starting: Array<() => void | Promise<void>>
+  readonly closing: Array<() => void | Promise<void>>
+  readonly draining: Array<() => void>
+  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
+}
+
+export const createNotes = <Services>(): KernelNotes<Services> => ({
+  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
+  crossOrigin: [],
+  endpoints: [],
+  routeEndpoints: [],
+  serving: [],
+  starting: [],
+  closing: [],
+  draining: [],
+  ready: new Map(),
+})
+
+/** The values of the notes that hold on a route. */
+export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
+  notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
+
+/** What every plugin of a host is told alike. */
+export interface HostFacts<Slots extends object>
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'node' | 'readiness'> {
+  readonly log: Logger
+  readonly http: ResolvedHttp
+  readonly slots: SlotTable<Slots>
+  /** The host's own URL, without a slash at its end. */
+  address(): string
+}
+
+/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
+export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await part()
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
+  }
+}
+
+/** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
+async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await part()
+  } catch (err) {
+    log.error({ err }, 'failed to close')
+  }
+}
+
+/** The host as one instance of a plugin sees it. */
+export function createKernelHost<Slots extends object, Services>(
+  instance: PluginInstance,
+  notes: KernelNotes<Services>,
+  { log, slots, address, ...facts }: HostFacts<Slots>,
+): KernelHost<Slots, Services> {
+  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
+  const own = log.child({ plugin: instance.name })
+  return {
+    ...facts,
+    name: instance.name,
+    log: own,
+    routes: instance.routes,
+    url: path => `${address()}${path}`,
+    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
+    edge: hook('edge'),
+    identify: hook('identify'),
+    admit: hook('admit'),
+    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
+    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    fill: (slot, service) => slots.fill(slot, service, instance),
+    serving: task => note(notes.serving, task),
+    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
+    closing: task => void notes.closing.push(() => closePlugin(own, task)),
+    draining: task => void notes.draining.push(task),
+    ready: (name, check) => void notes.ready.set(name, check),
+  }
+}
+
+/** The first phase: sets the plugins up, one after the other. */
+export async function setUpPlugins<Host>(
+  instances: readonly PluginInstance[],
+  hostFor: (instance: PluginInstance) => Host,
+): Promise<void> {
+  for (const instance of instances) {
+    const { name, plugin, options } = instance
+    const setup = plugin.setup as (host: Host, options: object) => void | Promise<void>
+    await startPlugin(name, () => setup.call(plugin, hostFor(instance), options))
+  }
+}
+
+/** The second phase: what is served is defined with the services. */
+export async function definePlugins<Services>({ serving }: KernelNotes<Services>, services: Services): Promise<void> {
+  for (const { instance, value: task } of serving) await startPlugin(instance.name, () => task(services))
+}
+
+/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
+export async function checkReadiness({ ready }: Pick<KernelNotes, 'ready'>, draining: boolean): Promise<Readiness> {
+  const checks: Record<string, boolean> = { accepting: !draining }
+  const reasons: Record<string, string> = {}
+  for (const [name, check] of ready) {
+    try {
+      const holds = await check()
+      checks[name] = holds === true
+      if (typeof holds === 'string') reasons[name] = holds
+    } catch {
+      checks[name] = false
+    }
+  }
+  const isReady = Object.values(checks).every(Boolean)
+  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
+}

@@ -1,0 +1,84 @@
+// What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
+import type { PluginInstance } from '../kernel/plugin-plan.ts'
+import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
+import type { Call, Next } from './call.ts'
+import type { Catalog } from './catalog.ts'
+import type { Definition } from './define.ts'
+import type { MethodTable } from './methods/index.ts'
+import type { Revision } from './protocol.ts'
+import type { CompiledRoute, McpRoute } from './routes.ts'
+
+type Wrap = (call: Call, next: Next) => Promise<object>
+type Answer = (call: Call) => object | Promise<object>
+
+export interface AuthorHost {
+  /** The name and version of the config's `server`. */
+  readonly server: { readonly name: string; readonly version: string }
+  /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
+  around(wrap: Wrap): void
+  /** Answers a JSON-RPC method. One that the host or another plugin answers already stops the start. */
+  method(name: string, answer: Answer): void
+  /** Contributes definitions to each of the plugin's routes. */
+  contribute(definitions: readonly Definition[]): void
+  /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
+  variesByCaller(): void
+  /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
+  revisions(list: (route: McpRoute) => readonly Revision[]): void
+}
+
+/** Everything that the plugins of one host registered with MCP, in the order of set-up. */
+export interface AuthorNotes {
+  readonly around: Note<Wrap>[]
+  readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
+  readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
+  readonly varies: Note<true>[]
+  readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
+}
+
+export const createAuthorNotes = (): AuthorNotes => ({
+  around: [],
+  methods: [],
+  contributed: [],
+  varies: [],
+  revisions: [],
+})
+
+/** The host as one instance of a plugin sees it. */
+export function createAuthorHost(
+  instance: PluginInstance,
+  notes: AuthorNotes,
+  server: AuthorHost['server'],
+): AuthorHost {
+  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  return {
+    server: { name: server.name, version: server.version },
+    around: wrap => note(notes.around, wrap),
+    method: (name, answer) => note(notes.methods, { name, answer }),
+    contribute: definitions => note(notes.contributed, { toolset, definitions }),
+    variesByCaller: () => note(notes.varies, true),
+    revisions: list => note(notes.revisions, list),
+  }
+}
+
+/** The toolsets that the catalog keeps for what plugins contribute to a route. */
+export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
+  ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
+]
+
+/** Newest first, whichever transport names them; their names are dates. */
+export const revisionsOn = (notes: AuthorNotes, route: CompiledRoute): Revision[] =>
+  [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+
+/** Gives catalog and methods what plugins have for them; what does not go stops the start, with the plugin's name. */
+export async function addContributions(notes: AuthorNotes, catalog: Catalog, methods: MethodTable): Promise<void> {
+  for (const { instance, value } of notes.contributed) {
+    await startPlugin(instance.name, () => {
+      for (const definition of value.definitions) catalog.add(value.toolset, definition)
+    })
+  }
+  for (const { instance, value } of notes.methods) {
+    const { name, answer } = value
+    await startPlugin(instance.name, () => methods.add(name, { answer }, instance.routes))
+  }
+}

@@ -1,0 +1,71 @@
+// All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
+// transports are made of. Each is one interface on one screen; here they come together.
+import type { RedisSettings } from './config/define-config.ts'
+import {
+  type Plugin as AnyPlugin,
+  definePlugin as defineAnyPlugin,
+  type PluginFactory,
+} from './kernel/define-plugin.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
+import type { Route } from './kernel/route.ts'
+import type { AccessServices } from './mcp/access-decider.ts'
+import type { AuthorHost } from './mcp/author-host.ts'
+import type { Call, CallRequest, OpenSession, RequestFacts } from './mcp/call.ts'
+import type { CatalogItem } from './mcp/catalog.ts'
+import type { RuntimeHost } from './mcp/define.ts'
+import type { McpRoute } from './mcp/routes.ts'
+import type { ChangeFeed } from './sessions/change-feed.ts'
+import type { SessionRegistry } from './sessions/registry.ts'
+import type { SessionStreams } from './sessions/session-streams.ts'
+import type { Slots } from './slots.ts'
+
+/** What the host builds of the filled slots: for `serving` tasks, and what they define. */
+export interface Services extends AccessServices {
+  /** The service of a slot on a route: what a plugin filled in there, else the default. */
+  slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
+  /** Adds and removes definitions while the host runs. */
+  readonly runtime: RuntimeHost
+  /** What the addresses of a route can serve by the config, each item once. */
+  itemsOf(route: Route): readonly CatalogItem[]
+  /** The sessions of this node. */
+  readonly sessions: SessionRegistry
+  /** The streams of sessions, which a client can come back to. */
+  readonly streams: SessionStreams
+  /** Hears of changes; for `subscriptions/listen`. */
+  readonly changes: ChangeFeed
+  /** What a request's caller sees, after `configureSession`. Throws `notFound` where the address names nothing. */
+  openSession(request: RequestFacts): Promise<OpenSession>
+  /** A Call for one JSON-RPC message. */
+  createCall(request: CallRequest): Call
+  /** Runs a Call through every `around` to its answer. */
+  answer(call: Call): Promise<object>
+  /**
+   * Counts a request in flight until the returned function is called. `cancel` is called when the host closes and its grace
+   * period is over: answer the request with `nodeLost()`, then abort it. Throws `unavailable` from then on; until then a
+   * host that drains answers what comes.
+   */
+  inFlight(cancel: (reason: Error) => void): () => void
+}
+
+/** What the functions of a transport work with: the services, and what is the plugin's own. */
+export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'http'> {}
+
+export const transportOf = ({ name, log, http }: PluginHost, services: Services): Transport => ({
+  ...services,
+  name,
+  log,
+  http,
+})
+
+/** What `setup` is given. */
+export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {
+  /** The config's `redis`, for plugins that keep things there. */
+  readonly redis: RedisSettings | undefined
+}
+
+/** A plugin of this host. */
+export type Plugin<Options extends object> = AnyPlugin<Options, PluginHost>
+
+/** Makes a plugin of its options' schema and its set-up. */
+export const definePlugin = <Options extends object>(plugin: Plugin<Options>): PluginFactory<Options, PluginHost> =>
+  defineAnyPlugin(plugin)

@@ -1,0 +1,21 @@
+// The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
+import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
+import type { ChangeBus } from './mcp/change-bus.ts'
+import type { EventStore } from './sessions/event-store.ts'
+import type { Peers } from './sessions/nodes/peers.ts'
+import type { SessionStore } from './sessions/nodes/session-store.ts'
+
+export interface Slots {
+  /** Who may use what. Default: everything is open, and `authorize` knows scopes and roles. */
+  access: AccessDecider
+  /** What a route says of itself as a protected resource. Default: each address is its own resource. */
+  protectedResource: ProtectedResource
+  /** The events of streams that clients can come back to. Default: in memory, bounded. */
+  eventStore: EventStore
+  /** Brings changes to whoever listens. Default: within this process. */
+  changeBus: ChangeBus
+  /** Undefined: sessions live in the memory of their node. */
+  sessionStore: SessionStore | undefined
+  /** Undefined: this node is the only one. */
+  peers: Peers | undefined
+}
