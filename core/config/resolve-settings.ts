@@ -2,7 +2,7 @@
 
 import type { ResolvedHttp } from '../kernel/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
-import type { SessionBounds } from '../sessions/registry.ts'
+import type { SessionBounds } from '../sessions/session-bounds.ts'
 import type { Config, HttpSettings } from './define-config.ts'
 
 export const HTTP_DEFAULTS = {

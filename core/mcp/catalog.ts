@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { ChangeBus } from './change-bus.ts'
 import {
   type Definition,
@@ -165,13 +166,15 @@ export interface CallRuntime extends RuntimeHost {
 }
 
 export interface CatalogSettings {
-  /** Told of every change. Asked for late: a plugin may fill the slot. */
-  readonly bus: () => ChangeBus
+  /** Told of every change. */
+  readonly buses: readonly ChangeBus[]
   readonly log: Logger
   /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
   readonly faultsOf: FaultsOf
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
+  /** Names of plugins that would. */
+  readonly suggest: SuggestPlugin
   /** The toolsets that some address serves together. */
   readonly combinations: () => ReadonlyArray<readonly string[]>
 }
@@ -179,10 +182,10 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { bus, log, faultsOf, decidesAccess, combinations }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, suggest, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
-  const publishing = createPublishing(bus, log)
+  const publishing = createPublishing(buses, log)
   const sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
@@ -190,7 +193,7 @@ export function createCatalog(
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
-      throw new StartError(`${what}, but no plugin decides who has it; switch on tool-policy`, { exitCode: 2 })
+      throw new StartError(`${what}, but no plugin decides who has it; switch on ${suggest('access')}`, { exitCode: 2 })
     }
     return compileDefinition(definition, where, faultsOf)
   }
