@@ -13,7 +13,7 @@ import { checkSectionNames, collectSections } from './config/sections.ts'
 import { buildHost, type Host } from './host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
-import { isObject } from './mcp/call.ts'
+import { isObject } from './mcp/is-object.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'

@@ -1,7 +1,7 @@
 // From the claims of a token to the User that handlers, policies and sessions see; the same for every kind of token.
 
 import type { User } from '../kernel/user.ts'
-import { isObject } from '../mcp/call.ts'
+import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 
 export type Claims = Readonly<Record<string, unknown>>

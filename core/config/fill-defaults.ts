@@ -1,6 +1,6 @@
 // Fills in what was left out. A default of the config, or of a plugin's option, is written in its schema and nowhere
 // else; check-config.ts has checked the value before.
-import { isObject } from '../mcp/call.ts'
+import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { branchesOf, followRef, isSchema, schemasBelow } from './follow-ref.ts'
 
