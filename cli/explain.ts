@@ -1,6 +1,7 @@
 // `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
 // the token nothing but its claims is printed.
 import { createLogger, type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
+import { errorText } from '../core/http/errors.ts'
 import {
   type CatalogItem,
   type Denial,
@@ -12,7 +13,6 @@ import {
   StartError,
   type User,
 } from '../core/index.ts'
-import { errorText } from '../core/kernel/errors.ts'
 import { readToken } from './read-token.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { writtenSchema } from '../core/config/written-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
-import { errorText, StartError } from '../core/kernel/errors.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import { defineVerb } from './verb.ts'
 

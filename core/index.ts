@@ -43,6 +43,21 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
+export {
+  ERROR_KINDS,
+  errorText,
+  HostError,
+  type HostErrorKind,
+  type HostErrorOptions,
+  isUnavailable,
+  nodeLost,
+  StartError,
+  shuttingDown,
+  statusOf,
+} from './http/errors.ts'
+export type { ResolvedHttp } from './http/http-settings.ts'
+export { readBody } from './http/read-body.ts'
+export { shownUrl } from './http/shown-url.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type {
   ConfiguredPlugin,
@@ -61,30 +76,24 @@ export type {
   MountSettings,
   RequestState,
 } from './kernel/endpoint.ts'
-export {
-  ERROR_KINDS,
-  errorText,
-  HostError,
-  type HostErrorKind,
-  type HostErrorOptions,
-  isUnavailable,
-  nodeLost,
-  StartError,
-  shuttingDown,
-  statusOf,
-} from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
-export type { ResolvedHttp } from './kernel/http-settings.ts'
 export type { Readiness } from './kernel/kernel-host.ts'
 export type { Logger } from './kernel/log.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
-export { readBody } from './kernel/read-body.ts'
 export type { AuthorizeRule, Route } from './kernel/route.ts'
-export { shownUrl } from './kernel/shown-url.ts'
 export type { User } from './kernel/user.ts'
 export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
-export { isObject } from './mcp/is-object.ts'
-export type { AskClient, Call, CallChannel, CallRequest, ClientFacts, LiveSession, Next, OpenSession, RequestFacts } from './mcp/call.ts'
+export type {
+  AskClient,
+  Call,
+  CallChannel,
+  CallRequest,
+  ClientFacts,
+  LiveSession,
+  Next,
+  OpenSession,
+  RequestFacts,
+} from './mcp/call.ts'
 export type { CatalogItem, ItemKind } from './mcp/catalog.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, fits, shown, sizeFault } from './mcp/client-said.ts'
@@ -113,8 +122,10 @@ export {
   ToolError,
   type ToolReturn,
 } from './mcp/define.ts'
+export { encodeAnswer } from './mcp/encode-answer.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter, RouteExtensions } from './mcp/extension.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
+export { isObject } from './mcp/is-object.ts'
 export {
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
@@ -145,7 +156,7 @@ export type { McpRoute } from './mcp/routes.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
 export type { View } from './mcp/view.ts'
-export { encodeAnswer, encodeError, encodeNotification } from './mcp/wire.ts'
+export { encodeError, encodeNotification } from './mcp/wire.ts'
 export {
   definePlugin,
   type Plugin,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { isObject } from '../../client/json.ts'
 import { nearest } from '../../core/config/nearest.ts'
-import { errorText, StartError } from '../../core/kernel/errors.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
 
 export type ToolArguments = Record<string, unknown>
 

@@ -1,7 +1,7 @@
 // Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
 // challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
 
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience, Denial, ProtectedResource } from '../mcp/access-decider.ts'

@@ -1,8 +1,8 @@
 // Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
 // talk to an authorization server share.
 
-import { errorText } from '../kernel/errors.ts'
-import { shownUrl } from '../kernel/shown-url.ts'
+import { errorText } from '../http/errors.ts'
+import { shownUrl } from '../http/shown-url.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024

@@ -1,8 +1,8 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
+import { HostError, StartError } from '../http/errors.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
-import { HostError, StartError } from '../kernel/errors.ts'
 import { isLoopback } from '../kernel/guard.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'

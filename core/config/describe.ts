@@ -1,7 +1,7 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
 
-import { shownUrl } from '../kernel/shown-url.ts'
+import { shownUrl } from '../http/shown-url.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'

@@ -1,7 +1,7 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { shownUrl } from '../kernel/shown-url.ts'
+import { shownUrl } from '../http/shown-url.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/read-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'

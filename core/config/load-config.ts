@@ -2,7 +2,7 @@
 // The first step of a start; check-config.ts says whether the value is a config.
 import { extname, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
-import { errorText, StartError } from '../kernel/errors.ts'
+import { errorText, StartError } from '../http/errors.ts'
 import { explainImport } from './explain-import.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'

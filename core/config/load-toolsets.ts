@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
-import { errorText, StartError } from '../kernel/errors.ts'
+import { errorText, StartError } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { assertNoProblems, checkDefinition, type Problem } from './check-config.ts'
 import { findFaults } from './check-definition.ts'

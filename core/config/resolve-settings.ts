@@ -1,7 +1,6 @@
 // The config's `http`, `sessions` and `tools`, whose defaults are filled in, in bytes and milliseconds.
-import type { ResolvedHttp } from '../kernel/http-settings.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
-import type { SessionBounds } from '../sessions/session-bounds.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
 export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSettings): ResolvedHttp => ({
@@ -14,7 +13,7 @@ export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSetti
   trustProxy: trustProxy === true ? 1 : trustProxy,
 })
 
-export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledSessionLimits): SessionBounds => ({
+export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledSessionLimits) => ({
   ...bounds,
   idleTimeout: parseDuration(idleTimeout),
   maxPerOwner,

@@ -1,5 +1,5 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
-// who do not read. Between the pipeline and the port (core/kernel/listen.ts).
+// who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { serveInTurn } from './in-turn.ts'
 import { endSlowReaders } from './slow-readers.ts'

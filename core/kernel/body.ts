@@ -1,7 +1,8 @@
 // Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
-// (core/kernel/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
+// (core/http/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
+
+import { HostError } from '../http/errors.ts'
 import type { BodyKind, HostMiddleware } from './endpoint.ts'
-import { HostError } from './errors.ts'
 
 const TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],

@@ -1,10 +1,10 @@
 // What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
 import koaMount from 'koa-mount'
+import { StartError } from '../http/errors.ts'
+import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
 import type { CrossOrigin, Endpoint, HostMiddleware } from './endpoint.ts'
-import { StartError } from './errors.ts'
 import { HOOK_POINTS } from './order.ts'
-import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from './path-pattern.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
 import type { Route } from './route.ts'

@@ -1,6 +1,6 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
 
-import { shuttingDown } from './errors.ts'
+import { shuttingDown } from '../http/errors.ts'
 
 export interface CloseReport {
   /** Requests that ended by themselves within the grace period, those that came in it too. */

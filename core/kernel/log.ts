@@ -1,7 +1,7 @@
 // The host's log: structured lines on stderr, written by pino. Never a token, a secret or a whole session id; no more
 // of one kind than an operator can read, and never at the cost of those who are served.
 import { pino } from 'pino'
-import { describeThrown } from './describe-thrown.ts'
+import { describeThrown } from '../http/describe-thrown.ts'
 import { createLogBudget } from './log-budget.ts'
 import { createLogWriter } from './log-writer.ts'
 

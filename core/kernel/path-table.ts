@@ -1,8 +1,8 @@
 // Canonical path -> what is served there. Fixed paths are one look-up; the others go through @koa/router's matching.
 // Of several that match, the narrowest is it, whatever the order in which they came.
 import Router from '@koa/router'
-import { StartError } from './errors.ts'
-import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from './path-pattern.ts'
+import { StartError } from '../http/errors.ts'
+import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from '../http/path-pattern.ts'
 
 export interface Matched<Target> {
   readonly target: Target

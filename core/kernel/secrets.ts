@@ -1,6 +1,6 @@
 // Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { StartError } from './errors.ts'
+import { StartError } from '../http/errors.ts'
 import { publicKeyIn } from './public-key.ts'
 
 /** Characters; a passphrase shorter than this can be guessed. */

@@ -1,9 +1,10 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
+
+import { errorText, StartError } from '../http/errors.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import { errorText, StartError } from './errors.ts'
-import type { ResolvedHttp } from './http-settings.ts'
 import type { KernelHost, Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'

@@ -1,5 +1,5 @@
 // Replaceable services, by route: each slot has a default, and a plugin that fills it does so for its own routes alone.
-import { StartError } from './errors.ts'
+import { StartError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 
 /** Who fills a slot, and where. */

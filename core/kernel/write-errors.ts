@@ -1,9 +1,10 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
+
+import { HostError, statusOf } from '../http/errors.ts'
+import { shownUrl } from '../http/shown-url.ts'
 import type { HostContext } from './endpoint.ts'
-import { HostError, statusOf } from './errors.ts'
 import type { Logger } from './log.ts'
-import { shownUrl } from './shown-url.ts'
 
 /** What of a request target that names no path goes into a log line. */
 const SHOWN_TARGET = 200

@@ -1,17 +1,17 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
-import { isObject } from './is-object.ts'
 import type { AskClient, Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
+import { isObject } from './is-object.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
+import { RESULT_TYPE } from './result-type.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
-import { RESULT_TYPE } from './wire.ts'
 
 type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }

@@ -1,9 +1,10 @@
 // One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
-import { isObject } from './is-object.ts'
+
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import { isShortName } from './client-said.ts'
+import { isObject } from './is-object.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
 import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'

@@ -1,7 +1,7 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/mcp/view.ts) are cut from here.
 import { createHash } from 'node:crypto'
-import { errorText, StartError } from '../kernel/errors.ts'
+import { errorText, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { ChangeBus } from './change-bus.ts'

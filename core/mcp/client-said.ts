@@ -1,6 +1,6 @@
 // Bounds on what a client says and the host keeps or repeats: its ids, what it calls itself, the URIs it names. Used by
 // whoever reads such a thing first; past a bound it is refused, and nothing of it is kept.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import { MAX_CLIENT_FACT, MAX_CLIENT_VALUES, MAX_ID, MAX_SHOWN, MAX_URI } from './limits.ts'
 
 /** At most so many bytes of UTF-8; most texts are known to fit by their length. */

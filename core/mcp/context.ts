@@ -1,5 +1,5 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'

@@ -1,7 +1,7 @@
 // What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
 // Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
-import { isBranded } from '../kernel/describe-thrown.ts'
+import { isBranded } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
 import type { FromJsonSchema, StandardSchema, ValueOf } from './infer.ts'
 import type {

@@ -1,7 +1,7 @@
 // A Call through every `around` of its route to its answer, watched by those who observe; and the one place where a failed
 // handler is logged.
 import compose from 'koa-compose'
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'

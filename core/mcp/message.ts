@@ -1,8 +1,8 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
 
-import { HostError } from '../kernel/errors.ts'
-import { isObject } from './is-object.ts'
+import { HostError } from '../http/errors.ts'
 import { isShortName } from './client-said.ts'
+import { isObject } from './is-object.ts'
 import { findForbidden } from './json-text.ts'
 import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'

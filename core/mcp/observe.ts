@@ -1,5 +1,5 @@
 // What plugins are told of each Call when it is over. Outermost of its way (core/mcp/dispatch.ts), below every transport.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
 

@@ -1,11 +1,10 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
 
-import { HostError, StartError } from '../kernel/errors.ts'
+import { HostError, StartError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
-import { isObject } from './is-object.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type {
   ConfigureSession,
@@ -15,6 +14,7 @@ import type {
   SessionRequest,
 } from './configure-session.ts'
 import type { Definition } from './define.ts'
+import { isObject } from './is-object.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'

@@ -1,7 +1,7 @@
 // `requestState` of 2026-07-28 multi round-trip requests: what a call already learned, sealed for the way through
 // the client (basic/patterns/mrtr, "Server Requirements"). No node keeps anything; any node with the secret opens it.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 
 /** How long a sealed state is accepted, milliseconds. */
 export const STATE_LIFETIME = 600_000

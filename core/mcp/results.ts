@@ -1,7 +1,8 @@
 // From what a handler returned to the protocol's result. Text, structured content, blocks and whole results are told
 // apart here, and nowhere else.
-import { isObject } from './is-object.ts'
+
 import type { ResourceReturn } from './define.ts'
+import { isObject } from './is-object.ts'
 import type {
   CallToolResult,
   ContentBlock,

@@ -1,8 +1,8 @@
 // The config's routes, compiled: which toolsets an address serves, and what its URL is. Which endpoint a request's path
 // names is the path table's (path-table.ts); where routes' paths meet, the narrowest has the address (route-places.ts).
 
-import { StartError } from '../kernel/errors.ts'
-import { fill, PARAMETER, type Pattern, parsePattern } from '../kernel/path-pattern.ts'
+import { StartError } from '../http/errors.ts'
+import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
 import type { Revision } from './revisions.ts'

@@ -1,7 +1,7 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
-import { HostError, StartError } from '../kernel/errors.ts'
+import { HostError, StartError } from '../http/errors.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,

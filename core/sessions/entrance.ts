@@ -1,6 +1,6 @@
 // How a request enters its session: the store says whether it is still there and whether the request may run; a session that
 // this node has never seen is built again from its record, and one that the store has lost is given back to it.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { type Caller, sameParams } from './callers.ts'

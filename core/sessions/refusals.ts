@@ -1,5 +1,5 @@
 // What clients are told about sessions and events that are not there, or not yet.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>

@@ -1,7 +1,7 @@
 // Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle. What
 // is written down of them is in the store, here or where every node finds it.
 import { setTimeout as pause } from 'node:timers/promises'
-import { HostError, shuttingDown } from '../kernel/errors.ts'
+import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'

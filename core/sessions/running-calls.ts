@@ -1,6 +1,6 @@
 // How many calls run at once, of a session and of an owner: a call whose client has gone runs on, with its arguments and
 // its questions, so clients alone would not bound them. For every transport with sessions.
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
 

@@ -1,16 +1,17 @@
 // A message of a session, whatever transport brought it: requests become Calls, answers find their question,
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
-import { HostError, nodeLost } from '../kernel/errors.ts'
+import { HostError, nodeLost } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import { isObject } from '../mcp/is-object.ts'
 import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
+import { encodeAnswer } from '../mcp/encode-answer.ts'
+import { isObject } from '../mcp/is-object.ts'
 import type { Message } from '../mcp/message.ts'
 import type { Implementation, RequestId } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import { encodeAnswer, encodeError } from '../mcp/wire.ts'
+import { encodeError } from '../mcp/wire.ts'
 import type { Session } from './session.ts'
 
 /** How the answer to one request travels. */

@@ -1,6 +1,6 @@
 // The config's `runSession` around sessions: begun before a session is used, waited for when the host closes.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HostError } from '../kernel/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Session } from './session.ts'
 import { shortId } from './session-id.ts'

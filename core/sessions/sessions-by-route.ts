@@ -1,6 +1,6 @@
 // The sessions of all routes: those whose routes keep them in one store, with one way to other nodes, have one registry. Most
 // hosts have one in all; a route whose plugins have options of their own, or are off, has another.
-import { StartError } from '../kernel/errors.ts'
+import { StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { OpenSession, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'

@@ -1,8 +1,8 @@
 // What the functions about a session's streams share, on one node and across them: how a stream is made, how a session
 // is connected to one, and how a client comes back to one that is here.
 
+import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { HostError } from '../kernel/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
 import { eventsGone } from './refusals.ts'

@@ -1,7 +1,7 @@
 // How a stream's messages get into the store: to one that every node uses, again and again with the same number until
 // it is known that they are there, so that nothing is stored twice and nothing is passed over.
 import { setTimeout as pause } from 'node:timers/promises'
-import { isUnavailable } from '../kernel/errors.ts'
+import { isUnavailable } from '../http/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { type EventStore, StreamFenced, type StreamWriter } from './event-store.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { ERROR_KINDS } from '../../core/kernel/errors.ts'
+import { ERROR_KINDS } from '../../core/http/errors.ts'
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
 

@@ -3,7 +3,7 @@ import type { FilledConfig, HttpSettings } from '../../core/config/define-config
 import { fillDefaults } from '../../core/config/fill-defaults.ts'
 import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { resolveHttp } from '../../core/config/resolve-settings.ts'
-import { HostError } from '../../core/kernel/errors.ts'
+import { HostError } from '../../core/http/errors.ts'
 import { createGuard } from '../../core/kernel/guard.ts'
 
 interface Asked {

@@ -1,8 +1,8 @@
 // The log under those who would make it the weak place: what strangers cause is counted, and nobody waits for its reader.
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { describeThrown } from '../../core/kernel/describe-thrown.ts'
-import { errorText } from '../../core/kernel/errors.ts'
+import { describeThrown } from '../../core/http/describe-thrown.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { createLogBudget, MAX_LINES } from '../../core/kernel/log-budget.ts'
 import { createLogWriter, MAX_WAITING_LOG } from '../../core/kernel/log-writer.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { HostError } from '../../core/kernel/errors.ts'
+import { HostError } from '../../core/http/errors.ts'
 import { MAX_BATCH, MAX_DEPTH } from '../../core/mcp/limits.ts'
 import { type Message, readMessages } from '../../core/mcp/message.ts'
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
-import { HostError } from '../../core/kernel/errors.ts'
+import { HostError } from '../../core/http/errors.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/mcp/request-state.ts'
 

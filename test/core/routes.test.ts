@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { canonicalPath } from '../../core/http/request-target.ts'
 import type { Config } from '../../core/index.ts'
 import { createPathTable } from '../../core/kernel/path-table.ts'
-import { canonicalPath } from '../../core/kernel/request-target.ts'
 import { compileRoutes } from '../../core/mcp/routes.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }

@@ -1,6 +1,6 @@
 // `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { PromptItem, ResourceItem } from '../catalog.ts'
 import { checkUri, shown } from '../client-said.ts'

@@ -1,6 +1,6 @@
 // What the three kinds of handler have in common once they ran: a value, or something thrown.
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import { ToolError } from '../define.ts'
 
 /** Maps the end of `run`, without a promise where the handler needed none. */

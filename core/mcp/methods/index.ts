@@ -1,6 +1,6 @@
 // The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'

@@ -1,13 +1,13 @@
 // `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
+import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
-import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 

@@ -1,14 +1,14 @@
 // `resources/read`: a listed resource by its URI, or the first template that matches it.
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { ResourceReturn } from '../define.ts'
+import { isTyped } from '../result-type.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
-import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 

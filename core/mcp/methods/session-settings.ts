@@ -1,6 +1,6 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'

@@ -1,14 +1,14 @@
 // `tools/call`: the tool is looked up, its arguments are checked, its handler runs, its return value becomes a result.
 
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
+import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
-import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 

@@ -2,8 +2,8 @@
 // Called by core/mcp/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
 import type { ErrorObject } from 'ajv'
 import { distance } from 'fastest-levenshtein'
-import { isObject } from '../is-object.ts'
 import type { StandardResult } from '../infer.ts'
+import { isObject } from '../is-object.ts'
 import { readErrors, type SchemaProblem, stepsOf } from './read-errors.ts'
 
 /** Which side of a tool a schema describes. */

@@ -2,9 +2,9 @@
 // At start-up, once a definition; a call then only runs what came out of here.
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { errorText } from '../../kernel/errors.ts'
-import { isObject } from '../is-object.ts'
+import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
+import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'

@@ -1,8 +1,8 @@
 // A client comes back to a call's stream at another node than the one that runs the call: what is stored is sent, and
 // what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
 
+import { isUnavailable, nodeLost } from '../../http/errors.ts'
 import { type EventStream, RETRY } from '../../http/sse.ts'
-import { isUnavailable, nodeLost } from '../../kernel/errors.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import { encodeError } from '../../mcp/wire.ts'
 import type { EventId } from '../event-id.ts'

@@ -1,6 +1,6 @@
 // Makes this node the one that sends what belongs to no call of a session: the node before is fenced off, and the changes
 // that came after the last one it stored are sent from here, each once.
-import { HostError } from '../../kernel/errors.ts'
+import { HostError } from '../../http/errors.ts'
 import { StreamFenced, type StreamState } from '../event-store.ts'
 import { eventsGone, sessionGone } from '../refusals.ts'
 import type { ResumableStream } from '../resumable-stream.ts'

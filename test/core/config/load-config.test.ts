@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { importModule } from '../../../core/config/import-module.ts'
 import { loadConfig } from '../../../core/config/load-config.ts'
-import { StartError } from '../../../core/kernel/errors.ts'
+import { StartError } from '../../../core/http/errors.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const run = promisify(execFile)
