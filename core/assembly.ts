@@ -8,7 +8,7 @@ import type { Config } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
-import type { providersAmong } from './kernel/plugin-plan.ts'
+import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
@@ -32,6 +32,7 @@ import type { Slots } from './slots.ts'
 export interface ServiceParts {
   readonly config: Config
   readonly log: Logger
+  readonly suggest: SuggestPlugin
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly slots: SlotTable<Slots>
@@ -74,6 +75,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     log,
     faultsOf,
     decidesAccess: provides('access'),
+    suggest: parts.suggest,
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
   })
@@ -138,7 +140,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     openSession,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(routes, author, methods, log),
+    answer: createDispatch(author, methods, log),
     inFlight: inFlight.enter,
   }
 }

@@ -34,7 +34,6 @@ export {
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
-  type RedisSettings,
   type RoutePluginsSettings,
   type RouteSettings,
   type Size,
@@ -42,15 +41,22 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { ConfiguredPlugin, OptionsSchema, PluginFactory } from './kernel/define-plugin.ts'
+export type {
+  ConfiguredPlugin,
+  OptionsSchema,
+  PluginFactory,
+  SectionReader,
+  SectionSchemas,
+} from './kernel/define-plugin.ts'
 export type {
   CrossOrigin,
   Endpoint,
   EndpointPlace,
   HostContext,
   HostMiddleware,
+  MountedApp,
+  MountSettings,
   RequestState,
 } from './kernel/endpoint.ts'
 export {
@@ -128,6 +134,7 @@ export {
 export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
 export {
   ASSUMED_REVISION,

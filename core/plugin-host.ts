@@ -1,6 +1,5 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
-import type { RedisSettings } from './config/define-config.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
@@ -61,14 +60,12 @@ export const transportOf = ({ name, log, http }: PluginHost, services: Services)
 })
 
 /** What `setup` is given. */
-export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {
-  /** The config's `redis`, for plugins that keep things there. */
-  readonly redis: RedisSettings | undefined
-}
+export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
 /** A plugin of this host. */
-export type Plugin<Options extends object> = AnyPlugin<Options, PluginHost>
+export type Plugin<Options extends object, Sections extends object = object> = AnyPlugin<Options, PluginHost, Sections>
 
 /** Makes a plugin of its options' schema and its set-up. */
-export const definePlugin = <Options extends object>(plugin: Plugin<Options>): PluginFactory<Options, PluginHost> =>
-  defineAnyPlugin(plugin)
+export const definePlugin = <Options extends object, Sections extends object = object>(
+  plugin: Plugin<Options, Sections>,
+): PluginFactory<Options, PluginHost, Sections> => defineAnyPlugin(plugin)

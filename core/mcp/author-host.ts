@@ -6,6 +6,7 @@ import type { Catalog } from './catalog.ts'
 import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
+import type { Observer } from './observe.ts'
 import type { Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
 
@@ -17,6 +18,8 @@ export interface AuthorHost {
   readonly server: { readonly name: string; readonly version: string }
   /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
   around(wrap: Wrap): void
+  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  observe(observer: Observer): void
   /** Answers a JSON-RPC method. One that the host or another plugin answers already stops the start. */
   method(name: string, answer: Answer): void
   /**
@@ -36,6 +39,7 @@ export interface AuthorHost {
 /** Everything that the plugins of one host registered with MCP, in the order of set-up. */
 export interface AuthorNotes {
   readonly around: Note<Wrap>[]
+  readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
   readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
@@ -45,6 +49,7 @@ export interface AuthorNotes {
 
 export const createAuthorNotes = (): AuthorNotes => ({
   around: [],
+  observers: [],
   methods: [],
   extensions: createExtensions(),
   contributed: [],
@@ -63,6 +68,7 @@ export function createAuthorHost(
   return {
     server: { name: server.name, version: server.version },
     around: wrap => note(notes.around, wrap),
+    observe: observer => note(notes.observers, observer),
     method: (name, answer) => note(notes.methods, { name, answer }),
     extension(id, extension) {
       const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })

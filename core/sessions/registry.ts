@@ -110,11 +110,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
   async function begin(facts: RequestFacts, transport: string): Promise<Session> {
     refuseWhenReleased()
     const id = ids.create(ownerOf(facts))
+    const digest = digestOf(id)
     const opening = openingOf(facts, transport, store().shared)
     const record = { opening, state: FIRST_STATE, version: 1, home: name }
-    const created = store().create(digestOf(id), record, bounds)
+    const created = store().create(digest, record, bounds)
     if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
-    const session = await buildNew(facts, { id, owner, opening, home: name, version: 1 })
+    const session = await buildNew(facts, { id, digest, owner, opening, home: name, version: 1 })
     try {
       await runs.start(session)
     } catch (error) {
@@ -130,7 +131,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     try {
       return await build(facts, made)
     } catch (error) {
-      void forgetFailed(digestOf(made.id), made.opening.holder)
+      void forgetFailed(made.digest, made.opening.holder)
       throw error
     }
   }
@@ -153,11 +154,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   /** A session that this node has never seen, as its record says. */
-  async function rebuild({ id, caller }: Entering, record: SessionRecord): Promise<Session> {
+  async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
-    const session = await build(facts, { id, owner, opening, home, version: 0 })
+    const session = await build(facts, { id, digest, owner, opening, home, version: 0 })
     session.update(record, name)
     return session
   }

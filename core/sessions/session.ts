@@ -7,7 +7,6 @@ import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import { digestOf } from './session-id.ts'
 import {
   NO_CLIENT,
   type SessionOpening,
@@ -50,6 +49,7 @@ export interface SessionOwner {
 
 export interface SessionFacts {
   readonly id: string
+  readonly digest: string
   readonly opened: OpenSession
   readonly owner: SessionOwner
   readonly opening: SessionOpening
@@ -59,6 +59,8 @@ export interface SessionFacts {
 
 export class Session implements LiveSession {
   readonly id: string
+  /** What it is called where ids are not written down. */
+  readonly digest: string
   readonly opened: OpenSession
   /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
@@ -81,7 +83,6 @@ export class Session implements LiveSession {
   /** Its requests that run, be it over; see running-calls.ts. */
   calls = 0
   readonly #owner: SessionOwner
-  #digest: string | undefined
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
@@ -92,8 +93,9 @@ export class Session implements LiveSession {
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, opened, owner, opening, home, version }: SessionFacts) {
+  constructor({ id, digest, opened, owner, opening, home, version }: SessionFacts) {
     this.id = id
+    this.digest = digest
     this.opened = opened
     this.opening = opening
     this.home = home
@@ -110,12 +112,6 @@ export class Session implements LiveSession {
   /** The transport that it was opened by, and that alone may use it. */
   get transport(): string {
     return this.opening.transport
-  }
-
-  /** What it is called where ids are not written down. */
-  get digest(): string {
-    this.#digest ??= digestOf(this.id)
-    return this.#digest
   }
 
   /** As it may be written down. */

@@ -202,6 +202,7 @@ function unitViews() {
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,
+    suggest: () => '',
     combinations: () => [['all']],
   })
   const request = (name: string) => ({

@@ -1,6 +1,6 @@
 // What went wrong with Redis, and what whoever asked is told: 503 where Redis could not say, the error itself where
 // it did. For connection.ts.
-import { HostError, isUnavailable } from '../../core/index.ts'
+import { HostError, isUnavailable } from '../../../core/index.ts'
 import { explainRefusal } from './refusals.ts'
 
 /** Seconds. */
