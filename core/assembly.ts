@@ -20,15 +20,13 @@ import type { Definition } from './mcp/define.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { checkViews, createSessions } from './mcp/offer.ts'
-import type { CompiledRoute } from './mcp/routes.ts'
+import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
-import { createChangeFeed } from './sessions/change-feed.ts'
-import { createSharedSessions } from './sessions/nodes/shared-sessions.ts'
-import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
-import { createSessionStreams } from './sessions/session-streams.ts'
+import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import type { Slots } from './slots.ts'
 
 export interface ServiceParts {
@@ -64,46 +62,16 @@ export interface BuiltServices extends Services {
   readonly inspected: Parameters<typeof createLeastScopes>[0]
   /** Takes what plugins contribute, after both of their phases. Throws a StartError where what a route would serve clashes. */
   complete(): Promise<void>
-}
-
-function createSessionServices(parts: ServiceParts, openSession: ReturnType<typeof createSessions>) {
-  const { config, log, routes, slots, secrets, node } = parts
-  const bounds = resolveSessions(config.sessions)
-  const bus = slots.anywhere('changeBus', routes)
-  const eventStore = slots.anywhere('eventStore', routes)
-  const sessionStore = slots.anywhere('sessionStore', routes)
-  const peers = slots.anywhere('peers', routes)
-  const changes = createChangeFeed(() => bus)
-  const streams = createSessionStreams({
-    node: node.name,
-    registry: () => registry,
-    events: () => eventStore,
-    bus: () => bus,
-    log,
-  })
-  const registry: SessionRegistry = createSessionRegistry({
-    ids: createSessionIds(secrets.keys('session-id'), node.number),
-    bounds,
-    share({ local, adoptRun }) {
-      if (!sessionStore || !peers) return undefined
-      const { receiveFromPeer: receiveOther } = streams
-      const shared = { node: node.name, store: sessionStore, peers, bounds, log, local, adoptRun, receiveOther }
-      return createSharedSessions(shared)
-    },
-    feed: changes,
-    events: () => eventStore,
-    log,
-    openSession,
-  })
-  return { changes, streams, sessions: registry }
+  /** From now on other nodes may say what concerns the sessions here. */
+  startSessions(): void
 }
 
 /** Throws a StartError for definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, routes, slots, secrets, author, notes, provides, inFlight } = parts
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const catalog = createCatalog(parts.toolsets, {
-    bus: () => slots.anywhere('changeBus', routes),
+    buses: slots.all('changeBus', routes),
     log,
     faultsOf,
     decidesAccess: provides('access'),
@@ -132,13 +100,36 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       route.authorize !== undefined ||
       notesFor(author.varies, route).length > 0,
     contributed,
+    extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
   const openSession = createSessions(offers)
+  const stores = new Map(
+    routes.map(route => {
+      const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
+      const found: RouteStores = {
+        sessionStore: on('sessionStore'),
+        peers: on('peers'),
+        eventStore: on('eventStore'),
+        changeBus: on('changeBus'),
+      }
+      return [route as McpRoute, found] as const
+    }),
+  )
+  const { start, ...sessions } = createSessionsByRoute({
+    routes,
+    storesOn: route => stores.get(route) as RouteStores,
+    nobody: createMemoryPeers(node.name),
+    bounds: resolveSessions(config.sessions),
+    ids: createSessionIds(secrets.keys('session-id'), node.number),
+    log,
+    openSession,
+  })
   return {
     ...access,
-    ...createSessionServices(parts, openSession),
+    ...sessions,
+    startSessions: start,
     inspected,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
@@ -148,7 +139,8 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     openSession,
     createCall,
-    answer: createDispatch(routes, author, methods, log),
+    extensionsOn: author.extensions.on,
+    answer: createDispatch(author, methods, log),
     inFlight: inFlight.enter,
   }
 }

@@ -1,4 +1,5 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { warnUntoldScopes } from './access/least-scopes.ts'
@@ -9,13 +10,16 @@ import { loadToolsets } from './config/load-toolsets.ts'
 import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
+import { inOwnTurn } from './http/in-turn.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, type Ending } from './kernel/ending.ts'
+import { StartError } from './kernel/errors.ts'
 import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
@@ -25,8 +29,11 @@ import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { compileRoutes } from './mcp/routes.ts'
+import { encodeError } from './mcp/wire.ts'
 import type { Services } from './plugin-host.ts'
-import { createMemoryEventStore } from './sessions/event-store.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import type { Slots } from './slots.ts'
 
@@ -41,6 +48,12 @@ export interface Host extends Ending {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, and `close` at the end.
+   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
+   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
+   */
+  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
 export interface HostInput {
@@ -57,13 +70,13 @@ export interface HostInput {
 }
 
 /** What is in the slots where no plugin fills them. */
-const defaultSlots = (): Slots => ({
+const defaultSlots = (node: string): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   eventStore: createMemoryEventStore(),
   changeBus: createMemoryChangeBus(),
-  sessionStore: undefined,
-  peers: undefined,
+  sessionStore: createMemorySessionStore(node),
+  peers: createMemoryPeers(node),
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
@@ -80,12 +93,15 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   checkConventions(routes, provides, suggest)
   const toolsets = await loadToolsets(config.toolsets, directory)
 
-  const slots = createSlots(defaultSlots())
   const node = createNode()
+  const slots = createSlots(defaultSlots(node.name))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)
-  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name, section }
+  // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
+  const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
+    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => ({
     ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
@@ -104,12 +120,13 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
   const start = async () => {
-    // From now on other nodes may say what concerns the sessions here.
-    void sessions.shared
+    services.startSessions()
     for (const task of notes.starting.splice(0)) await task()
   }
-  const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createHttpServer(app.callback(), http, {
+  const { served, nowhere } = collectEndpoints(notes, routes)
+  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
+  const handle = app.callback()
+  const server = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
     slowReaders: readers => log.warn(readers, 'closed connections whose readers do not read'),
   })
@@ -132,13 +149,17 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       await listenOn(server, http)
       listening = addressOf(server)
     },
+    callback() {
+      if (http.publicUrl !== undefined) return inOwnTurn(handle)
+      throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', { exitCode: 2 })
+    },
     ...createEnding({
       server,
       keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
       notes,
-      isAlone: () => routes.some(route => keepsSessions(route) && !slots.isFilled('sessionStore', route)),
+      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
 }

@@ -57,6 +57,8 @@ export type {
   EndpointPlace,
   HostContext,
   HostMiddleware,
+  MountedApp,
+  MountSettings,
   RequestState,
 } from './kernel/endpoint.ts'
 export {
@@ -65,9 +67,11 @@ export {
   HostError,
   type HostErrorKind,
   type HostErrorOptions,
+  isUnavailable,
   nodeLost,
   StartError,
   shuttingDown,
+  statusOf,
 } from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
 export type { ResolvedHttp } from './kernel/http-settings.ts'
@@ -80,10 +84,13 @@ export { shownUrl } from './kernel/shown-url.ts'
 export type { User } from './kernel/user.ts'
 export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
 export {
+  type AskClient,
   type Call,
+  type CallChannel,
   type CallRequest,
   type ClientFacts,
   isObject,
+  type LiveSession,
   type Next,
   type OpenSession,
   type RequestFacts,
@@ -116,6 +123,7 @@ export {
   ToolError,
   type ToolReturn,
 } from './mcp/define.ts'
+export type { AddedExtension, Extension, Honoured, ListenFilter, RouteExtensions } from './mcp/extension.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
 export {
   LARGE_ANSWER,
@@ -125,10 +133,24 @@ export {
   MAX_WATCHED_BYTES,
   WATCH_COST,
 } from './mcp/limits.ts'
-export { type Message, readMessages } from './mcp/message.ts'
+export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
+export {
+  ASSUMED_REVISION,
+  HANDSHAKE_REVISIONS,
+  isHandshakeRevision,
+  isModernRevision,
+  isRevision,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  REVISIONS,
+  type Revision,
+  type RevisionRules,
+  rulesOf,
+} from './mcp/revisions.ts'
 export type { McpRoute } from './mcp/routes.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
@@ -142,7 +164,7 @@ export {
   type Transport,
   transportOf,
 } from './plugin-host.ts'
-export { holderOf } from './sessions/callers.ts'
+export { type Caller, holderOf } from './sessions/callers.ts'
 export type {
   Announcement,
   ChangeFeed,
@@ -160,12 +182,15 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export { heardBy } from './sessions/heard-by.ts'
-export type { PeerMessage, Peers } from './sessions/nodes/peers.ts'
-export type * from './sessions/nodes/session-store.ts'
-export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
+export type { PeerMessage, Peers } from './sessions/peers.ts'
+export type { SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
+export { type SessionReply, secondHandshake, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export type { SessionBounds } from './sessions/session-bounds.ts'
+export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
+export type * from './sessions/session-store.ts'
+export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
+export type { Resumption } from './sessions/stream-parts.ts'
 export { watchCost } from './sessions/watched-uris.ts'
 export type { Slots } from './slots.ts'

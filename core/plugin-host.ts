@@ -12,6 +12,7 @@ import type { AuthorHost } from './mcp/author-host.ts'
 import type { Call, CallRequest, OpenSession, RequestFacts } from './mcp/call.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
+import type { RouteExtensions } from './mcp/extension.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
@@ -30,10 +31,12 @@ export interface Services extends AccessServices {
   readonly sessions: SessionRegistry
   /** The streams of sessions, which a client can come back to. */
   readonly streams: SessionStreams
-  /** Hears of changes; for `subscriptions/listen`. */
-  readonly changes: ChangeFeed
+  /** What tells the clients of a route of changes; for `subscriptions/listen`. */
+  changesOn(route: McpRoute): ChangeFeed
   /** What a request's caller sees, after `configureSession`. Throws `notFound` where the address names nothing. */
   openSession(request: RequestFacts): Promise<OpenSession>
+  /** What the extensions of a route add; complete once every plugin is set up. */
+  extensionsOn(route: Route): RouteExtensions
   /** A Call for one JSON-RPC message. */
   createCall(request: CallRequest): Call
   /** Runs a Call through every `around` to its answer. */

@@ -2,8 +2,8 @@
 import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
 import type { ChangeBus } from './mcp/change-bus.ts'
 import type { EventStore } from './sessions/event-store.ts'
-import type { Peers } from './sessions/nodes/peers.ts'
-import type { SessionStore } from './sessions/nodes/session-store.ts'
+import type { Peers } from './sessions/peers.ts'
+import type { SessionStore } from './sessions/session-store.ts'
 
 export interface Slots {
   /** Who may use what. Default: everything is open, and `authorize` knows scopes and roles. */
@@ -14,8 +14,8 @@ export interface Slots {
   eventStore: EventStore
   /** Brings changes to whoever listens. Default: within this process. */
   changeBus: ChangeBus
-  /** Undefined: sessions live in the memory of their node. */
-  sessionStore: SessionStore | undefined
-  /** Undefined: this node is the only one. */
-  peers: Peers | undefined
+  /** The records of sessions, and which of them idle. Default: in this process. */
+  sessionStore: SessionStore
+  /** The other nodes that serve the same sessions. Default: there are none. */
+  peers: Peers
 }

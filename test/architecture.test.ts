@@ -3,8 +3,17 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
+import { REVISIONS } from '../core/index.ts'
 import { builtInPlugins } from '../plugins/index.ts'
-import { FAMILIES, fileOf, type Import, mayImport, packageOf, readImports } from './support/import-lines.ts'
+import {
+  FAMILIES,
+  fileOf,
+  type Import,
+  mayImport,
+  packageOf,
+  readImports,
+  withoutComments,
+} from './support/import-lines.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']
@@ -161,6 +170,15 @@ describe('the source', () => {
 
   it('has no file whose name says nothing: Manager, Service, Util, Helper', () => {
     expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
+  })
+
+  it('names a protocol revision in core/mcp/revisions.ts alone; everything else asks its row', () => {
+    const named = files
+      .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/revisions.ts')
+      .filter(file => REVISIONS.some(revision => withoutComments(read(file)).includes(revision)))
+    expect(named).to.deep.equal([])
+    const comparing = files.filter(file => /[!=]== MODERN_REVISION|MODERN_REVISION [!=]==/.test(read(file)))
+    expect(comparing).to.deep.equal([])
   })
 
   it('opens every file with a comment on its job', () => {

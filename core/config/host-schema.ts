@@ -2,6 +2,7 @@
 // validates with it, fill-defaults.ts fills in; from it written-schema.ts makes config.schema.json, and `npm run schema`
 // the types: a `title` names one, and `tsType` names one of config-parts.ts for what JSON Schema cannot say.
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
@@ -134,7 +135,7 @@ const sessions = closed(
   {
     title: 'SessionLimits',
     default: {},
-    description: 'Sessions of clients that open them: revisions before 2026-07-28.',
+    description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.`,
   },
 )
 

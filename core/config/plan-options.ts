@@ -29,13 +29,14 @@ export function planPlugins(
     const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
-      instances.push({ name, plugin, options: withDefaults(plugin.options, optionsOf(general)), routes: covered })
+      const options = withDefaults(plugin.options, optionsOf(general))
+      instances.push({ name, plugin, options, routes: covered, general: true })
     }
     for (const route of routes) {
       const special = own(route)
       if (special === undefined || special === false) continue
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
-      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route] })
+      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route], general: false })
     }
   }
   return orderByNeeds(instances)

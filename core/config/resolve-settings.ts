@@ -1,7 +1,7 @@
 // The config's `http`, `sessions` and `tools`, whose defaults are filled in, in bytes and milliseconds.
 import type { ResolvedHttp } from '../kernel/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
-import type { SessionBounds } from '../sessions/registry.ts'
+import type { SessionBounds } from '../sessions/session-bounds.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
 export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSettings): ResolvedHttp => ({

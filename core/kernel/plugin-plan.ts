@@ -10,6 +10,8 @@ export interface PluginInstance {
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly Route[]
+  /** Set up for all routes but those with options of their own: acts on what belongs to no route, too. */
+  readonly general: boolean
 }
 
 /** Providers before those who need them; otherwise the order of the config. Throws where a need is not met. */

@@ -1,12 +1,12 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
 import type { SectionReader } from './define-plugin.ts'
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware } from './endpoint.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import type { KernelHost, Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
-import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
+import { HOOK_POINTS, type HookPoint } from './order.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
@@ -23,6 +23,7 @@ export interface KernelNotes<Services = never> {
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
@@ -37,6 +38,7 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
+  mounts: [],
   serving: [],
   starting: [],
   closing: [],
@@ -51,12 +53,14 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
-  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'node' | 'readiness'> {
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness'> {
   readonly log: Logger
   readonly http: ResolvedHttp
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
+  /** What this node is called by the plugins of these routes. */
+  nodeOf(instance: PluginInstance): string
   /** What stands at a top-level key of the config. */
   section(name: string): unknown
 }
@@ -84,7 +88,7 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, section, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
 ): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
@@ -92,15 +96,18 @@ export function createKernelHost<Slots extends object, Services>(
   return {
     ...facts,
     name: instance.name,
+    node: nodeOf(instance),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
+    use: hook('use'),
     crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
     edge: hook('edge'),
     identify: hook('identify'),
     admit: hook('admit'),
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
     fill: (slot, service) => slots.fill(slot, service, instance),
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined

@@ -17,8 +17,8 @@ export interface SlotTable<Slots extends object> {
   on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name]
   /** Whether a plugin filled the slot for this route. */
   isFilled(slot: keyof Slots, route: Route): boolean
-  /** The service of whichever of these routes has one of its own. */
-  anywhere<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): Slots[Name]
+  /** The services of these routes, each once. */
+  all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
 /** The slots of a host, with what is in them where nobody fills them. */
@@ -50,7 +50,6 @@ export function createSlots<Slots extends object>(defaults: Slots): SlotTable<Sl
     },
     on,
     isFilled: (slot, route) => filled.get(slot)?.has(route) ?? false,
-    anywhere: (slot, routes) =>
-      routes.map(route => on(slot, route)).find(found => found !== defaults[slot]) ?? defaults[slot],
+    all: (slot, routes) => [...new Set(routes.map(route => on(slot, route)))],
   }
 }

@@ -166,8 +166,8 @@ export interface CallRuntime extends RuntimeHost {
 }
 
 export interface CatalogSettings {
-  /** Told of every change. Asked for late: a plugin may fill the slot. */
-  readonly bus: () => ChangeBus
+  /** Told of every change. */
+  readonly buses: readonly ChangeBus[]
   readonly log: Logger
   /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
   readonly faultsOf: FaultsOf
@@ -182,10 +182,10 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { bus, log, faultsOf, decidesAccess, suggest, combinations }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, suggest, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
-  const publishing = createPublishing(bus, log)
+  const publishing = createPublishing(buses, log)
   const sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 

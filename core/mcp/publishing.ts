@@ -18,8 +18,8 @@ export interface Publishing {
 /** Changes that were not acknowledged are told of this often at most, milliseconds. */
 const LOG_INTERVAL = 10_000
 
-/** `bus` is asked for late, because a plugin may fill the slot. */
-export function createPublishing(bus: () => ChangeBus, log: Logger): Publishing {
+/** Puts every change on each of these buses. */
+export function createPublishing(buses: readonly ChangeBus[], log: Logger): Publishing {
   let late = 0
   let loggedAt = Number.NEGATIVE_INFINITY
 
@@ -34,18 +34,23 @@ export function createPublishing(bus: () => ChangeBus, log: Logger): Publishing 
   return {
     open() {
       const open = new Set<Promise<void>>()
+
+      function publishOn(bus: ChangeBus, change: Change) {
+        try {
+          const publishing = bus.publish(change)
+          if (publishing === undefined) return
+          const told: Promise<void> = Promise.resolve(publishing)
+            .catch(logLate)
+            .finally(() => open.delete(told))
+          open.add(told)
+        } catch (err) {
+          logLate(err)
+        }
+      }
+
       return {
         publish(change) {
-          try {
-            const publishing = bus().publish(change)
-            if (publishing === undefined) return
-            const told: Promise<void> = Promise.resolve(publishing)
-              .catch(logLate)
-              .finally(() => open.delete(told))
-            open.add(told)
-          } catch (err) {
-            logLate(err)
-          }
+          for (const bus of buses) publishOn(bus, change)
         },
         pending: () => (open.size === 0 ? undefined : Promise.all(open).then(() => undefined)),
       }

@@ -76,8 +76,8 @@ const everything = (uris: ReadonlySet<string>): Told[] => [
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
-/** The feed of one host. `bus` is asked for late, because a plugin may fill the slot. */
-export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
+/** The feed of what this bus carries. */
+export function createChangeFeed(bus: ChangeBus): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Watchers()
@@ -118,7 +118,7 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
     subscribe(subscriber) {
       const uris = new Set<string>()
       subscribers.set(subscriber, uris)
-      unsubscribe ??= bus().subscribe(onChange)
+      unsubscribe ??= bus.subscribe(onChange)
       return {
         watch(uri) {
           if (uris.size >= MAX_WATCHED && !uris.has(uri)) return false

@@ -1,15 +1,19 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
-
-import type { ClientFacts, OpenSession } from '../mcp/call.ts'
+import type { ClientFacts, LiveSession, OpenSession } from '../mcp/call.ts'
 import type { Change } from '../mcp/change-bus.ts'
-import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
-import type { SessionOpening, SessionState, StateChange } from './nodes/session-store.ts'
-import type { Held } from './owners.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import { digestOf } from './session-id.ts'
+import {
+  NO_CLIENT,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionState,
+  type StateChange,
+} from './session-record.ts'
 import { WatchedUris } from './watched-uris.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
@@ -20,58 +24,54 @@ export interface SessionChannel {
   close(retry?: number): void
 }
 
-const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
+/** What a session needs of the node that has it. */
 export interface SessionOwner {
   /** The session's first use begins, or its last one ended. */
   used(session: Session, inUse: boolean): void
   /** `elsewhere`: other nodes may go on with it. */
   disposed(session: Session, elsewhere: boolean): void
-  /** A call is answered. */
-  finished(session: Session, id: RequestId): void
-  /** Keeps a change for every node; undefined where there is only this one. */
+  /** Calls are answered, or will not begin. */
+  finished(session: Session, ids: readonly RequestId[]): void
+  /** Keeps a change in its record; undefined where that is done. */
   keep(session: Session, change: StateChange): Promise<void> | undefined
-  /** Brings an answer to the node that asked; undefined where nobody did. */
+  /** Brings an answer to the node that asked; undefined where that is no other one. */
   passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  /** Brings a cancellation to the node that runs the request; undefined where there is only this one. */
+  /** Brings a cancellation to the node that runs the request; undefined where that is no other one. */
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  /** What the names of this node's questions begin with; different each time, where nodes share sessions. */
+  /** What the names of this node's questions begin with; different each time. */
   askPrefix(): string
   /** Counts what its sessions watch, in bytes; as `Charge` says. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
-  readonly feed: ChangeFeed
+  feedOn(route: OpenSession['route']): ChangeFeed
 }
 
 export interface SessionFacts {
   readonly id: string
-  readonly holder: string
-  readonly transport: string
+  readonly digest: string
   readonly opened: OpenSession
   readonly owner: SessionOwner
-  /** For a store that every node uses. */
-  readonly shared?: SharedFacts | undefined
+  readonly opening: SessionOpening
+  readonly home: string
+  readonly version: number
 }
 
-/** What a node keeps of a session that other nodes may serve as well. */
-export interface SharedFacts {
+export class Session implements LiveSession {
+  readonly id: string
+  /** What it is called where ids are not written down. */
+  readonly digest: string
+  readonly opened: OpenSession
+  /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
   /** The node that runs its `runSession`, and has the stream of a transport with only one. */
   home: string
-  /** The version of the state that this node has. */
+  /** The version of its record that this node has. */
   version: number
   /** The stream for what belongs to no call, where this node has it. */
-  claim?: { readonly stream: string; readonly epoch: number } | undefined
-  /** The newest claim of another node that this one has heard of. */
-  relieved?: number
-}
-
-export class Session implements Held {
-  readonly id: string
-  readonly holder: string
-  readonly opened: OpenSession
-  /** The transport that it was opened by, and that alone may use it. */
-  readonly transport: string
+  claim: { readonly stream: string; readonly epoch: number } | undefined
+  /** The newest claim of another node that this one has heard of; 0: none. */
+  relieved = 0
   /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
@@ -82,9 +82,7 @@ export class Session implements Held {
   disposed = false
   /** Its requests that run, be it over; see running-calls.ts. */
   calls = 0
-  readonly shared: SharedFacts | undefined
   readonly #owner: SessionOwner
-  #digest: string | undefined
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
@@ -95,30 +93,44 @@ export class Session implements Held {
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, holder, transport, opened, owner, shared }: SessionFacts) {
+  constructor({ id, digest, opened, owner, opening, home, version }: SessionFacts) {
     this.id = id
-    this.holder = holder
+    this.digest = digest
     this.opened = opened
-    this.transport = transport
+    this.opening = opening
+    this.home = home
+    this.version = version
     this.#owner = owner
-    this.shared = shared
     this.lastUsed = Date.now()
   }
 
-  /** What it is called where ids are not written down. */
-  get digest(): string {
-    this.#digest ??= digestOf(this.id)
-    return this.#digest
+  /** Whose it is, as the bounds count: the user, or for anonymous callers the address. */
+  get holder(): string {
+    return this.opening.holder
   }
 
-  /** What its client has set. */
-  get state(): SessionState {
-    const { revision, client, logLevel } = this
-    return { revision, client, logLevel, watched: [...(this.#watched ?? [])] }
+  /** The transport that it was opened by, and that alone may use it. */
+  get transport(): string {
+    return this.opening.transport
   }
 
-  /** Takes over what its client has set at another node. */
-  apply({ revision, client, logLevel, watched }: SessionState): void {
+  /** As it may be written down. */
+  get record(): SessionRecord {
+    const { opening, revision, client, logLevel, version, home } = this
+    return { opening, version, home, state: { revision, client, logLevel, watched: [...(this.#watched ?? [])] } }
+  }
+
+  /** Takes over what its record says, where that is newer than what is known here. `node`: this one. */
+  update({ version, home, state }: Omit<SessionRecord, 'opening'>, node: string): void {
+    if (this.version >= version) return
+    this.version = version
+    // Another node took this one for dead, and runs it now.
+    if (this.home === node && home !== node) this.endRun()
+    this.home = home
+    this.#apply(state)
+  }
+
+  #apply({ revision, client, logLevel, watched }: SessionState): void {
     this.revision = revision
     this.client = client
     this.logLevel = logLevel
@@ -127,7 +139,7 @@ export class Session implements Held {
     for (const uri of wanted) this.watch(uri, true)
   }
 
-  /** Keeps a change of its state for every node; undefined where there is only this one. */
+  /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */
   keep(change: StateChange): Promise<void> | undefined {
     return this.#owner.keep(this, change)
   }
@@ -174,7 +186,7 @@ export class Session implements Held {
   }
 
   #subscribe(): Subscription {
-    return this.#owner.feed.subscribe({
+    return this.#owner.feedOn(this.opened.route).subscribe({
       lists: LISTS,
       covers: toolset => toolset === undefined || this.opened.toolsets().includes(toolset),
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
@@ -208,12 +220,16 @@ export class Session implements Held {
   }
 
   finish(id: RequestId): void {
-    if (this.#calls?.delete(id)) this.#owner.finished(this, id)
+    if (!this.#calls?.delete(id)) return
+    // A session idles without an empty map.
+    if (this.#calls.size === 0) this.#calls = undefined
+    this.#owner.finished(this, [id])
   }
 
   /** Requests that were let in will not begin after all. */
   abandon(ids: readonly RequestId[]): void {
-    for (const id of ids) if (!this.#calls?.has(id)) this.#owner.finished(this, id)
+    const left = ids.filter(id => !this.#calls?.has(id))
+    if (left.length > 0) this.#owner.finished(this, left)
   }
 
   get running(): readonly RequestId[] {
@@ -282,6 +298,7 @@ export class Session implements Held {
    */
   dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
+    this.#watched?.clear()
     this.disposed = true
     const streams = [...(this.#streams?.values() ?? [])]
     if (elsewhere) for (const stream of streams) stream.abandon()

@@ -2,7 +2,7 @@
 import { StartError } from '../kernel/errors.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import { isHandshakeRevision } from '../mcp/protocol.ts'
+import { isHandshakeRevision } from '../mcp/revisions.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]

@@ -3,14 +3,14 @@
 
 import { type EventStream, RETRY } from '../http/sse.ts'
 import { HostError } from '../kernel/errors.ts'
-import type { Logger } from '../kernel/log.ts'
-import type { ChangeBus } from '../mcp/change-bus.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
-import type { EventStore } from './event-store.ts'
-import { eventsGone } from './nodes/refusals.ts'
+import { eventsGone } from './refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
 import type { Session } from './session.ts'
+import { type WriterSettings, writeFacts } from './stream-writing.ts'
+import type { ThisNode } from './this-node.ts'
 
 /** Standalone streams of a session that can be come back to. */
 const MAX_STANDALONE = 3
@@ -24,16 +24,16 @@ export interface Resumption {
 }
 
 export interface StreamsSettings {
-  readonly node: string
-  readonly registry: () => SessionRegistry
-  /** Asked for late, because plugins may fill the slots. */
-  readonly events: () => EventStore
-  readonly bus: () => ChangeBus
-  readonly log: Logger
+  readonly node: ThisNode
+  readonly registry: SessionRegistry
 }
 
 /** What the parts of this share: how a stream is made, and how a session is connected to one. */
 export interface StreamParts extends StreamsSettings {
+  /** How this node writes a stream that answers these requests; undefined where nobody else could go on with it. */
+  writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
+  /** Resolves when a stream may have more. */
+  whenWritten(stream: string, task: () => void): () => void
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
   /** Sends what belongs to no call to `send`; when the host closes, whoever reads is told to come back. */
   connect(session: Session, send: (message: string, place?: string) => void): void
@@ -45,14 +45,25 @@ export interface StreamParts extends StreamsSettings {
 export const cannotResume = () =>
   new HostError('invalidRequest', { detail: 'this Last-Event-ID is not one of this session' })
 
-export function createParts(settings: StreamsSettings): StreamParts {
-  const { events, log } = settings
+/** `written` is called when there is more on a stream in a shared store. */
+export function createParts(
+  settings: StreamsSettings & Pick<StreamParts, 'whenWritten'>,
+  written: (session: Session, stream: string) => void,
+): StreamParts {
+  const { node, registry } = settings
+  const { name: own, events, log } = node
+  const leaving = () => registry.released
   const standalone = new WeakMap<Session, readonly ResumableStream[]>()
   return {
     ...settings,
+    writerOf(session, requests, more = {}) {
+      if (!events(session).shared) return undefined
+      const facts = writeFacts({ node: own, requests })
+      return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
+    },
     make(session, more = {}) {
       const stream = createResumableStream({
-        store: events(),
+        store: events(session),
         session: session.id,
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
@@ -90,17 +101,17 @@ export function createParts(settings: StreamsSettings): StreamParts {
 export async function resumeHere(
   stream: ResumableStream,
   { seq, stream: name }: EventId,
-  { events, registry, isStandalone }: StreamParts,
+  { node, registry, isStandalone }: StreamParts,
   session: Session,
 ): Promise<Resumption> {
-  const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
+  const known = stream.endsAt(seq) || (await node.events(session).after(session.id, name, seq)) !== undefined
   if (!known || !stream.isWhole) throw eventsGone()
   return {
     awaited: stream,
     async attach(reader) {
       if (!(await stream.attach(reader, seq))) reader.end()
       // It would never end by itself.
-      if (registry().released && isStandalone(session, stream)) stream.disconnect(RETRY)
+      if (registry.released && isStandalone(session, stream)) stream.disconnect(RETRY)
     },
   }
 }

@@ -69,6 +69,7 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   }
 
   return {
+    node,
     inbox,
     async begin() {
       let wasHere = redis.healthy

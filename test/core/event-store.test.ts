@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import {
   costOf,
   createMemoryEventStore,
   EVENT_COST,
-  type EventStore,
   type MemoryBounds,
   STREAM_COST,
-} from '../../core/sessions/event-store.ts'
+} from '../../core/sessions/memory-event-store.ts'
 
 /** A store whose time is the test's. */
 function createStore(bounds: Partial<MemoryBounds> = {}) {

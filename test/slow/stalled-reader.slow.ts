@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MAX_WAITING } from '../../core/http/limits.ts'
-import { definePlugin, defineResource, type Services } from '../../core/index.ts'
+import { type ChangeFeed, definePlugin, defineResource, type Services } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
@@ -20,7 +20,7 @@ const URI = `stall://${FILLER}`
 
 const puppet = createPuppet()
 let started: StartedHost
-let host: Services
+let host: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
 
 const stallsIn = (log: readonly LogLine[]) => log.filter(({ message }) => message?.includes('does not read'))
 
@@ -63,8 +63,9 @@ before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      given.serving(services => {
-        host = services
+      given.serving(({ sessions, changesOn }) => {
+        const [route] = given.routes
+        if (route) host = { sessions, changes: changesOn(route) }
       })
     },
   })

@@ -16,9 +16,12 @@ const FROM =
 const BARE = /^import\s+'([^']+)'/gm
 const DYNAMIC = /\bimport\(\s*(?:'([^']+)'|([^)]*))/g
 
+/** The code of a text. */
+export const withoutComments = (source: string): string => source.replace(COMMENT, '')
+
 /** Every import, re-export and `import()` of a text; one whose module is computed has the specifier `?`. */
 export function readImports(source: string): Import[] {
-  const code = source.replace(COMMENT, '')
+  const code = withoutComments(source)
   return [
     ...[...code.matchAll(FROM)].map(([, imported, exported, specifier = '']) => ({
       specifier,
@@ -47,7 +50,9 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'fastest-levenshtein',
   'import-meta-resolve',
   'koa',
+  'koa-body',
   'koa-compose',
+  'koa-mount',
   'lru-cache',
   'pino',
   'proxy-addr',

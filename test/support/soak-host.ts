@@ -2,7 +2,14 @@
 // sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin, defineResource, defineTool, type Logger, type Services } from '../../core/index.ts'
+import {
+  type ChangeFeed,
+  definePlugin,
+  defineResource,
+  defineTool,
+  type Logger,
+  type Services,
+} from '../../core/index.ts'
 
 export interface Holding {
   /** Sessions that were opened so far, and those that are left. */
@@ -25,7 +32,7 @@ const IDLE_TIMEOUT = '400ms'
 /** Milliseconds that it takes to find out who calls, and what they get. */
 const ASKING_TIME = 10
 
-let plugin: Services
+let plugin: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
 let opened = 0
 const complaints: string[] = []
 const complain = (fields: object, message?: string) => void complaints.push(JSON.stringify({ message, ...fields }))
@@ -62,8 +69,9 @@ const soaked = [
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(given) {
-    given.serving(services => {
-      plugin = services
+    given.serving(({ sessions, changesOn }) => {
+      const [route] = given.routes
+      if (route) plugin = { sessions, changes: changesOn(route) }
     })
     // As one that asks an authorization server: a client may be gone before its request is served.
     given.identify(async (_ctx, next) => {

@@ -1,12 +1,19 @@
 // What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
 
 import { HostError } from '../../kernel/errors.ts'
-import { tooManyWatched } from '../../sessions/nodes/refusals.ts'
 import type { Call } from '../call.ts'
 import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../limits.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
+
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', {
+    detail:
+      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
+      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
+  }).within200()
 
 /** The session of a call; methods that need one do not exist without. */
 function sessionOf(call: Call) {

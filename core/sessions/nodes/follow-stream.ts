@@ -2,23 +2,20 @@
 // what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
 
 import { type EventStream, RETRY } from '../../http/sse.ts'
-import { HostError, nodeLost } from '../../kernel/errors.ts'
+import { isUnavailable, nodeLost } from '../../kernel/errors.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import { encodeError } from '../../mcp/wire.ts'
 import type { EventId } from '../event-id.ts'
 import { type SharedStreams, type StoredEvent, StreamFenced, type StreamState } from '../event-store.ts'
+import { eventsGone } from '../refusals.ts'
 import type { Session } from '../session.ts'
-import type { Resumption } from '../stream-parts.ts'
-import { eventsGone } from './refusals.ts'
-import type { SharedParts } from './shared-streams.ts'
-import { readFacts, writeFacts } from './stream-facts.ts'
+import type { Resumption, StreamParts } from '../stream-parts.ts'
+import { readFacts, writeFacts } from '../stream-writing.ts'
 
 /** How often a stream is looked at whose writer tells nothing, milliseconds. */
 const LOOK_INTERVAL = 1_000
 /** How often its writer is asked to tell, milliseconds. */
 const FOLLOW_INTERVAL = 30_000
-
-const isUnavailable = (error: unknown) => HostError.is(error) && error.kind === 'unavailable'
 
 /** The requests that no stored message answers. */
 function unanswered(requests: readonly RequestId[], events: readonly StoredEvent[]): RequestId[] {
@@ -31,11 +28,11 @@ function unanswered(requests: readonly RequestId[], events: readonly StoredEvent
 }
 
 /** Answers, as the stream's new writer, what its node cannot answer any more. */
-async function answerLost(parts: SharedParts, session: Session, stream: string, state: StreamState, seen: number) {
-  const { events, log, sessions } = parts
+async function answerLost(parts: StreamParts, session: Session, stream: string, state: StreamState, seen: number) {
+  const { name: node, events, log } = parts.node
   const { requests } = readFacts(state.facts)
-  const store = events()
-  const writer = { epoch: state.epoch + 1, facts: writeFacts({ node: sessions.node, requests }) }
+  const store = events(session)
+  const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
   const claimed = await store.shared?.claim(session.id, stream, writer)
   if (!claimed || claimed.finished) return
   const stored = (await store.after(session.id, stream, 0)) ?? (await store.after(session.id, stream, seen)) ?? []
@@ -50,7 +47,7 @@ async function answerLost(parts: SharedParts, session: Session, stream: string, 
 }
 
 /** Resolves when there may be more, at the latest after a second, or when the reader is gone. */
-function whenMore(parts: SharedParts, stream: string): { readonly next: () => Promise<void>; stop(): void } {
+function whenMore(parts: StreamParts, stream: string): { readonly next: () => Promise<void>; stop(): void } {
   let told = false
   let wake: (() => void) | undefined
   const stop = parts.whenWritten(stream, () => {
@@ -74,14 +71,14 @@ function whenMore(parts: SharedParts, stream: string): { readonly next: () => Pr
 }
 
 class Following {
-  readonly #parts: SharedParts
+  readonly #parts: StreamParts
   readonly #session: Session
   readonly #stream: string
   readonly #streams: SharedStreams
   #sent: number
   #askedAt = Number.NEGATIVE_INFINITY
 
-  constructor(parts: SharedParts, session: Session, { stream, seq }: EventId, streams: SharedStreams) {
+  constructor(parts: StreamParts, session: Session, { stream, seq }: EventId, streams: SharedStreams) {
     this.#parts = parts
     this.#session = session
     this.#stream = stream
@@ -102,7 +99,7 @@ class Following {
         await more.next()
       }
     } catch (err) {
-      this.#parts.log.error({ err }, 'a stream could not be followed')
+      this.#parts.node.log.error({ err }, 'a stream could not be followed')
     } finally {
       more.stop()
       // Where this node goes, another can be followed at.
@@ -113,9 +110,9 @@ class Following {
   /** Sends what there is; true where no more will come, or what would come is gone. */
   async #step(reader: EventStream): Promise<boolean> {
     const { id } = this.#session
-    const { sessions, events } = this.#parts
+    const { name, peers, events } = this.#parts.node
     const state = await this.#streams.state(id, this.#stream)
-    const stored = await events().after(id, this.#stream, this.#sent)
+    const stored = await events(this.#session).after(id, this.#stream, this.#sent)
     if (!state || !stored || this.#session.disposed) return true
     for (const { seq, message } of stored) {
       if (!reader.send(message, `${this.#stream}.${seq}`)) return true
@@ -124,8 +121,8 @@ class Following {
     }
     if (state.finished) return true
     const { node } = readFacts(state.facts)
-    const runsHere = node === sessions.node
-    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await sessions.peers.isAlive(node))) {
+    const runsHere = node === name
+    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await peers().isAlive(node))) {
       await answerLost(this.#parts, this.#session, this.#stream, state, this.#sent)
       return this.#step(reader)
     }
@@ -134,18 +131,22 @@ class Following {
   }
 
   async #askToTell(node: string) {
-    const { sessions } = this.#parts
+    const { name, peers } = this.#parts.node
     if (performance.now() - this.#askedAt < FOLLOW_INTERVAL) return
     this.#askedAt = performance.now()
     const { digest } = this.#session
-    await sessions.peers.send(node, { type: 'follow', session: digest, stream: this.#stream, node: sessions.node })
+    await peers().send(node, { type: 'follow', session: digest, stream: this.#stream, node: name })
   }
 }
 
 /** Throws `sessionNotFound` where something after the place is gone. */
-export async function followStream(parts: SharedParts, session: Session, place: EventId): Promise<Resumption> {
-  const { streams, events } = parts
-  if (!streams || !(await events().after(session.id, place.stream, place.seq))) throw eventsGone()
+export async function followStream(
+  parts: StreamParts,
+  streams: SharedStreams,
+  session: Session,
+  place: EventId,
+): Promise<Resumption> {
+  if (!(await parts.node.events(session).after(session.id, place.stream, place.seq))) throw eventsGone()
   return {
     awaited: session,
     attach: reader => new Following(parts, session, place, streams).follow(reader),

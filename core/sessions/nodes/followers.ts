@@ -1,8 +1,8 @@
 // Nodes whose clients read along on streams of this node: they hear when there is more. What is written while a node is
 // being told is told once.
+import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
-import type { PeerMessage } from './peers.ts'
-import type { SharedSessions } from './shared-sessions.ts'
+import type { ThisNode } from '../this-node.ts'
 
 export interface Followers {
   add(message: Extract<PeerMessage, { type: 'follow' }>): void
@@ -18,7 +18,7 @@ interface Follower {
 /** How long a node that followed is told, milliseconds; one that reads on asks again. */
 const LIFETIME = 60_000
 
-export function createFollowers({ peers, local }: Pick<SharedSessions, 'peers' | 'local'>): Followers {
+export function createFollowers({ peers, sessions }: ThisNode): Followers {
   const followers = new Map<string, Map<string, Follower>>()
 
   async function tellOne(node: string, follower: Follower, session: string, stream: string) {
@@ -28,7 +28,7 @@ export function createFollowers({ peers, local }: Pick<SharedSessions, 'peers' |
     try {
       while (follower.more) {
         follower.more = false
-        await peers.send(node, { type: 'written', session, stream })
+        await peers().send(node, { type: 'written', session, stream })
       }
     } catch {
       // It looks for itself each second.
@@ -39,7 +39,7 @@ export function createFollowers({ peers, local }: Pick<SharedSessions, 'peers' |
 
   return {
     add({ session, stream, node }) {
-      const isHere = local.get(session)?.streams.has(stream) ?? false
+      const isHere = sessions.get(session)?.streams.has(stream) ?? false
       const nodes = followers.get(stream) ?? new Map<string, Follower>()
       const follower = nodes.get(node) ?? { telling: false, more: false }
       if (isHere && !nodes.has(node)) {

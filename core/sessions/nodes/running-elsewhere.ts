@@ -1,7 +1,7 @@
 // Whether another node runs a request: its registration may be of an attempt that the store took and whose answer the node
-// never had, so the node itself is asked. For shared-sessions.ts.
+// never had, so the node itself is asked. For messages.ts.
 import type { RequestId } from '../../mcp/protocol.ts'
-import type { PeerMessage, Peers } from './peers.ts'
+import type { PeerMessage, Peers } from '../peers.ts'
 
 type Question = Extract<PeerMessage, { type: 'runs?' }>
 type Answer = Extract<PeerMessage, { type: 'runs' }>
@@ -22,7 +22,7 @@ const nameOf = (session: string, request: RequestId) => `${session} ${JSON.strin
 
 export function createRunningElsewhere(
   node: string,
-  peers: Peers,
+  peers: () => Peers,
   runs: (session: string, request: RequestId) => boolean,
 ): RunningElsewhere {
   const waiting = new Map<string, Set<(running: boolean | undefined) => void>>()
@@ -45,11 +45,11 @@ export function createRunningElsewhere(
   return {
     async ask(at, session, request) {
       const said = wait(nameOf(session, request))
-      await peers.send(at, { type: 'runs?', session, request, node })
+      await peers().send(at, { type: 'runs?', session, request, node })
       return said
     },
     tell({ session, request, node: asker }) {
-      const told = peers.send(asker, { type: 'runs', session, request, running: runs(session, request) })
+      const told = peers().send(asker, { type: 'runs', session, request, running: runs(session, request) })
       // It asks again with the next attempt of the client.
       told.catch(() => undefined)
     },

@@ -2,12 +2,12 @@
 // that came after the last one it stored are sent from here, each once.
 import { HostError } from '../../kernel/errors.ts'
 import { StreamFenced, type StreamState } from '../event-store.ts'
+import { eventsGone, sessionGone } from '../refusals.ts'
 import type { ResumableStream } from '../resumable-stream.ts'
 import type { Session } from '../session.ts'
-import { eventsGone, sessionGone } from './refusals.ts'
-import type { StreamClaim } from './session-store.ts'
-import type { SharedParts } from './shared-streams.ts'
-import { writeFacts } from './stream-facts.ts'
+import type { StreamClaim } from '../session-store.ts'
+import type { StreamParts } from '../stream-parts.ts'
+import { writeFacts } from '../stream-writing.ts'
 
 const underWay = new WeakMap<Session, Promise<unknown>>()
 
@@ -20,12 +20,13 @@ interface Fenced {
 
 /** After this nothing that the node before writes is stored. */
 async function fence(
-  { streams, sessions }: SharedParts,
+  { node }: StreamParts,
   session: Session,
   { epoch, before }: StreamClaim,
   resuming: string | undefined,
 ): Promise<Fenced> {
-  const writer = { epoch, facts: writeFacts({ node: sessions.node, requests: [] }) }
+  const streams = node.events(session).shared
+  const writer = { epoch, facts: writeFacts({ node: node.name, requests: [] }) }
   const resumed = resuming === undefined ? undefined : await streams?.claim(session.id, resuming, writer)
   const previous =
     before && before.stream !== resuming ? await streams?.claim(session.id, before.stream, writer) : resumed
@@ -64,7 +65,7 @@ function createOutlet(isAfter: (one: string, other: string) => boolean, start: s
  * `sessionNotFound` where that is gone, and `conflict` where yet another node took over meanwhile.
  */
 export async function takeOver(
-  parts: SharedParts,
+  parts: StreamParts,
   session: Session,
   name: string,
   isResumed: boolean,
@@ -72,10 +73,11 @@ export async function takeOver(
   // One after the other: the last one to come has the session in the end.
   const before = underWay.get(session) ?? Promise.resolve()
   const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
-  underWay.set(
-    session,
-    taking.catch(() => undefined),
-  )
+  const over = taking.then(forget, forget)
+  underWay.set(session, over)
+  function forget() {
+    if (underWay.get(session) === over) underWay.delete(session)
+  }
   try {
     return await taking
   } catch (error) {
@@ -84,21 +86,22 @@ export async function takeOver(
   }
 }
 
-async function takeOverStream(parts: SharedParts, session: Session, name: string, isResumed: boolean) {
-  const { sessions, log } = parts
-  const { node, store, peers } = sessions
-  const claim = await store.claimStream(session.digest, name)
-  if (!claim || !session.shared) throw sessionGone()
+async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
+  const { name: node, store, peers, log, events } = parts.node
+  const claim = await store().claimStream(session.digest, name)
+  if (!claim || session.disposed) throw sessionGone()
   const { before, epoch } = claim
   const here = session.streams.get(name)
-  if (here && before?.node === node && before.stream === name && session.shared.claim?.epoch === epoch) return here
+  if (here && before?.node === node && before.stream === name && session.claim?.epoch === epoch) return here
   const { place, resumed } = await fence(parts, session, claim, isResumed ? name : undefined)
   if (isResumed && !resumed) throw eventsGone()
-  session.shared.claim = { stream: name, epoch }
+  session.claim = { stream: name, epoch }
   here?.abandon(true)
-  const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isFirst: !before })
+  // This node stores what it wrote before, unless it has fenced itself off.
+  const isGapless = !before || (before.node === node && !events(session).shared)
+  const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
-  if ((session.shared.relieved ?? 0) > epoch) {
+  if (session.relieved > epoch) {
     // Another node took over meanwhile, and has said so.
     session.disconnect()
     stream.abandon(true)
@@ -106,7 +109,7 @@ async function takeOverStream(parts: SharedParts, session: Session, name: string
   }
   if (before && before.node !== node) {
     // One that does not hear finds out when it next writes.
-    const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
+    const told = peers().send(before.node, { type: 'released', session: session.digest, epoch })
     told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
   }
   return stream
@@ -117,28 +120,30 @@ interface Connecting {
   readonly epoch: number
   readonly place: string | undefined
   readonly begunUntil: number | undefined
-  /** Nobody had such a stream before: nothing was missed. */
-  readonly isFirst: boolean
+  /** Nothing that came before can be missing: nobody had such a stream, or it has all of it. */
+  readonly isGapless: boolean
 }
 
-async function connect(parts: SharedParts, session: Session, { name, epoch, place, begunUntil, isFirst }: Connecting) {
-  const { bus, sessions } = parts
-  const history = bus().history
+async function connect(
+  parts: StreamParts,
+  session: Session,
+  { name, epoch, place, begunUntil, isGapless }: Connecting,
+) {
+  const history = parts.node.bus(session).history
   const start = place ?? history?.position
   const outlet = createOutlet(history?.isAfter ?? (() => true), start)
   parts.connect(session, outlet.send)
   // Read after the session is subscribed: every change is in what is read, or comes, or both.
   const missed = await missedSince()
-  const facts = writeFacts({ node: sessions.node, requests: [] })
   const fenced = () => {
-    if (session.shared?.claim?.epoch === epoch) session.disconnect()
+    if (session.claim?.epoch === epoch) session.disconnect()
     if (stream.attended) session.onDispose(() => stream.disconnect())
   }
-  const writer = parts.writerOf(session, facts, { epoch, fenced, ...(start !== undefined && { place: start }) })
+  const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
   const stream = parts.make(session, { name, writer, begunUntil })
   outlet.open(stream, () => {
     if (missed) for (const { change, place } of missed) session.replay(change, place)
-    else if (!isFirst) session.replay({ kind: 'missed' }, undefined)
+    else if (!isGapless) session.replay({ kind: 'missed' }, undefined)
   })
   return stream
 

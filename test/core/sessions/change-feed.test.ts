@@ -8,7 +8,7 @@ type Lists = Subscriber['lists']
 /** A feed on a bus of its own, and subscribers that keep what they are told. */
 function createFeed() {
   const bus = createMemoryChangeBus()
-  const feed = createChangeFeed(() => bus)
+  const feed = createChangeFeed(bus)
   function subscribe(lists: Lists = new Set(['tools', 'resources', 'prompts']), toolsets?: readonly string[]) {
     const told: Announcement[] = []
     const subscription = feed.subscribe({
@@ -91,7 +91,7 @@ describe('the change feed', () => {
   it('tells nothing to who ended, listens to the bus only while somebody listens, and forgets them all', () => {
     const subscriptions: string[] = []
     const bus = createMemoryChangeBus()
-    const feed = createChangeFeed(() => ({
+    const feed = createChangeFeed({
       publish: bus.publish,
       subscribe(listener) {
         subscriptions.push('begun')
@@ -101,7 +101,7 @@ describe('the change feed', () => {
           end()
         }
       },
-    }))
+    })
     const told: string[] = []
     const subscribe = () =>
       feed.subscribe({ lists: new Set(['tools']), covers: () => true, deliver: ({ method }) => void told.push(method) })

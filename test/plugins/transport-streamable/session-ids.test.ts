@@ -6,7 +6,7 @@ import {
   defineTool,
   type EventStore,
 } from '../../../core/index.ts'
-import { createMemoryEventStore } from '../../../core/sessions/event-store.ts'
+import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'

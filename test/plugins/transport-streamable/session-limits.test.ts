@@ -171,13 +171,14 @@ describe('sessions.maxPerOwner', () => {
       { maxPerOwner: 2 },
       {
         async configureSession() {
-          if (++asked === 6) configuring.open()
+          if (++asked === 2) configuring.open()
           await configuring.opened
         },
       },
     )
     const answers = await Promise.all(Array.from({ length: 6 }, () => initialize(url)))
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 200, 429, 429, 429, 429])
+    expect(asked, 'a session that is refused was configured').to.equal(2)
   })
 
   it('is no bound where it is not set', async () => {

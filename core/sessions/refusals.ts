@@ -1,20 +1,12 @@
 // What clients are told about sessions and events that are not there, or not yet.
-import { HostError } from '../../kernel/errors.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../../mcp/limits.ts'
-import type { RequestId } from '../../mcp/protocol.ts'
+import { HostError } from '../kernel/errors.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>
   new HostError('tooManyRequests', {
     detail: `at most ${most} sessions; end one with DELETE`,
     headers: { 'Retry-After': '60' },
   })
-
-export const tooManyWatched = () =>
-  new HostError('tooManyRequests', {
-    detail:
-      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
-      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
-  }).within200()
 
 export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 

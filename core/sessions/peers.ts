@@ -1,9 +1,23 @@
 // Messages from one node to another: what happens to a session at one node, and concerns what another node has of it.
 // Addressed to one node each; a plugin carries them. Sessions are named by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { User } from '../../kernel/user.ts'
-import type { RequestId } from '../../mcp/protocol.ts'
-import type { SessionState } from './session-store.ts'
+import type { User } from '../kernel/user.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { SessionState } from './session-record.ts'
+
+/** The other nodes, as one of them sees them. Everything but `receive` rejects with `unavailable` where they cannot be asked. */
+export interface Peers {
+  /** This node, as the others know it. */
+  readonly node: string
+  /** Resolves once the message is kept for the node; false where there is no such node any more. */
+  send(node: string, message: PeerMessage): Promise<boolean>
+  /** Whether the node was heard of within its lifetime, 15 seconds; the answer may be a second old. */
+  isAlive(node: string): Promise<boolean>
+  /** Messages in the order in which their sender's promises resolved. One listener. */
+  receive(listener: (message: PeerMessage) => void): void
+  /** This node takes no more part: what it did may be taken over at once. */
+  leave(): Promise<void>
+}
 
 export type PeerMessage =
   /** The client's answer to a question that the receiver asked. */
@@ -36,14 +50,3 @@ export type PeerMessage =
       readonly headers: IncomingHttpHeaders
       readonly user: User | undefined
     }
-
-export interface Peers {
-  /** Resolves once the message is kept for the node; false where there is no such node any more. */
-  send(node: string, message: PeerMessage): Promise<boolean>
-  /** Whether the node was heard of within its lifetime, 15 seconds; the answer may be a second old. */
-  isAlive(node: string): Promise<boolean>
-  /** Messages in the order in which their sender's promises resolved. One listener. */
-  receive(listener: (message: PeerMessage) => void): void
-  /** This node takes no more part: what it did may be taken over at once. */
-  leave(): Promise<void>
-}
