@@ -80,7 +80,7 @@ const everything = (uris: ReadonlySet<string>): Told[] => [
 export function createChangeFeed(bus: ChangeBus): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
-  const watchers = new Watchers()
+  const watchers = new Watchers<Subscriber>()
   let unsubscribe: (() => void) | undefined
 
   function onChange(change: Change, place?: string) {

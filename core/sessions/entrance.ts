@@ -48,7 +48,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   const building = new Map<string, Promise<Session>>()
 
   const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
-    store().enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
+    store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
 
   /** The node that it is registered for says so. What runs here is refused when it would begin. */
   async function isRunning({ request, node: at }: Extract<Entered, { kind: 'taken' }>, digest: string) {
@@ -65,7 +65,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     if (!ended && held && (held.inUse || idledAt > Date.now() - bounds.idleTimeout)) {
       if (await restore(held)) return
     }
-    throw !ended && !held && store().unsure ? notSure() : sessionGone()
+    throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
   /** The record, where it is newer than what is here. */
@@ -97,8 +97,8 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
 
   async function adopt(session: Session) {
     if (session.home === name || !session.opened.spansRun) return
-    if (await peers().isAlive(session.home)) return
-    if (!(await store().adopt(session.digest, session.home))) return
+    if (await peers.isAlive(session.home)) return
+    if (!(await store.adopt(session.digest, session.home))) return
     session.home = name
     session.version++
     await adoptRun(session)
@@ -117,7 +117,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       await adopt(session)
       return session
     } catch (error) {
-      store().leave(digest, requests)
+      store.leave(digest, requests)
       throw error
     }
   }

@@ -83,7 +83,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },
-    finished: (session, requests) => store().leave(session.digest, requests),
+    finished: (session, requests) => store.leave(session.digest, requests),
     keep: createKeeping(node, messages.tell),
     passAnswer: messages.passAnswer,
     passCancel: messages.passCancel,
@@ -94,7 +94,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   /** Throws where nobody could go on with a new session. */
   function refuseWhenReleased() {
-    if (released && !store().shared) throw shuttingDown()
+    if (released && !store.shared) throw shuttingDown()
   }
 
   async function open(facts: RequestFacts, transport: string): Promise<Session> {
@@ -111,9 +111,9 @@ export function createSessionRegistry(settings: RegistrySettings) {
     refuseWhenReleased()
     const id = ids.create(ownerOf(facts))
     const digest = digestOf(id)
-    const opening = openingOf(facts, transport, store().shared)
+    const opening = openingOf(facts, transport, store.shared)
     const record = { opening, state: FIRST_STATE, version: 1, home: name }
-    const created = store().create(digest, record, bounds)
+    const created = store.create(digest, record, bounds)
     if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
     const session = await buildNew(facts, { id, digest, owner, opening, home: name, version: 1 })
     try {
@@ -138,7 +138,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function forgetFailed(digest: string, holder: string) {
     try {
-      await store().end(digest, holder)
+      await store.end(digest, holder)
     } catch (err) {
       log.debug({ err }, 'a session that failed to open stays in the store until it has idled')
     }
@@ -165,7 +165,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   /** Undone where the store cannot be asked. `onlyIdle`: not one that is in use. */
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
-    const nodes = await store().end(digest, holder, onlyIdle)
+    const nodes = await store.end(digest, holder, onlyIdle)
     if (nodes === undefined && onlyIdle) return
     byDigest.get(digest)?.dispose(new Error(reason))
     await messages.tell(nodes ?? [], { type: 'ended', session: digest, reason })
@@ -221,12 +221,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
     },
     async close(reason, patience) {
       stopSweeping()
-      const { shared } = store()
+      const { shared } = store
       if (shared) await settleStreams(patience)
       for (const session of [...sessions.values()]) session.dispose(reason, shared)
       await runs.close(patience)
       await marks.close()
-      await peers().leave()
+      await peers.leave()
     },
     get count() {
       return sessions.size

@@ -39,7 +39,7 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
   }
 
   function tell(uses: readonly SessionUse[]): Promise<void> | undefined {
-    const told = store().mark(uses, bounds)
+    const told = store.mark(uses, bounds)
     if (told instanceof Promise) return told.then(victims => (victims.length > 0 ? evictAll(victims) : undefined))
     return told.length > 0 ? evictAll(told) : undefined
   }
@@ -54,7 +54,7 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
 
   return {
     mark({ digest, holder }, inUse) {
-      if (!store().shared) return void tell([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
+      if (!store.shared) return void tell([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
       waiting.set(digest, { digest, holder, inUse, at: performance.now() })
       timer ??= setTimeout(() => void flush(), INTERVAL).unref()
     },

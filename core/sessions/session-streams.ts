@@ -106,7 +106,7 @@ export function createSessionStreams(
       const { shared } = events(session)
       if (!shared) return here ? resumeHere(here, place, parts, session) : resumeFinished(session, place)
       const state = await shared.state(session.id, place.stream)
-      if (!state) throw store().unsure ? notSure() : eventsGone()
+      if (!state) throw store.unsure ? notSure() : eventsGone()
       const facts = readFacts(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
         const stream = await takeOver(parts, session, place.stream, true)
@@ -118,7 +118,7 @@ export function createSessionStreams(
     forward(session, { text, headers, user }) {
       if (session.home === name) return undefined
       const message = { text, headers: withoutCredentials(headers), user }
-      const sent = peers().send(session.home, { type: 'message', session: session.digest, ...message })
+      const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
       return sent.then(async there => {
         if (there) return
         // The stream went with its node, and the session with its stream.

@@ -126,8 +126,8 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
       name: sessionStore.node,
-      store: () => sessionStore,
-      peers: () => peers,
+      store: sessionStore,
+      peers,
       events: (session: Session) => storesOn(session.opened.route).eventStore,
       bus: (session: Session) => storesOn(session.opened.route).changeBus,
       bounds,

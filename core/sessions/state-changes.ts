@@ -24,7 +24,7 @@ export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tel
   }
 
   return (session, change) => {
-    const changed = store().change(session.digest, change)
+    const changed = store.change(session.digest, change)
     return changed instanceof Promise
       ? changed.then(found => kept(session, change, found))
       : kept(session, change, changed)

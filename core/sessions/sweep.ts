@@ -16,12 +16,12 @@ export function startSweeping({ name, store, bounds, log, sessions }: ThisNode, 
   /** Used elsewhere or not at all: a node need not keep it, unless it runs it or nobody else could go on with it. */
   async function sweepIdle(session: Session) {
     const before = session.lastUsed
-    const left = await store().timeLeft(session.digest)
+    const left = await store.timeLeft(session.digest)
     if (session.inUse || session.lastUsed !== before) return
     if (left === undefined) {
       log.debug({ session: shortId(session.id) }, 'a session ended: idle')
       session.dispose(new Error('the session was idle for too long'))
-    } else if (!store().shared || (session.opened.spansRun && session.home === name)) {
+    } else if (!store.shared || (session.opened.spansRun && session.home === name)) {
       session.lastUsed = Date.now() - Math.max(0, bounds.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }

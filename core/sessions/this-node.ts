@@ -10,9 +10,8 @@ import type { SessionStore } from './session-store.ts'
 export interface ThisNode {
   /** Random, made with the host. */
   readonly name: string
-  /** What plugins filled the slots with; asked for late, because they may until the host starts. */
-  readonly store: () => SessionStore
-  readonly peers: () => Peers
+  readonly store: SessionStore
+  readonly peers: Peers
   /** The events of a session's streams, and the changes it hears of, are kept as its route says. */
   readonly events: (session: Session) => EventStore
   readonly bus: (session: Session) => ChangeBus

@@ -122,7 +122,7 @@ class Following {
     if (state.finished) return true
     const { node } = readFacts(state.facts)
     const runsHere = node === name
-    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await peers().isAlive(node))) {
+    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await peers.isAlive(node))) {
       await answerLost(this.#parts, this.#session, this.#stream, state, this.#sent)
       return this.#step(reader)
     }
@@ -135,7 +135,7 @@ class Following {
     if (performance.now() - this.#askedAt < FOLLOW_INTERVAL) return
     this.#askedAt = performance.now()
     const { digest } = this.#session
-    await peers().send(node, { type: 'follow', session: digest, stream: this.#stream, node: name })
+    await peers.send(node, { type: 'follow', session: digest, stream: this.#stream, node: name })
   }
 }
 

@@ -28,7 +28,7 @@ export function createFollowers({ peers, sessions }: ThisNode): Followers {
     try {
       while (follower.more) {
         follower.more = false
-        await peers().send(node, { type: 'written', session, stream })
+        await peers.send(node, { type: 'written', session, stream })
       }
     } catch {
       // It looks for itself each second.

@@ -35,13 +35,13 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
   return {
     tell(nodes, message) {
       if (nodes.length === 0) return undefined
-      return Promise.all(nodes.map(node => peers().send(node, message)))
+      return Promise.all(nodes.map(node => peers.send(node, message)))
     },
     async runsAt(node, digest, request) {
-      return (await peers().isAlive(node)) ? elsewhere.ask(node, digest, request) : false
+      return (await peers.isAlive(node)) ? elsewhere.ask(node, digest, request) : false
     },
     listen(receiveOther) {
-      peers().receive(message => {
+      peers.receive(message => {
         if (isForStreams(message)) receiveOther(message)
         else receive(message)
       })
@@ -50,16 +50,14 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
     passAnswer(session, id, body) {
       const asker = typeof id === 'string' ? /^ask-([0-9a-z]+)-/.exec(id)?.[1] : undefined
       if (asker === undefined || asker === name) return undefined
-      return peers()
-        .send(asker, { type: 'answer', session: session.digest, id, body })
-        .then(() => undefined)
+      return peers.send(asker, { type: 'answer', session: session.digest, id, body }).then(() => undefined)
     },
     passCancel(session, id, reason) {
       const pass = async (at: string | undefined) => {
         if (at === undefined || at === name) return
-        await peers().send(at, { type: 'cancel', session: session.digest, request: id, reason })
+        await peers.send(at, { type: 'cancel', session: session.digest, request: id, reason })
       }
-      const at = store().nodeOf(session.digest, id)
+      const at = store.nodeOf(session.digest, id)
       return at instanceof Promise ? at.then(pass) : pass(at)
     },
   }

@@ -15,7 +15,7 @@ export interface Restoring {
 
 export function createRestoring({ store, bounds, log, sessions }: ThisNode, { mark }: SessionMarks): Restoring {
   const restore = (session: Session) =>
-    store().restore(session.digest, session.record, { requests: session.running, claim: session.claim }, bounds)
+    store.restore(session.digest, session.record, { requests: session.running, claim: session.claim }, bounds)
 
   async function restoreAll() {
     const here = [...sessions.values()]
@@ -36,7 +36,7 @@ export function createRestoring({ store, bounds, log, sessions }: ThisNode, { ma
   return {
     restore,
     begin() {
-      store().onReturn(() => {
+      store.onReturn(() => {
         restoreAll().catch(err => log.warn({ err }, 'the store could not be told of the sessions here'))
       })
     },

@@ -22,7 +22,7 @@ const nameOf = (session: string, request: RequestId) => `${session} ${JSON.strin
 
 export function createRunningElsewhere(
   node: string,
-  peers: () => Peers,
+  peers: Peers,
   runs: (session: string, request: RequestId) => boolean,
 ): RunningElsewhere {
   const waiting = new Map<string, Set<(running: boolean | undefined) => void>>()
@@ -45,11 +45,11 @@ export function createRunningElsewhere(
   return {
     async ask(at, session, request) {
       const said = wait(nameOf(session, request))
-      await peers().send(at, { type: 'runs?', session, request, node })
+      await peers.send(at, { type: 'runs?', session, request, node })
       return said
     },
     tell({ session, request, node: asker }) {
-      const told = peers().send(asker, { type: 'runs', session, request, running: runs(session, request) })
+      const told = peers.send(asker, { type: 'runs', session, request, running: runs(session, request) })
       // It asks again with the next attempt of the client.
       told.catch(() => undefined)
     },

@@ -88,7 +88,7 @@ export async function takeOver(
 
 async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
   const { name: node, store, peers, log, events } = parts.node
-  const claim = await store().claimStream(session.digest, name)
+  const claim = await store.claimStream(session.digest, name)
   if (!claim || session.disposed) throw sessionGone()
   const { before, epoch } = claim
   const here = session.streams.get(name)
@@ -109,7 +109,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   }
   if (before && before.node !== node) {
     // One that does not hear finds out when it next writes.
-    const told = peers().send(before.node, { type: 'released', session: session.digest, epoch })
+    const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
     told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
   }
   return stream

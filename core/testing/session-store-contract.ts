@@ -1,0 +1,353 @@
+// What every session store promises, and what a shared one promises to nodes that serve the same sessions.
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { MAX_WATCHED } from '../mcp/limits.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { SessionBounds } from '../sessions/session-bounds.ts'
+import { FIRST_STATE, type SessionRecord } from '../sessions/session-record.ts'
+import type { Entered, SessionStore, Visit } from '../sessions/session-store.ts'
+import { type Check, type ContractSettings, checksOf, eventually, type Promises, pause } from './contract.ts'
+
+const BOUNDS: SessionBounds = {
+  idleTimeout: 60_000,
+  maxIdle: 1_000,
+  maxPerOwner: undefined,
+  maxCallsPerSession: 32,
+  maxCallsPerOwner: 256,
+}
+/** Milliseconds after which sessions of some checks have idled for too long: much more than a store takes to answer. */
+const SHORT = 800
+
+/** That of a session which `node` opens now, for a holder of this name. */
+const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
+  opening: {
+    transport: 'transport-streamable',
+    route: '/t/:name?',
+    params: { name: 'naïve 🦆' },
+    holder,
+    user: { subject: holder, scopes: ['read'], roles: [], claims: { deep: [1, null, { x: true }] } },
+    ip: '127.0.0.1',
+    headers: { 'x-tier': 'gold' },
+  },
+  state: FIRST_STATE,
+  version: 1,
+  home: node,
+})
+
+const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
+  store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
+
+/** By default as a node that has no copy. */
+const enter = (store: SessionStore, digest: string, visit: Partial<Visit> = {}, bounds: Partial<SessionBounds> = {}) =>
+  store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
+
+/** Where it was entered. */
+const recordIn = (entered: Entered): SessionRecord | undefined =>
+  entered.kind === 'entered' ? entered.record : undefined
+
+const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
+  (await enter(store, digest, { requests })).kind
+
+/** Uses that began one after the other, the first of them longest ago. */
+const mark = (
+  store: SessionStore,
+  uses: ReadonlyArray<readonly [string, string, boolean]>,
+  bounds: Partial<SessionBounds> = {},
+) =>
+  store.mark(
+    uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * 10 })),
+    { ...BOUNDS, ...bounds },
+  )
+
+const records: Promises<SessionStore>['alone'] = {
+  async 'keeps what a session was opened with, and gives it to a node without a copy'(store) {
+    equal(await open(store, 'one'), true)
+    deepEqual(recordIn(await enter(store, 'one')), recordOf(store.node))
+    deepEqual(await enter(store, 'one', { version: 1 }), { kind: 'entered', record: undefined })
+  },
+  async 'knows nothing of a session that was never opened'(store) {
+    deepEqual(await enter(store, 'one', { requests: [1] }), { kind: 'missing', ended: false })
+    equal(await store.change('one', { logLevel: 'error' }), undefined)
+    equal(await store.nodeOf('one', 1), undefined)
+    equal(await store.adopt('one', 'another'), false)
+    equal(await store.claimStream('one', 'stream'), undefined)
+    equal(await store.timeLeft('one'), undefined)
+    deepEqual(await mark(store, [['one', 'ada', false]]), [])
+    store.leave('one', [1])
+    equal(await store.end('one', 'ada', true), undefined)
+    equal(await store.end('one', 'ada'), undefined)
+  },
+  async 'keeps each change, one version each, and gives the whole record'(store) {
+    await open(store, 'one')
+    const client = { info: { name: 'client', version: '1' }, capabilities: { sampling: {} } }
+    const changes = [
+      { revision: '2025-11-25' as const, client },
+      { logLevel: 'error' as const },
+      { watch: 'note://a' },
+      { watch: 'note://b' },
+      { unwatch: 'note://a' },
+    ]
+    let version = 1
+    for (const change of changes) {
+      const changed = await store.change('one', change)
+      ok(changed !== undefined && changed !== 'full')
+      equal(changed.record.version, ++version)
+      deepEqual(changed.nodes, [])
+    }
+    const record = recordIn(await enter(store, 'one', { version: 5 }))
+    deepEqual(record?.state, { revision: '2025-11-25', client, logLevel: 'error', watched: ['note://b'] })
+    equal(record?.version, 6)
+    deepEqual(await enter(store, 'one', { version: 6 }), { kind: 'entered', record: undefined })
+  },
+  async 'lets a session watch so many resources, each once'(store) {
+    const watched = Array.from({ length: MAX_WATCHED }, (_, index) => `note://${index}`)
+    await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
+    equal(await store.change('one', { watch: 'note://more' }), 'full')
+    ok((await store.change('one', { watch: 'note://7' })) !== 'full')
+    await store.change('one', { unwatch: 'note://7' })
+    ok((await store.change('one', { watch: 'note://more' })) !== 'full')
+    const now = recordIn(await enter(store, 'one'))?.state.watched ?? []
+    deepEqual([...now].sort(), [...watched.filter(uri => uri !== 'note://7'), 'note://more'].sort())
+  },
+  async 'gives the stream for what belongs to no call to one after the other, each with a higher epoch'(store) {
+    await open(store, 'one')
+    const first = await store.claimStream('one', 'a')
+    ok(first && first.epoch > 0)
+    equal(first.before, undefined)
+    const again = await store.claimStream('one', 'a')
+    equal(again?.epoch, first.epoch)
+    const next = await store.claimStream('one', 'b')
+    deepEqual(next?.before, { node: store.node, stream: 'a' })
+    ok(next && next.epoch > first.epoch)
+  },
+}
+
+const requests: Promises<SessionStore>['alone'] = {
+  async 'knows a request that runs until it is answered, and does nothing for a second one with its id'(store) {
+    await open(store, 'one')
+    equal(await kindOf(store, 'one', [1, 'a']), 'entered')
+    deepEqual(await enter(store, 'one', { requests: ['new', 1] }), { kind: 'taken', request: 1, node: store.node })
+    equal(await store.nodeOf('one', 1), store.node)
+    equal(await store.nodeOf('one', 'new'), undefined)
+    store.leave('one', [1])
+    await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
+    equal(await kindOf(store, 'one', [1]), 'entered')
+    equal(await kindOf(store, 'one', ['a']), 'taken')
+  },
+  async 'tells ids that are numbers from ids that are texts'(store) {
+    await open(store, 'one')
+    equal(await kindOf(store, 'one', [1]), 'entered')
+    equal(await kindOf(store, 'one', ['1']), 'entered')
+  },
+  async 'takes a request where those of its node do not count'(store) {
+    await open(store, 'one')
+    await enter(store, 'one', { requests: [1] })
+    equal((await enter(store, 'one', { requests: [1], from: [store.node] })).kind, 'entered')
+  },
+  async 'knows the requests of each session by themselves'(store) {
+    await open(store, 'one')
+    await open(store, 'two')
+    equal(await kindOf(store, 'one', [1]), 'entered')
+    equal(await kindOf(store, 'two', [1]), 'entered')
+  },
+}
+
+const ends: Promises<SessionStore>['alone'] = {
+  async 'ends a session, once'(store) {
+    await open(store, 'one')
+    await open(store, 'two')
+    deepEqual(await store.end('one', 'ada'), [])
+    equal(await kindOf(store, 'one'), 'missing')
+    equal(await store.end('one', 'ada'), undefined)
+    equal(await kindOf(store, 'two'), 'entered')
+  },
+  async 'leaves one that is in use, where only an idle one is to end'(store) {
+    await open(store, 'one')
+    await mark(store, [['one', 'ada', true]])
+    equal(await store.end('one', 'ada', true), undefined)
+    await mark(store, [['one', 'ada', false]])
+    await enter(store, 'one', { requests: [1] })
+    equal(await store.end('one', 'ada', true), undefined)
+    store.leave('one', [1])
+    await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
+    deepEqual(await store.end('one', 'ada', true), [])
+  },
+  async 'lets a session go that idles for too long, and tells how long it has'(store) {
+    const bounds = { idleTimeout: SHORT }
+    await open(store, 'one', 'ada', bounds)
+    await mark(store, [['one', 'ada', false]], bounds)
+    const left = await store.timeLeft('one')
+    ok(left !== undefined && left > 0 && left <= SHORT, `${left} ms are left of ${SHORT}`)
+    await eventually(async () => (await store.timeLeft('one')) === undefined)
+    deepEqual(await enter(store, 'one', {}, bounds), { kind: 'missing', ended: false })
+  },
+  async 'keeps a session that requests come to, and one that is said to be in use'(store) {
+    const bounds = { idleTimeout: SHORT }
+    for (const digest of ['asked', 'used', 'idle']) {
+      await open(store, digest, 'ada', bounds)
+      await mark(store, [[digest, 'ada', false]], bounds)
+    }
+    for (let round = 0; round < 6; round++) {
+      await enter(store, 'asked', { version: 1 }, bounds)
+      await mark(store, [['used', 'ada', true]], bounds)
+      await pause(SHORT / 4)
+    }
+    deepEqual(
+      [await kindOf(store, 'asked'), await kindOf(store, 'used'), await kindOf(store, 'idle')],
+      ['entered', 'entered', 'missing'],
+    )
+  },
+}
+
+const bounds: Promises<SessionStore>['alone'] = {
+  async 'lets a holder have so many sessions, and another one his; one that ends makes room'(store) {
+    const most = { maxPerOwner: 2 }
+    deepEqual(
+      [
+        await open(store, 'a1', 'ada', most),
+        await open(store, 'a2', 'ada', most),
+        await open(store, 'a3', 'ada', most),
+      ],
+      [true, true, false],
+    )
+    equal(await kindOf(store, 'a3'), 'missing')
+    equal(await open(store, 'b1', 'bob', most), true)
+    await store.end('a1', 'ada')
+    equal(await open(store, 'a3', 'ada', most), true)
+  },
+  async 'lets a holder have any number, where there is no bound'(store) {
+    for (let index = 0; index < 50; index++) equal(await open(store, `a${index}`), true)
+  },
+  async 'gives the longest idle ones of the holder who has most, each once, where too many idle'(store) {
+    const idle = [
+      ['b1', 'bob', false],
+      ['a1', 'ada', false],
+      ['a2', 'ada', false],
+      ['a3', 'ada', false],
+    ] as const
+    for (const [digest, holder] of idle) await open(store, digest, holder)
+    const victims = await mark(store, idle, { maxIdle: 2 })
+    deepEqual(
+      victims.map(({ digest }) => digest),
+      ['a1', 'a2'],
+    )
+    for (const { digest, holder } of victims) deepEqual(await store.end(digest, holder, true), [])
+    deepEqual(await mark(store, [['a3', 'ada', false]], { maxIdle: 2 }), [])
+    equal(await kindOf(store, 'b1'), 'entered')
+  },
+  async 'gives none that is in use'(store) {
+    for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
+    const uses = [
+      ['a1', 'ada', true],
+      ['a2', 'ada', true],
+      ['a3', 'ada', false],
+    ] as const
+    deepEqual(await mark(store, uses, { maxIdle: 1 }), [])
+    const victims = await mark(store, [['a1', 'ada', false]], { maxIdle: 1 })
+    deepEqual(
+      victims.map(({ digest }) => digest),
+      ['a3'],
+    )
+  },
+}
+
+const restores: Promises<SessionStore>['alone'] = {
+  async 'takes a record that it has lost, with the requests that run and the stream that is claimed'(store) {
+    const record = { ...recordOf(store.node), version: 7 }
+    const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
+    equal(await store.restore('one', record, held, BOUNDS), true)
+    deepEqual(recordIn(await enter(store, 'one')), record)
+    equal(await store.nodeOf('one', 1), store.node)
+    const claim = await store.claimStream('one', 'b')
+    deepEqual(claim?.before, { node: store.node, stream: 'a' })
+    ok(claim && claim.epoch > 5)
+  },
+  async 'keeps the record that it has'(store) {
+    await open(store, 'one')
+    await store.change('one', { logLevel: 'error' })
+    equal(await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS), true)
+    equal(recordIn(await enter(store, 'one'))?.state.logLevel, 'error')
+  },
+}
+
+const sharedRecords: Promises<SessionStore>['together'] = {
+  async 'what one opens the other can enter; a change names those who have a copy'(one, other) {
+    ok(one.shared && other.shared && one.node !== other.node)
+    await open(one, 'one')
+    deepEqual(recordIn(await enter(other, 'one')), recordOf(one.node))
+    const changed = await one.change('one', { logLevel: 'error' })
+    ok(changed !== undefined && changed !== 'full')
+    deepEqual(changed.nodes, [other.node])
+    equal(recordIn(await enter(other, 'one', { version: 1 }))?.state.logLevel, 'error')
+  },
+  async 'a request runs at one of them'(one, other) {
+    await open(one, 'one')
+    await enter(one, 'one', { requests: [1] })
+    deepEqual(await enter(other, 'one', { requests: [1] }), { kind: 'taken', request: 1, node: one.node })
+    equal(await other.nodeOf('one', 1), one.node)
+    equal((await enter(other, 'one', { requests: [1], from: [one.node] })).kind, 'entered')
+    equal(await one.nodeOf('one', 1), other.node)
+  },
+  async 'of many with one id, at both, one begins'(one, other) {
+    await open(one, 'one')
+    const entered = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => kindOf(index % 2 ? one : other, 'one', [1])),
+    )
+    equal(entered.filter(kind => kind === 'entered').length, 1)
+  },
+  async 'a session whose home is gone is adopted once'(one, other) {
+    await open(one, 'one')
+    equal(await other.adopt('one', one.node), true)
+    equal(await other.adopt('one', one.node), false)
+    const record = recordIn(await enter(one, 'one', { version: 1 }))
+    deepEqual([record?.home, record?.version], [other.node, 2])
+  },
+  async 'the stream for what belongs to no call passes from one to the other'(one, other) {
+    await open(one, 'one')
+    const first = await one.claimStream('one', 'a')
+    const next = await other.claimStream('one', 'a')
+    deepEqual(next?.before, { node: one.node, stream: 'a' })
+    ok(first && next && next.epoch > first.epoch)
+  },
+  async 'a session that was ended is gone for both, and is not restored'(one, other) {
+    await open(one, 'one')
+    await enter(other, 'one')
+    deepEqual(await one.end('one', 'ada'), [other.node])
+    deepEqual(await enter(other, 'one'), { kind: 'missing', ended: true })
+    equal(await other.restore('one', recordOf(one.node), { requests: [], claim: undefined }, BOUNDS), false)
+  },
+}
+
+const sharedBounds: Promises<SessionStore>['together'] = {
+  async 'a holder has so many sessions at both together, opened at once'(one, other) {
+    const opened = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => open(index % 2 ? one : other, `a${index}`, 'ada', { maxPerOwner: 5 })),
+    )
+    equal(opened.filter(Boolean).length, 5)
+  },
+  async 'those that idle are counted together, and any of them may be told who goes'(one, other) {
+    await open(one, 'a1')
+    await open(one, 'a2')
+    await open(other, 'b1', 'bob')
+    deepEqual(
+      await mark(
+        one,
+        [
+          ['a1', 'ada', false],
+          ['a2', 'ada', false],
+        ],
+        { maxIdle: 2 },
+      ),
+      [],
+    )
+    const [victim] = await mark(other, [['b1', 'bob', false]], { maxIdle: 2 })
+    equal(victim?.digest, 'a1')
+    deepEqual(await other.end('a1', victim?.holder, true), [one.node])
+  },
+}
+
+/** Of the slot `sessionStore`; `shared` as the store's own. */
+export const sessionStoreContract = (settings: ContractSettings<SessionStore>): readonly Check[] =>
+  checksOf(settings, {
+    alone: { ...records, ...requests, ...ends, ...bounds, ...restores },
+    together: { ...sharedRecords, ...sharedBounds },
+  })
