@@ -11,14 +11,6 @@ import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
-/** What `start` gets. */
-export interface VerbOptions {
-  readonly config: string | undefined
-  readonly verbose: boolean
-  /** A number of processes, or `auto`; undefined: this one alone. */
-  readonly workers?: string | undefined
-}
-
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
   options: {

@@ -8,7 +8,7 @@ import type { Config } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
-import type { providersAmong } from './kernel/plugin-plan.ts'
+import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
@@ -32,6 +32,7 @@ import type { Slots } from './slots.ts'
 export interface ServiceParts {
   readonly config: Config
   readonly log: Logger
+  readonly suggest: SuggestPlugin
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly slots: SlotTable<Slots>
@@ -74,6 +75,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     log,
     faultsOf,
     decidesAccess: provides('access'),
+    suggest: parts.suggest,
     combinations: () =>
       routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
   })
@@ -98,6 +100,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       route.authorize !== undefined ||
       notesFor(author.varies, route).length > 0,
     contributed,
+    extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
@@ -136,7 +139,8 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     openSession,
     createCall,
-    answer: createDispatch(routes, author, methods, log),
+    extensionsOn: author.extensions.on,
+    answer: createDispatch(author, methods, log),
     inFlight: inFlight.enter,
   }
 }

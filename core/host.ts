@@ -1,4 +1,5 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { warnUntoldScopes } from './access/least-scopes.ts'
@@ -6,16 +7,20 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import type { Config } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
+import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { createHttpServer } from './http/create-server.ts'
+import { inOwnTurn } from './http/in-turn.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, type Ending } from './kernel/ending.ts'
+import { StartError } from './kernel/errors.ts'
 import { createInFlight } from './kernel/in-flight.ts'
 import { addressOf, listenOn } from './kernel/listen.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { checkConventions, planPlugins, providersAmong } from './kernel/plugin-plan.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
+import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -24,6 +29,7 @@ import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { compileRoutes } from './mcp/routes.ts'
+import { encodeError } from './mcp/wire.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -42,6 +48,12 @@ export interface Host extends Ending {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, and `close` at the end.
+   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
+   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
+   */
+  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
 export interface HostInput {
@@ -51,6 +63,8 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** For errors that tell what to switch on. */
+  readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
 }
@@ -66,7 +80,7 @@ const defaultSlots = (node: string): Slots => ({
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, processes = 1 }: HostInput): Promise<Host> {
+export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let listening = ''
@@ -76,24 +90,27 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
   const routes = compileRoutes(config, { address, revisions: route => revisionsOn(author, route) })
   const instances = planPlugins(config, plugins, routes)
   const provides = providersAmong(instances)
-  checkConventions(routes, provides)
+  checkConventions(routes, provides, suggest)
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const node = createNode()
   const slots = createSlots(defaultSlots(node.name))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
-  const facts = { log, http, processes, directory, address, slots, readiness, node: node.name }
+  const section = (name: string): unknown => Reflect.get(config, name)
+  // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
+  const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
+    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => ({
     ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
     ...createAuthorHost(instance, author, config.server),
-    redis: config.redis,
   }))
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated })
+  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
 
-  const parts = { config, log, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
+  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)
   await definePlugins(notes, services)
   await services.complete()
@@ -106,8 +123,10 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
     services.startSessions()
     for (const task of notes.starting.splice(0)) await task()
   }
-  const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createHttpServer(app.callback(), http, {
+  const { served, nowhere } = collectEndpoints(notes, routes)
+  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
+  const handle = app.callback()
+  const server = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
     slowReaders: readers => log.warn(readers, 'closed connections whose readers do not read'),
   })
@@ -129,6 +148,10 @@ export async function buildHost({ config, log, directory, plugins, processes = 1
       await start()
       await listenOn(server, http)
       listening = addressOf(server)
+    },
+    callback() {
+      if (http.publicUrl !== undefined) return inOwnTurn(handle)
+      throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', { exitCode: 2 })
     },
     ...createEnding({
       server,

@@ -34,7 +34,6 @@ export {
   defineConfig,
   type HttpSettings,
   type PluginsSettings,
-  type RedisSettings,
   type RoutePluginsSettings,
   type RouteSettings,
   type Size,
@@ -42,15 +41,22 @@ export {
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { ConfiguredPlugin, OptionsSchema, PluginFactory } from './kernel/define-plugin.ts'
+export type {
+  ConfiguredPlugin,
+  OptionsSchema,
+  PluginFactory,
+  SectionReader,
+  SectionSchemas,
+} from './kernel/define-plugin.ts'
 export type {
   CrossOrigin,
   Endpoint,
   EndpointPlace,
   HostContext,
   HostMiddleware,
+  MountedApp,
+  MountSettings,
   RequestState,
 } from './kernel/endpoint.ts'
 export {
@@ -59,9 +65,11 @@ export {
   HostError,
   type HostErrorKind,
   type HostErrorOptions,
+  isUnavailable,
   nodeLost,
   StartError,
   shuttingDown,
+  statusOf,
 } from './kernel/errors.ts'
 export { isLoopback } from './kernel/guard.ts'
 export type { ResolvedHttp } from './kernel/http-settings.ts'
@@ -74,10 +82,13 @@ export { shownUrl } from './kernel/shown-url.ts'
 export type { User } from './kernel/user.ts'
 export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
 export {
+  type AskClient,
   type Call,
+  type CallChannel,
   type CallRequest,
   type ClientFacts,
   isObject,
+  type LiveSession,
   type Next,
   type OpenSession,
   type RequestFacts,
@@ -110,6 +121,7 @@ export {
   ToolError,
   type ToolReturn,
 } from './mcp/define.ts'
+export type { AddedExtension, Extension, Honoured, ListenFilter, RouteExtensions } from './mcp/extension.ts'
 export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './mcp/infer.ts'
 export {
   LARGE_ANSWER,
@@ -119,10 +131,24 @@ export {
   MAX_WATCHED_BYTES,
   WATCH_COST,
 } from './mcp/limits.ts'
-export { type Message, readMessages } from './mcp/message.ts'
+export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
+export {
+  ASSUMED_REVISION,
+  HANDSHAKE_REVISIONS,
+  isHandshakeRevision,
+  isModernRevision,
+  isRevision,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  REVISIONS,
+  type Revision,
+  type RevisionRules,
+  rulesOf,
+} from './mcp/revisions.ts'
 export type { McpRoute } from './mcp/routes.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './mcp/units.ts'
@@ -157,7 +183,7 @@ export { heardBy } from './sessions/heard-by.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
 export type { SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
+export { type SessionReply, secondHandshake, serveSessionMessage, stopRequest } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { SessionBounds } from './sessions/session-bounds.ts'
 export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'

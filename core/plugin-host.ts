@@ -1,6 +1,5 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
-import type { RedisSettings } from './config/define-config.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
@@ -13,6 +12,7 @@ import type { AuthorHost } from './mcp/author-host.ts'
 import type { Call, CallRequest, OpenSession, RequestFacts } from './mcp/call.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
+import type { RouteExtensions } from './mcp/extension.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
@@ -35,6 +35,8 @@ export interface Services extends AccessServices {
   changesOn(route: McpRoute): ChangeFeed
   /** What a request's caller sees, after `configureSession`. Throws `notFound` where the address names nothing. */
   openSession(request: RequestFacts): Promise<OpenSession>
+  /** What the extensions of a route add; complete once every plugin is set up. */
+  extensionsOn(route: Route): RouteExtensions
   /** A Call for one JSON-RPC message. */
   createCall(request: CallRequest): Call
   /** Runs a Call through every `around` to its answer. */
@@ -58,14 +60,12 @@ export const transportOf = ({ name, log, http }: PluginHost, services: Services)
 })
 
 /** What `setup` is given. */
-export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {
-  /** The config's `redis`, for plugins that keep things there. */
-  readonly redis: RedisSettings | undefined
-}
+export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
 /** A plugin of this host. */
-export type Plugin<Options extends object> = AnyPlugin<Options, PluginHost>
+export type Plugin<Options extends object, Sections extends object = object> = AnyPlugin<Options, PluginHost, Sections>
 
 /** Makes a plugin of its options' schema and its set-up. */
-export const definePlugin = <Options extends object>(plugin: Plugin<Options>): PluginFactory<Options, PluginHost> =>
-  defineAnyPlugin(plugin)
+export const definePlugin = <Options extends object, Sections extends object = object>(
+  plugin: Plugin<Options, Sections>,
+): PluginFactory<Options, PluginHost, Sections> => defineAnyPlugin(plugin)

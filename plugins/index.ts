@@ -7,6 +7,7 @@ import { type ClusterRedisOptions, clusterRedis } from './cluster-redis/index.ts
 import { type CorsOptions, cors } from './cors/index.ts'
 import { type DevAuthServerOptions, devAuthServer } from './dev-auth-server/index.ts'
 import { type EventStoreRedisOptions, eventStoreRedis } from './event-store-redis/index.ts'
+import type { RedisSections } from './families/redis/index.ts'
 import { type HealthOptions, health } from './health/index.ts'
 import { type ResourceMetadataOptions, resourceMetadata } from './resource-metadata/index.ts'
 import { type SessionStoreRedisOptions, sessionStoreRedis } from './session-store-redis/index.ts'
@@ -29,6 +30,9 @@ export const builtInPlugins = {
   'event-store-redis': eventStoreRedis,
   'dev-auth-server': devAuthServer,
 }
+
+/** The top-level keys of the config that they share, for `defineConfig`. */
+export interface BuiltInSections extends RedisSections {}
 
 /** The same names with their options, for `defineConfig`. */
 export interface BuiltInOptions {

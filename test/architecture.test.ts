@@ -3,7 +3,17 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
-import { fileOf, type Import, mayImport, packageOf, readImports } from './support/import-lines.ts'
+import { REVISIONS } from '../core/index.ts'
+import { builtInPlugins } from '../plugins/index.ts'
+import {
+  FAMILIES,
+  fileOf,
+  type Import,
+  mayImport,
+  packageOf,
+  readImports,
+  withoutComments,
+} from './support/import-lines.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']
@@ -14,7 +24,16 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const imports = new Map<string, Import[]>(files.map(file => [file, readImports(read(file))]))
 const shipped = files.filter(file => /^(?:core|plugins|client|cli)\//.test(file))
 
-/** The files from a first one back to itself along imports that exist at run time, or undefined. */
+/** Each file with the files of ours that it imports. */
+const graphOf = (counts: (imported: Import) => boolean): Map<string, string[]> =>
+  new Map(
+    [...imports].map(([file, list]) => [
+      file,
+      list.filter(counts).flatMap(({ specifier }) => fileOf(file, specifier) ?? []),
+    ]),
+  )
+
+/** The files from a first one back to itself along these imports, or undefined. */
 function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>()
   function visit(file: string, path: readonly string[]): string[] | undefined {
@@ -71,6 +90,12 @@ describe('the rules of this test', () => {
     ['core/mcp/catalog.ts', '?'],
     ['plugins/health/index.ts', '../../core/kernel/errors.ts', true],
     ['plugins/health/index.ts', '../transport-streamable/index.ts'],
+    ['plugins/health/index.ts', '../families/redis/index.ts', true],
+    ['plugins/event-store-redis/store.ts', '../families/redis/connection.ts'],
+    ['plugins/event-store-redis/index.ts', '../session-store-redis/index.ts'],
+    ['plugins/cluster-redis/index.ts', '../session-store-redis/store.ts'],
+    ['plugins/families/redis/connection.ts', '../../event-store-redis/index.ts', true],
+    ['plugins/families/redis/connection.ts', '../../../core/kernel/log.ts', true],
     ['plugins/health/index.ts', '../../client/index.ts'],
     ['plugins/health/index.ts', 'mcp-host'],
     ['client/token.ts', '../core/index.ts', true],
@@ -104,18 +129,56 @@ describe('the source', () => {
   })
 
   it('imports only files that exist, and has no cycle at run time', () => {
-    const graph = new Map(
-      [...imports].map(([file, list]) => {
-        const runtime = list.filter(({ typeOnly }) => !typeOnly)
-        return [file, runtime.flatMap(({ specifier }) => fileOf(file, specifier) ?? [])] as const
-      }),
-    )
-    expect(files).to.include.members([...graph.values()].flat())
-    expect(findCycle(graph)?.join(' -> ')).to.equal(undefined)
+    expect(files).to.include.members([...graphOf(() => true).values()].flat())
+    expect(findCycle(graphOf(({ typeOnly }) => !typeOnly))?.join(' -> ')).to.equal(undefined)
+  })
+
+  for (const folder of ['client', 'cli', 'plugins']) {
+    it(`has no cycle in ${folder}, imports of types counted`, () => {
+      const own = [...graphOf(() => true)].map(([file, list]) => {
+        return [file, list.filter(next => next.startsWith(`${folder}/`))] as const
+      })
+      expect(findCycle(new Map(own.filter(([file]) => file.startsWith(`${folder}/`))))?.join(' -> ')).to.equal(
+        undefined,
+      )
+    })
+  }
+
+  it('has in plugins/ what the table names, and families, whose members are all plugins', () => {
+    const folders = [...new Set(files.flatMap(file => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? []))]
+    expect(folders).to.have.members([...Object.keys(builtInPlugins), ...Object.keys(FAMILIES)])
+    expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
+  })
+
+  it('has each plugin in the index of docs/plugins.md, in order, with what it provides', () => {
+    const lines = [...read('docs/plugins.md').matchAll(/^\| \[([\w-]+)\]\(plugins\/\1\.md\) .*$/gm)]
+    expect(lines.map(([, name]) => name)).to.deep.equal(Object.keys(builtInPlugins))
+    for (const [index, { plugin }] of Object.values(builtInPlugins).entries()) {
+      for (const provided of plugin.provides ?? []) expect(lines[index]?.[0]).to.include(`\`${provided}\``)
+    }
+  })
+
+  it('of core names no plugin and no database, comments included: messages take names from what plugins provide', () => {
+    // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
+    const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))
+    const naming = new RegExp(`\\b(?:${names.join('|')})\\b|redis`, 'gi')
+    const told = files
+      .filter(file => file.startsWith('core/') && !/\bgenerated\b/i.test(openingComment(read(file))))
+      .flatMap(file => [...read(file).matchAll(naming)].map(([word]) => `${file}: ${word}`))
+    expect(told).to.deep.equal([])
   })
 
   it('has no file whose name says nothing: Manager, Service, Util, Helper', () => {
     expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
+  })
+
+  it('names a protocol revision in core/mcp/revisions.ts alone; everything else asks its row', () => {
+    const named = files
+      .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/revisions.ts')
+      .filter(file => REVISIONS.some(revision => withoutComments(read(file)).includes(revision)))
+    expect(named).to.deep.equal([])
+    const comparing = files.filter(file => /[!=]== MODERN_REVISION|MODERN_REVISION [!=]==/.test(read(file)))
+    expect(comparing).to.deep.equal([])
   })
 
   it('opens every file with a comment on its job', () => {

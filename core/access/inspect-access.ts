@@ -66,7 +66,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     items: itemsOn(parts, route, toolsets),
     identifies: identifiers.length > 0,
     async identify(authorization) {
-      const ctx = contextOf(path, authorization, { path, route, params })
+      const ctx = contextOf(path, authorization, { path, hosts: [], route, params })
       await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },

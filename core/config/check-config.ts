@@ -6,7 +6,7 @@ import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
-import { withoutRequired } from './host-schema.ts'
+import { CODE_KEYS, withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { isPlain } from './plain.ts'
 import { formatPath, type Path } from './position.ts'
@@ -71,8 +71,8 @@ const withCallablesOf = new WeakMap<object, JsonSchema>()
 /** The schema with what only code can hold, and without what only JSON does; one object for one schema. */
 function withCallables(schema: JsonSchema): JsonSchema {
   const { $schema: _, ...properties } = schema['properties'] as Record<string, JsonSchema>
-  const callable = { callable: true }
-  const whole = { ...schema, properties: { ...properties, configureSession: callable, runSession: callable } }
+  const callables = Object.fromEntries(CODE_KEYS.map(key => [key, { callable: true }]))
+  const whole = { ...schema, properties: { ...properties, ...callables } }
   const known = withCallablesOf.get(schema) ?? whole
   withCallablesOf.set(schema, known)
   return known

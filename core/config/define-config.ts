@@ -1,6 +1,6 @@
 // The config's type: what an operator writes. config/host-schema.ts holds the same shape as JSON Schema.
 // This is the one file of the kernel that knows the built-in plugins' options, and only their types.
-import type { BuiltInOptions } from '../../plugins/index.ts'
+import type { BuiltInOptions, BuiltInSections } from '../../plugins/index.ts'
 import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import type { AuthorizeRule } from '../kernel/route.ts'
 import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
@@ -36,32 +36,6 @@ export interface HttpSettings {
    * Default false.
    */
   trustProxy?: boolean | number | string[]
-}
-
-/** How Redis is reached: one connection for every plugin that keeps things there. */
-export interface RedisSettings {
-  /** `redis://[user:password@]host[:port][/database]`; `rediss://` over TLS. */
-  url?: string
-  /** The ACL user, where the URL names none. */
-  username?: string
-  /** Its password, where the URL has none. */
-  password?: string
-  /** For `rediss://`. Each is PEM, or the path of a PEM file, relative to the config. */
-  tls?: {
-    /** Who signed the certificate of Redis. Default: the authorities that Node knows. */
-    ca?: string
-    /** Our own certificate and its key, where Redis asks for one. */
-    cert?: string
-    key?: string
-    /** The name in Redis's certificate. Default: the host of the URL. */
-    servername?: string
-  }
-  /** What every key starts with. Default `mcp-host:`. */
-  keyPrefix?: string
-  /** How long Redis may take to answer. Default `5s`, at least 100 ms. */
-  commandTimeout?: Duration
-  /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
-  cluster?: string[]
 }
 
 /** A module path or glob relative to the config, definitions, or a list of these. */
@@ -103,7 +77,7 @@ export interface PluginsSettings extends BuiltInPlugins {
   [name: string]: ConfiguredPlugin | false | object | undefined
 }
 
-export interface Config {
+export interface Config extends Partial<BuiltInSections> {
   server: ServerSettings
   http?: HttpSettings
   /** Every route serves request by request, without sessions. Default false. */
@@ -130,8 +104,6 @@ export interface Config {
     /** The same of all sessions of one owner. Default 256. */
     maxCallsPerOwner?: number
   }
-  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
-  redis?: RedisSettings
   toolsets: Record<string, ToolsetSource>
   routes: Record<string, RouteSettings>
   plugins?: PluginsSettings
@@ -139,5 +111,9 @@ export interface Config {
   runSession?: RunSession
 }
 
-/** Returns its argument: it is there for the types, which complete and check the config in an editor. */
-export const defineConfig = (config: Config): Config => config
+/**
+ * Returns its argument: it is there for the types, which complete and check the config in an editor. `Sections` are the
+ * top-level keys that plugins of your own declare.
+ */
+export const defineConfig = <Sections extends object = object>(config: Config & NoInfer<Sections>): Config & Sections =>
+  config

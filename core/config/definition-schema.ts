@@ -83,6 +83,11 @@ export const PLUGIN_SCHEMA = closed(
     options: { type: 'object', description: 'The JSON Schema of its options.' },
     needs: list(text('A capability.'), 'What another plugin must provide.'),
     provides: list(text('A capability.'), 'What it provides to others.'),
+    sections: {
+      type: 'object',
+      additionalProperties: { type: 'object', description: 'The JSON Schema of a section.' },
+      description: 'Top-level keys of the config that it shares with other plugins.',
+    },
     setup: callable('What it does.'),
   },
   { required: ['options', 'setup'] },

@@ -2,9 +2,10 @@
 // check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
 // plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
-import { REDIS_PROPERTIES } from './redis-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { collectSections, type Sections } from './sections.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -128,14 +129,8 @@ const sessions = closed(
       description: 'The same of all sessions of one user, or of one address for anonymous callers.',
     },
   },
-  { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
+  { description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.` },
 )
-
-const redis = closed(REDIS_PROPERTIES, {
-  minProperties: 1,
-  description: 'How Redis is reached, for every plugin that keeps things there.',
-  examples: [{ url: 'redis://127.0.0.1:6379' }],
-})
 
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
@@ -154,7 +149,7 @@ const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy of tool-policy.'),
+    text('The name of a policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
@@ -200,11 +195,17 @@ export function withoutRequired(schema: object): JsonSchema {
   return rest
 }
 
+/** What only code can hold: it is in no schema that is written as JSON. */
+export const CODE_KEYS: readonly string[] = ['configureSession', 'runSession']
+
 /**
- * The schema of a whole config, ready to be written as JSON. `plugins` are the built-in ones, by name. What only code
- * can hold, `configureSession` and `runSession`, is left out.
+ * The schema of a whole config, ready to be written as JSON. `plugins` are the built-in ones, by name; `sections` the
+ * top-level keys that plugins share. What only code can hold, `configureSession` and `runSession`, is left out.
  */
-export function buildConfigSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+export function buildConfigSchema(
+  plugins: Readonly<Record<string, { readonly options: object; readonly sections?: object }>>,
+  sections: Sections = collectSections(Object.entries(plugins)),
+): JsonSchema {
   const options = Object.entries(plugins).map(([name, plugin]) => [name, plugin.options as JsonSchema] as const)
   const overrides = options.map(([name, schema]) => [name, withoutRequired(schema)] as const)
   const schema = {
@@ -223,7 +224,7 @@ export function buildConfigSchema(plugins: Readonly<Record<string, { readonly op
         ),
         tools,
         sessions,
-        redis,
+        ...Object.fromEntries([...sections].map(([name, { schema }]) => [name, schema as JsonSchema])),
         toolsets,
         routes: {
           type: 'object',

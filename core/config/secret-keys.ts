@@ -1,5 +1,5 @@
 // Which values of a config are secrets: those whose schema says `writeOnly: true`, wherever it stands. The one mark that
-// errors (explain-problems.ts), the start (validate-value.ts, plugin-plan.ts) and editors go by.
+// errors (explain-problems.ts), the start (validate-value.ts, plan-options.ts) and editors go by.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { isPlain } from './plain.ts'
 import type { Path } from './position.ts'

@@ -60,3 +60,14 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
     else wait(req.socket, [req, res])
   }
 }
+
+/**
+ * The same for a handler that somebody else's server calls, which may have begun others on the connection: a request that was
+ * sent ahead begins when its response gets the connection.
+ */
+export const inOwnTurn =
+  (serve: (req: IncomingMessage, res: ServerResponse) => Promise<void>) =>
+  async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (!res.socket) await new Promise<void>(resolve => res.once('socket', () => resolve()))
+    return serve(req, res)
+  }

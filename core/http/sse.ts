@@ -52,8 +52,8 @@ function forget(res: ServerResponse) {
 export interface EventStreamOptions {
   /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Told of a reader who does not read, with the bytes that wait for it; the stream is closed then. */
-  readonly stalled: (waiting: number) => void
+  /** Told of a reader who does not read, with the bytes that wait for it, when the stream is closed for that. */
+  readonly log: { warn(fields: { readonly waiting: number }, message: string): void }
 }
 
 /** Runs `task` when the response is closed, by either end; soon where it is already, which tells nobody any more. */
@@ -63,7 +63,7 @@ export function whenClosed(res: ServerResponse, task: () => void): void {
 }
 
 /** Turns a response into an event stream; its headers leave at once. */
-export function openEventStream(res: ServerResponse, { headers, stalled }: EventStreamOptions): EventStream {
+export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
   open.add(res)
@@ -80,7 +80,7 @@ export function openEventStream(res: ServerResponse, { headers, stalled }: Event
       res.write(text)
       return true
     }
-    stalled(res.writableLength)
+    log.warn({ waiting: res.writableLength }, 'closed a stream whose reader does not read')
     res.destroy()
     return false
   }

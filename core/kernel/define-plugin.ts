@@ -30,14 +30,32 @@ export interface OptionsSchema<Options> {
   required?: readonly (keyof Options & string)[]
 }
 
-export interface Plugin<Options extends object, Host = never> {
+/**
+ * Top-level keys of the config that several plugins share, each with the schema of what stands there. Plugins that share
+ * one give the very same schema object.
+ */
+export type SectionSchemas<Sections extends object> = {
+  readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
+    readonly minProperties?: number
+    readonly examples?: ReadonlyArray<Sections[Name]>
+  }
+}
+
+/** How a plugin reads the sections that it declares. */
+export interface SectionReader<Sections extends object> {
+  /** What the config has there; undefined where it has nothing. */
+  section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+}
+
+export interface Plugin<Options extends object, Host = never, Sections extends object = object> {
   /** Its schema; defaults given there are filled in before `setup`. */
   options: OptionsSchema<Options>
   /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
   needs?: readonly string[]
   /** Capabilities that this plugin provides to others. */
   provides?: readonly string[]
-  setup(host: Host, options: Options): void | Promise<void>
+  sections?: SectionSchemas<Sections>
+  setup(host: Host & SectionReader<Sections>, options: Options): void | Promise<void>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
@@ -53,14 +71,16 @@ export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
 /** Calling a plugin configures it; the plugin's own description is readable beside that. */
-export type PluginFactory<Options extends object, Host = never> = ((options?: Options) => ConfiguredPlugin) & {
-  readonly plugin: Plugin<Options, Host>
+export type PluginFactory<Options extends object, Host = never, Sections extends object = object> = ((
+  options?: Options,
+) => ConfiguredPlugin) & {
+  readonly plugin: Plugin<Options, Host, Sections>
 }
 
 /** Makes a plugin of its options' schema and its set-up. */
-export function definePlugin<Options extends object, Host = never>(
-  plugin: Plugin<Options, Host>,
-): PluginFactory<Options, Host> {
+export function definePlugin<Options extends object, Host = never, Sections extends object = object>(
+  plugin: Plugin<Options, Host, Sections>,
+): PluginFactory<Options, Host, Sections> {
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

@@ -115,6 +115,21 @@ export class HostError extends Error {
   }
 }
 
+/** What HTTP tells clients of every revision: they must sign in, or come back later. */
+const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
+
+/**
+ * The HTTP status of an error: the one place that chooses it. Without `answers` the error refuses an HTTP request. With it
+ * the error is the answer to a message: where a revision's clients read no status it is 200, but for TOLD_TO_ALL.
+ */
+export function statusOf({ status }: { readonly status: number }, answers?: { readonly errorsByStatus: boolean }): number {
+  if (!answers) return status === 200 ? 400 : status
+  return answers.errorsByStatus || TOLD_TO_ALL.has(status) ? status : 200
+}
+
+/** True for what may do when it is tried again: another node, or a store, does not answer. */
+export const isUnavailable = (thrown: unknown): boolean => HostError.is(thrown) && thrown.kind === 'unavailable'
+
 /** For what a host that ends cannot take any more: another, or the next, can. */
 export const shuttingDown = (): HostError =>
   new HostError('unavailable', {

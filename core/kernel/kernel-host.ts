@@ -1,6 +1,6 @@
 // What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
-// by the order of a request (pipeline.ts). What MCP adds is in core/mcp/author-host.ts.
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware } from './endpoint.ts'
+// by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import type { Logger } from './log.ts'
 import type { Route } from './route.ts'
@@ -36,6 +36,11 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** This node among those that share something: random, made with the host. */
   readonly node: string
 
+  /**
+   * Any Koa middleware, outermost: `await next()` never throws, and `ctx.status` is final after it. Acts on the addresses of
+   * the plugin's routes; where the plugin is on for all routes, on everything that belongs to no route as well, 404 too.
+   */
+  use(middleware: HostMiddleware): void
   /** Opens routes to pages of other origins; acts before every other hook, and only the host's guard comes first. */
   crossOrigin(policyOf: (route: Served) => CrossOrigin | undefined): void
   /** Acts at the route's edge, before authentication: limits per address. */
@@ -44,8 +49,13 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   identify(middleware: HostMiddleware): void
   /** Decides whether this caller may use this route: `authorize`, limits per user. */
   admit(middleware: HostMiddleware): void
-  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook acts there. */
+  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook but `use` acts there. */
   endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
+  /**
+   * Serves a Koa app, or middleware, at a fixed path and below it, with koa-mount; no hook but `use` acts there. Endpoints of
+   * the same plugin have their addresses for themselves. A place that is a route's or another plugin's stops the start.
+   */
+  mount(path: string, app: MountedApp, settings?: MountSettings): void
   /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
   routeEndpoint(suffix: '' | `/${string}`, define: (route: Served) => Endpoint | undefined): void
 
@@ -56,6 +66,12 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
   /** Runs once every plugin is set up and the services are built, in the order of set-up: defines what needs them. */
   serving(task: (services: Services) => void | Promise<void>): void
+
+  /**
+   * What several plugins of this host share: made by the first that asks for it, and the same for the others. `key` is
+   * theirs alone: a symbol or an object. `close` runs once all of them, set up after the first, have closed.
+   */
+  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
 
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void

@@ -77,6 +77,10 @@ export function covers(one: Pattern, other: Pattern): boolean {
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
 
+/** Whether a path that `pattern` matches is at `place` or below it. */
+export const reaches = (place: Pattern, pattern: Pattern): boolean =>
+  pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
+
 /** The pattern with these parameters filled in. An optional one that is absent is left out. */
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {

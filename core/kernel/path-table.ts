@@ -12,6 +12,8 @@ export interface Matched<Target> {
 export interface PathTable<Target> {
   /** Throws a StartError when the path is taken, or can be none. */
   add(path: string, target: Target): void
+  /** Serves a fixed path and what is below it, where nothing that was added has the place. Throws as `add`. */
+  addBelow(path: string, target: Target): void
   /** `path` is canonical (request-target.ts). */
   match(path: string): Matched<Target> | undefined
 }
@@ -66,6 +68,7 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
 
 export function createPathTable<Target>(): PathTable<Target> {
   const entries = new Map<string, Entry<Target>>()
+  const below = new Map<string, Matched<Target>>()
   let match: ReturnType<typeof compile<Target>> | undefined
 
   return {
@@ -80,9 +83,20 @@ export function createPathTable<Target>(): PathTable<Target> {
         if (!other || other.shortened) entries.set(shape, { pattern, shortened, target })
       }
     },
+    addBelow(path, target) {
+      const shape = shapeOf(parsePattern(path, path))
+      if (below.has(shape)) throw new StartError(`two things would be served at ${path}`, { exitCode: 2 })
+      below.set(shape, { target, params: NO_PARAMS })
+    },
     match(path) {
       match ??= compile(entries.values())
-      return match(path)
+      const found = match(path)
+      if (found || below.size === 0) return found
+      for (let place = path; place !== ''; place = place.slice(0, place.lastIndexOf('/'))) {
+        const mounted = below.get(place)
+        if (mounted) return mounted
+      }
+      return undefined
     },
   }
 }

@@ -1,84 +1,53 @@
-// The path of a request, in the order it happens: catchErrors, match, guard, CORS, edge, identify, admit, the endpoint.
-// Plugins hang their middleware on these points; the order of the points is fixed here and nowhere else.
+// From a request to the endpoint that its path names, through the steps of the table (core/kernel/order.ts).
+// What each step does is said here; which of them act, and in which order, is the table's.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { encodeError } from '../mcp/wire.ts'
-import type { CrossOrigin, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
+import { createBodyReader } from './body.ts'
+import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import { HostError } from './errors.ts'
 import { createForwarded } from './forwarded.ts'
 import { createGuard } from './guard.ts'
 import type { ResolvedHttp } from './http-settings.ts'
-import type { Logger } from './log.ts'
+import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import { readTarget } from './request-target.ts'
 import type { Route } from './route.ts'
-import { shownUrl } from './shown-url.ts'
+import { createErrorWriter, type ErrorWriterSettings } from './write-errors.ts'
 
-/** The points at which plugins add middleware, in the order in which they act. */
-export const HOOK_POINTS = ['edge', 'identify', 'admit'] as const
-export type HookPoint = (typeof HOOK_POINTS)[number]
-
-/** An endpoint at its path, with the middleware that acts before it. */
-export interface Served {
-  readonly path: string
+/** An endpoint, or the lack of one, with all that may act there. */
+export interface Place {
+  readonly kind: EndpointKind
   /** Undefined for a fixed path outside every route. */
-  readonly route: Route | undefined
-  readonly endpoint: Endpoint
-  readonly crossOrigin: CrossOrigin | undefined
-  readonly middleware: readonly HostMiddleware[]
+  readonly route?: Route | undefined
+  readonly cors?: HostMiddleware | undefined
+  /** Knows origins that the host's own check lets through here, beside those it knows. */
+  readonly allowsOrigin?: ((origin: string) => boolean) | undefined
+  readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
+  readonly body?: BodyKind | undefined
+  readonly methods?: Endpoint['methods']
+  /** Has its own verbs. */
+  readonly app?: HostMiddleware | undefined
 }
 
-interface Entry {
-  readonly route: Route | undefined
-  readonly open: boolean
-  readonly allowsOrigin: ((origin: string) => boolean) | undefined
-  readonly run: (ctx: HostContext) => Promise<unknown>
+export interface Served extends Place {
+  readonly path: string
+  /** Serves what is below its path, too. */
+  readonly below?: boolean
 }
 
-/** What of a request target that names no path goes into a log line. */
-const SHOWN_TARGET = 200
-
-/** The path for a log line; of a target without one, what is before its query, where neither user nor password can be. */
-function shownPath({ state, req }: HostContext): string {
-  if (state.path !== undefined) return state.path
-  const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
-  return shownUrl(target.slice(0, SHOWN_TARGET))
+export interface PipelineSettings extends ErrorWriterSettings {
+  readonly http: ResolvedHttp
 }
 
-/** The one writer of error answers outside a transport. Headers that were set before, such as CORS, stay. */
-function catchErrors(log: Logger) {
-  return async (ctx: HostContext, next: () => Promise<unknown>) => {
-    try {
-      await next()
-    } catch (thrown) {
-      if (!HostError.is(thrown)) log.error({ err: thrown, path: shownPath(ctx) }, 'a request failed')
-      const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      logRefusal(log, ctx, error)
-      if (ctx.res.headersSent) return void ctx.res.destroy()
-      ctx.respond = true
-      ctx.status = error.status === 200 ? 400 : error.status
-      for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
-      ctx.type = 'json'
-      ctx.body = encodeError(error)
-    }
-  }
-}
+type Run = (ctx: HostContext) => Promise<unknown>
 
-function logRefusal(log: Logger, ctx: HostContext, error: HostError) {
-  const { kind, detail, cause } = error
-  const fix = typeof cause === 'string' ? { fix: cause } : {}
-  if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
-    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, ...fix }, 'refused a request')
-  } else {
-    log.debug({ refused: kind, detail, path: shownPath(ctx) }, 'refused a request')
-  }
-}
+const NO_PARAMS = Object.freeze({})
 
 /** Answers 405 with the verbs that the endpoint has. */
-function dispatchVerb({ methods }: Endpoint) {
+function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   const table = new Map(Object.entries(methods))
   const allow = [...table.keys()].join(', ')
-  return (ctx: HostContext) => {
+  return ctx => {
     const handler = table.get(ctx.method)
     if (!handler) throw new HostError('methodNotAllowed', { detail: ctx.method, headers: { Allow: allow } })
     return handler(ctx)
@@ -92,49 +61,91 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
 }
 
-const nothingHere = () => new HostError('notFound', { detail: 'nothing is served at this path' })
+const refuseAddress = () => {
+  throw new HostError('notFound', { detail: 'nothing is served at this path' })
+}
 
-/** Refuses what is declared too large, and an address whose parameter names nothing. */
-function checkAddress(route: Route | undefined, most: number): HostMiddleware {
-  return (ctx, next) => {
-    checkLength(ctx, most)
-    if (route && !route.serves(ctx.state.params)) throw nothingHere()
-    return next()
+/** What each step is at a place; nothing, where the place has none of it. */
+async function createSteps(
+  { http, ...errors }: PipelineSettings,
+  isBodyRead: boolean,
+): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
+  const writeErrors = createErrorWriter(errors)
+  const sparing = createErrorWriter(errors, { spare: true })
+  const guard = createGuard(http)
+  const readBody = isBodyRead ? await createBodyReader(http.maxBodySize) : undefined
+
+  return {
+    // `next()` of one never throws: what those behind it throw is an answer by then.
+    use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
+    writeErrors: () => [writeErrors],
+    hostOrigin: ({ allowsOrigin }) => [
+      (ctx, next) => {
+        guard({ hosts: ctx.state.hosts, origin: ctx.req.headers.origin, alsoAllowed: allowsOrigin })
+        return next()
+      },
+    ],
+    cors: ({ cors }) => (cors ? [cors] : []),
+    length: () => [
+      (ctx, next) => {
+        checkLength(ctx, http.maxBodySize)
+        return next()
+      },
+    ],
+    address({ kind, route }) {
+      if (kind === 'N') return [refuseAddress]
+      // A parameter may name nothing.
+      return route ? [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress())] : []
+    },
+    edge: ({ hooks }) => hooks.edge,
+    identify: ({ hooks }) => hooks.identify,
+    admit: ({ hooks }) => hooks.admit,
+    body: ({ body }) => (body && readBody ? [readBody(body)] : []),
+    verb: ({ app, methods }) => (app ? [app, refuseAddress] : methods ? [dispatchVerb(methods)] : []),
   }
 }
 
-/** The Koa application that serves these endpoints. Throws a StartError where two have one path. */
-export function createPipeline(served: readonly Served[], http: ResolvedHttp, log: Logger): Koa<RequestState> {
-  const table = createPathTable<Entry>()
-  for (const { path, route, endpoint, crossOrigin, middleware } of served) {
-    const cors = endpoint.cors ?? crossOrigin?.middleware
-    const acts = [...(cors ? [cors] : []), checkAddress(route, http.maxBodySize), ...middleware]
-    const run = compose<HostContext>([...(acts as compose.Middleware<HostContext>[]), dispatchVerb(endpoint)])
-    table.add(path, { route, open: endpoint.public ?? false, allowsOrigin: crossOrigin?.allows, run })
+/** The Koa application that serves these endpoints. Rejects with a StartError where two have one path. */
+export async function createPipeline(
+  served: readonly Served[],
+  nowhere: Place,
+  settings: PipelineSettings,
+): Promise<Koa<RequestState>> {
+  const steps = await createSteps(
+    settings,
+    served.some(({ body }) => body !== undefined),
+  )
+  const compile = (place: Place): Run =>
+    compose<HostContext>(
+      stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
+    )
+  const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
+  for (const place of served) {
+    const add = place.below ? table.addBelow : table.add
+    add(place.path, { route: place.route, run: compile(place) })
   }
-  const guard = createGuard(http)
-  const forwardedBy = createForwarded(http)
+  const runNowhere = compile(nowhere)
+  const forwardedBy = createForwarded(settings.http)
+
   // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
   const app = new Koa<RequestState>()
-  app.use(catchErrors(log))
   app.use(ctx => {
     const target = readTarget(ctx.req.url ?? '')
     const found = target && table.match(target.path)
     const { ip, host } = forwardedBy(ctx.req)
     ctx.request.ip = ip
-    ctx.state.path = target?.path
-    if (!found?.target.open) {
-      const hosts = target?.authority === undefined ? [host] : [host, target.authority]
-      guard({ hosts, origin: ctx.req.headers.origin, alsoAllowed: found?.target.allowsOrigin })
+    const { state } = ctx
+    state.path = target?.path
+    state.hosts = target?.authority === undefined ? [host] : [host, target.authority]
+    state.params = found?.params ?? NO_PARAMS
+    if (target) {
+      // Whoever reads the path by another name, such as ctx.path, reads the same.
+      ctx.req.url = target.path + target.search
+      ctx.originalUrl = ctx.req.url
+      ctx.request.originalUrl = ctx.req.url
     }
-    if (!found) {
-      checkLength(ctx, http.maxBodySize)
-      throw nothingHere()
-    }
-    // Whoever reads the path by another name, such as ctx.path, reads the same.
-    ctx.req.url = target.path + target.search
-    if (found.target.route) ctx.state.route = found.target.route
-    ctx.state.params = found.params
+    if (!found) return runNowhere(ctx)
+    if (found.target.route) state.route = found.target.route
     return found.target.run(ctx)
   })
   app.silent = true

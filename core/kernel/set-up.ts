@@ -1,11 +1,12 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware } from './endpoint.ts'
+import type { SectionReader } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import type { KernelHost, Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
-import { HOOK_POINTS, type HookPoint } from './pipeline.ts'
+import { HOOK_POINTS, type HookPoint } from './order.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
@@ -22,10 +23,13 @@ export interface KernelNotes<Services = never> {
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
+  /** By the key of those who share it. */
+  readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
@@ -34,10 +38,12 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
+  mounts: [],
   serving: [],
   starting: [],
   closing: [],
   draining: [],
+  shared: new Map(),
   ready: new Map(),
 })
 
@@ -47,12 +53,16 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
-  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'node' | 'readiness'> {
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness'> {
   readonly log: Logger
   readonly http: ResolvedHttp
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
+  /** What this node is called by the plugins of these routes. */
+  nodeOf(instance: PluginInstance): string
+  /** What stands at a top-level key of the config. */
+  section(name: string): unknown
 }
 
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
@@ -78,24 +88,39 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, ...facts }: HostFacts<Slots>,
-): KernelHost<Slots, Services> {
+  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
+): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
   return {
     ...facts,
     name: instance.name,
+    node: nodeOf(instance),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
+    use: hook('use'),
     crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
     edge: hook('edge'),
     identify: hook('identify'),
     admit: hook('admit'),
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
     fill: (slot, service) => slots.fill(slot, service, instance),
+    section(name: string) {
+      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
+      const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
+      throw new StartError(`plugins.${instance.name}: ${why}`, { exitCode: 2 })
+    },
+    share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
+      if (notes.shared.has(key)) return notes.shared.get(key) as Value
+      const value = create()
+      notes.shared.set(key, value)
+      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      return value
+    },
     serving: task => note(notes.serving, task),
     starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),

@@ -8,8 +8,9 @@ import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
+import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
-import { INPUT_REQUIRED } from './wire.ts'
+import { RESULT_TYPE } from './wire.ts'
 
 type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
@@ -17,6 +18,8 @@ type Question =
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
+
+const INPUT_REQUIRED = { name: 'input_required' }
 
 /** Why a handler was stopped: its questions are on their way to the client, and it will run again. */
 class AwaitingInput extends Error {
@@ -123,7 +126,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
     const [key] = keys
     if (!key) throw new Error('no key to seal requestState with')
     return {
-      [INPUT_REQUIRED]: true,
+      [RESULT_TYPE]: INPUT_REQUIRED,
       inputRequests: Object.fromEntries(questions),
       requestState: sealState(recorded, binding, key),
     }
@@ -172,16 +175,17 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
   }
 }
 
-/** A question by URL has a name in 2025-11-25 (client/elicitation, "URL Mode Elicitation Requests"), and none later. */
-const liveParams = ({ method, params }: Question): object =>
-  method === 'elicitation/create' && params.mode === 'url' ? { elicitationId: randomUUID(), ...params } : params
+const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+  elicitationIds && method === 'elicitation/create' && params.mode === 'url'
+    ? { elicitationId: randomUUID(), ...params }
+    : params
 
 /** The asks of a session: each is a request of its own, and the handler waits for its answer. */
-export function createLiveAsks(askClient: AskClient, capabilities: ClientCapabilities, signal: AbortSignal): Asks {
+export function createLiveAsks(askClient: AskClient, { client, rules }: Call, signal: AbortSignal): Asks {
   async function ask(question: Question): Promise<never> {
-    const missing = missingCapability(question, capabilities)
+    const missing = missingCapability(question, client.capabilities)
     if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
-    const answer = await askClient(question.method, liveParams(question), signal)
+    const answer = await askClient.ask(question.method, liveParams(question, rules), signal)
     if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
     return answer as never
   }

@@ -4,8 +4,10 @@ import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog } from './catalog.ts'
 import type { Definition } from './define.ts'
+import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
-import type { Revision } from './protocol.ts'
+import type { Observer } from './observe.ts'
+import type { Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
@@ -16,8 +18,16 @@ export interface AuthorHost {
   readonly server: { readonly name: string; readonly version: string }
   /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
   around(wrap: Wrap): void
+  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  observe(observer: Observer): void
   /** Answers a JSON-RPC method. One that the host or another plugin answers already stops the start. */
   method(name: string, answer: Answer): void
+  /**
+   * Adds an extension of the protocol to the plugin's routes: declares `capabilities.extensions[id]` there, and adds methods,
+   * result types, `Mcp-Name` rules and filters of `subscriptions/listen`. `id` is as `com.example/tasks`. Throws a StartError
+   * where another plugin adds the id, or something of it is taken on one of the routes.
+   */
+  extension(id: string, extension: Extension): AddedExtension
   /** Contributes definitions to each of the plugin's routes. */
   contribute(definitions: readonly Definition[]): void
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
@@ -29,7 +39,9 @@ export interface AuthorHost {
 /** Everything that the plugins of one host registered with MCP, in the order of set-up. */
 export interface AuthorNotes {
   readonly around: Note<Wrap>[]
+  readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
+  readonly extensions: Extensions
   readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
   readonly varies: Note<true>[]
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
@@ -37,7 +49,9 @@ export interface AuthorNotes {
 
 export const createAuthorNotes = (): AuthorNotes => ({
   around: [],
+  observers: [],
   methods: [],
+  extensions: createExtensions(),
   contributed: [],
   varies: [],
   revisions: [],
@@ -54,7 +68,13 @@ export function createAuthorHost(
   return {
     server: { name: server.name, version: server.version },
     around: wrap => note(notes.around, wrap),
+    observe: observer => note(notes.observers, observer),
     method: (name, answer) => note(notes.methods, { name, answer }),
+    extension(id, extension) {
+      const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
+      for (const method of added.methods) note(notes.methods, method)
+      return added
+    },
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     variesByCaller: () => note(notes.varies, true),
     revisions: list => note(notes.revisions, list),

@@ -3,16 +3,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import { isShortName } from './client-said.ts'
-import {
-  type ClientCapabilities,
-  type Implementation,
-  type LogLevel,
-  type Meta,
-  MODERN_REVISION,
-  type ProgressToken,
-  type RequestId,
-  type Revision,
-} from './protocol.ts'
+import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
+import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 import { encodeNotification } from './wire.ts'
@@ -57,6 +49,7 @@ export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch:
 
 /** A session that lasts longer than its calls, as methods see it. */
 export interface LiveSession {
+  /** The least severe level that the client is sent. */
   logLevel: LogLevel
   /** False where it, or all of its owner's, watch as many resources as they may. */
   watch(uri: string): boolean
@@ -65,8 +58,23 @@ export interface LiveSession {
   keep(change: SessionSetting): Promise<void> | undefined
 }
 
-/** What a transport gives to make a Call. */
-export interface CallRequest {
+/** The way between a call and its client: a transport's, one for each call. */
+export interface CallChannel {
+  /** Up: a message that belongs to the call, serialized. */
+  send(message: string): void
+  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
+  signal(): AbortSignal
+  /** Closes the connection, not the call, where the client can come back for the rest. */
+  disconnect(retry?: number): void
+}
+
+/** Sends a request to the client and resolves with its result. */
+export interface AskClient {
+  ask(method: string, params: object, signal: AbortSignal): Promise<unknown>
+}
+
+/** What every Call tells of its message and its sender. */
+interface CallFacts {
   /** Undefined for a notification. */
   readonly id: RequestId | undefined
   readonly method: string
@@ -74,115 +82,112 @@ export interface CallRequest {
   readonly revision: Revision
   readonly session: OpenSession
   /** The live session behind it; undefined where requests are served one by one. */
-  readonly live?: LiveSession | undefined
+  readonly live: LiveSession | undefined
   readonly client: ClientFacts
-  /** Who sends it, where that may differ from who opened the session: the same user with another token. */
-  readonly user?: User | undefined
-  /** The least severe level that the client wants to see; undefined: none. */
-  readonly logLevel: LogLevel | undefined
-  /** Up: a notification to the client that belongs to this call. */
-  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
-  readonly signal: () => AbortSignal
+  /** Who sends it: the user who opened the session, who may come with another token. */
+  readonly user: User | undefined
   /** The headers of the HTTP request that brought it. */
   readonly headers: Readonly<IncomingHttpHeaders>
-  /** Up, as `notify`: a message that is serialized already. */
-  readonly send: (message: string) => void
   /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
-  readonly asks?: 'input_required' | AskClient | undefined
-  /** Closes the connection, not the call, where the client can come back for the rest. */
-  readonly disconnect?: (retry?: number) => void
+  readonly asks: 'input_required' | AskClient | undefined
 }
 
-/** Sends a request to the client and resolves with its result. */
-export type AskClient = (method: string, params: object, signal: AbortSignal) => Promise<unknown>
+/** What a transport gives to make a Call. */
+export interface CallRequest extends CallFacts {
+  /** The least severe level that the client wants to see; undefined: none. A live session has its own. */
+  readonly logLevel: LogLevel | undefined
+  readonly channel: CallChannel
+}
 
-export interface Call extends Omit<CallRequest, 'signal'> {
-  /** Up: a notification to the client that belongs to this call. */
-  notify(method: string, params: Record<string, unknown>): void
+/** One JSON-RPC message on its way. Frozen, and its `params` and `user` with it. */
+export interface Call extends CallFacts {
+  /** What is special about the revision. */
+  readonly rules: RevisionRules
   /** True for revisions whose requests carry their own metadata. */
   readonly modern: boolean
   readonly meta: Readonly<Meta>
   readonly progressToken: ProgressToken | undefined
-  readonly user: User | undefined
+  /** What its sender is served, as it was when the call began. */
   readonly view: View
+  /** The least severe level that the client wants to see now; undefined: none. */
+  readonly logLevel: LogLevel | undefined
+  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
   readonly signal: AbortSignal
+  /** Up: a notification to the client that belongs to this call. */
+  notify(method: string, params: Record<string, unknown>): void
+  /** Up, as `notify`: a message that is serialized already. */
+  send(message: string): void
+  /** Closes the connection, not the call, where the client can come back for the rest. */
+  disconnect(retry?: number): void
 }
 
 export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** Getters over what its transport knows: nobody can change it, and making one costs next to nothing. */
+/** Every field always there, in one order: objects of one shape are cheap to make and to read. */
 class TransportCall implements Call {
-  readonly #request: CallRequest
+  readonly id: RequestId | undefined
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly revision: Revision
+  readonly rules: RevisionRules
+  readonly modern: boolean
+  readonly session: OpenSession
+  readonly live: LiveSession | undefined
+  readonly client: ClientFacts
+  readonly user: User | undefined
+  readonly view: View
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly asks: 'input_required' | AskClient | undefined
   readonly meta: Readonly<Meta>
+  readonly #logLevel: LogLevel | undefined
+  readonly #channel: CallChannel
 
   constructor(request: CallRequest) {
-    this.#request = request
-    const { _meta } = request.params
+    const { params, user, session } = request
+    const { _meta } = params
+    this.id = request.id
+    this.method = request.method
+    this.params = Object.freeze(params)
+    this.revision = request.revision
+    this.rules = rulesOf(request.revision)
+    this.modern = !this.rules.handshake
+    this.session = session
+    this.live = request.live
+    this.client = request.client
+    this.user = Object.freeze(user)
+    this.view = session.viewFor(user)
+    this.headers = request.headers
+    this.asks = request.asks
     this.meta = isObject(_meta) ? _meta : NO_META
+    this.#logLevel = request.logLevel
+    this.#channel = request.channel
+    Object.freeze(this)
   }
 
-  get id() {
-    return this.#request.id
-  }
-  get method() {
-    return this.#request.method
-  }
-  get params() {
-    return this.#request.params
-  }
-  get revision() {
-    return this.#request.revision
-  }
-  get session() {
-    return this.#request.session
-  }
-  get live() {
-    return this.#request.live
-  }
-  get client() {
-    return this.#request.client
-  }
   get logLevel() {
-    return this.#request.logLevel
+    return this.live ? this.live.logLevel : this.#logLevel
   }
-  get headers() {
-    return this.#request.headers
-  }
-  get asks() {
-    return this.#request.asks
-  }
-  get modern() {
-    return this.#request.revision === MODERN_REVISION
-  }
-  get user() {
-    return 'user' in this.#request ? this.#request.user : this.#request.session.user
-  }
-  get view() {
-    return this.#request.session.viewFor(this.user)
-  }
-  /** Made for those who look at it: most calls end before anyone does. */
   get signal() {
-    return this.#request.signal()
+    return this.#channel.signal()
   }
   get progressToken() {
     const token = this.meta['progressToken']
     return isShortName(token) ? token : undefined
   }
-
   send(message: string) {
-    this.#request.send(message)
+    this.#channel.send(message)
   }
   notify(method: string, params: Record<string, unknown>) {
-    this.#request.send(encodeNotification(method, params))
+    this.#channel.send(encodeNotification(method, params))
   }
   disconnect(retry?: number) {
-    this.#request.disconnect?.(retry)
+    this.#channel.disconnect(retry)
   }
 }
 
-/** A Call from what its transport knows. */
+/** A Call from what its transport knows. Throws where its view cannot be cut. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { ChangeBus } from './change-bus.ts'
 import {
   type Definition,
@@ -172,6 +173,8 @@ export interface CatalogSettings {
   readonly faultsOf: FaultsOf
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
+  /** Names of plugins that would. */
+  readonly suggest: SuggestPlugin
   /** The toolsets that some address serves together. */
   readonly combinations: () => ReadonlyArray<readonly string[]>
 }
@@ -179,7 +182,7 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { buses, log, faultsOf, decidesAccess, combinations }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, suggest, combinations }: CatalogSettings,
 ): Catalog {
   let generation = 0
   const publishing = createPublishing(buses, log)
@@ -190,7 +193,7 @@ export function createCatalog(
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
-      throw new StartError(`${what}, but no plugin decides who has it; switch on tool-policy`, { exitCode: 2 })
+      throw new StartError(`${what}, but no plugin decides who has it; switch on ${suggest('access')}`, { exitCode: 2 })
     }
     return compileDefinition(definition, where, faultsOf)
   }

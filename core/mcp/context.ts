@@ -160,12 +160,12 @@ class HandlerContext implements CallContext {
   get ping() {
     return async () => {
       const { asks, modern } = this.#call
-      if (typeof asks === 'function') await asks('ping', {}, this.signal)
+      if (typeof asks === 'object') await asks.ask('ping', {}, this.signal)
       else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
     }
   }
   get disconnect() {
-    return (retry?: number) => this.#call.disconnect?.(retry)
+    return (retry?: number) => this.#call.disconnect(retry)
   }
 
   get #canAsk() {
@@ -173,8 +173,8 @@ class HandlerContext implements CallContext {
   }
 
   #createAsks(): Asks {
-    const { asks, client } = this.#call
-    if (typeof asks === 'function') return createLiveAsks(asks, client.capabilities, this.signal)
+    const { asks } = this.#call
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal)
     return createAsks(this.#call, this.#item, { keys: this.#settings.stateKeys, interrupt: this.#interrupt })
   }
 

@@ -21,12 +21,12 @@ import type {
   PromptMessage,
   ReadResourceResult,
   ResourceContents,
-  Revision,
   RootsResult,
   SampleParams,
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
+import type { Revision } from './revisions.ts'
 
 /** Options of the three asks. */
 export interface AskOptions {

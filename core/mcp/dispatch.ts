@@ -1,36 +1,24 @@
-// A Call through every `around` of its route to its answer; and the one place where a failed handler is logged.
-
+// A Call through every `around` of its route to its answer, watched by those who observe; and the one place where a failed
+// handler is logged.
+import compose from 'koa-compose'
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
-import type { CompiledRoute } from './routes.ts'
+import { observed } from './observe.ts'
 
-type Wrap = AuthorNotes['around'][number]['value']
-
-/** Calls the outermost, whose `next` calls the one behind it: once, as in Koa, for behind the last is the handler. */
-function wrapped(wraps: readonly Wrap[], call: Call, innermost: (call: Call) => Promise<object>): Promise<object> {
-  let reached = -1
-  async function pass(index: number): Promise<object> {
-    if (index <= reached) throw new Error('an `around` called next() twice; keep the promise of the first call instead')
-    reached = index
-    const wrap = wraps[index]
-    return wrap ? wrap(call, () => pass(index + 1)) : innermost(call)
-  }
-  return pass(0)
-}
+type Answer = (call: Call) => Promise<object>
 
 export function createDispatch(
-  routes: readonly CompiledRoute[],
-  notes: Pick<AuthorNotes, 'around'>,
+  notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
   log: Logger,
-): (call: Call) => Promise<object> {
-  const wraps = new Map(routes.map(route => [route as object, notesFor(notes.around, route)]))
-
+): Answer {
   function logFailure(call: Call, err: unknown) {
     const name = call.params['name'] ?? call.params['uri']
     const fields = { err, method: call.method, name, route: call.session.route.path }
@@ -45,16 +33,41 @@ export function createDispatch(
     return result
   }
 
-  return async call => {
-    try {
-      // Before plugins: they too take params for what they should be.
-      methods.check(call)
-      const around = wraps.get(call.session.route) ?? []
-      return around.length === 0 ? await answer(call) : await wrapped(around, call, answer)
-    } catch (error) {
-      if (HostError.is(error)) throw error
-      logFailure(call, error)
-      throw new HostError('internal', { cause: error }).within200()
+  /** Through these to the answer; a failure that clients may not see becomes an internal error. */
+  function answerThrough(around: AuthorNotes['around'][number]['value'][]): Answer {
+    // Koa's own composer: a second `next()` of one of them is an error.
+    const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
+    const inner = around.length === 0 ? answer : (call: Call) => wrapped(call, answer)
+    return async call => {
+      try {
+        // Before plugins: they too take params for what they should be.
+        methods.check(call)
+        const result = await inner(call)
+        checkResultType(call, result)
+        return result
+      } catch (error) {
+        if (HostError.is(error)) throw error
+        logFailure(call, error)
+        throw new HostError('internal', { cause: error }).within200()
+      }
     }
+  }
+
+  function wayOn(route: Route): Answer {
+    const way = answerThrough(notesFor(notes.around, route))
+    const observers = notesFor(notes.observers, route)
+    return observers.length === 0 ? way : observed(way, observers, log)
+  }
+
+  /** Made with the first call: by then both phases of the plugins are over. */
+  const ways = new Map<Route, Answer>()
+  return call => {
+    const { route } = call.session
+    let way = ways.get(route)
+    if (!way) {
+      way = wayOn(route)
+      ways.set(route, way)
+    }
+    return way(call)
   }
 }

@@ -6,6 +6,7 @@ import { isShortName } from './client-said.ts'
 import { findForbidden } from './json-text.ts'
 import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
+import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 
 export type Message =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
@@ -13,6 +14,8 @@ export type Message =
   | { readonly kind: 'response'; readonly id: RequestId; readonly body: Params }
   /** Not a message; `id` is there where it could be read. */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
+
+export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -75,4 +78,24 @@ export function readMessages(text: string): Message | readonly Message[] {
   if (value.length > MAX_BATCH)
     throw new HostError('invalidRequest', { detail: `a batch has at most ${MAX_BATCH} entries` })
   return value.map(toMessage)
+}
+
+const BATCH_REVISIONS = REVISIONS.filter(revision => rulesOf(revision).batches).join(', ')
+
+/** Throws `invalidRequest` where a revision has no batches. Undefined: none is negotiated yet. */
+export function demandBatches(revision: unknown): void {
+  if (isRevision(revision) && rulesOf(revision).batches) return
+  const hint = isRevision(revision) ? `revision ${revision} has no batches, ` : ''
+  throw new HostError('invalidRequest', { detail: `${hint}only revision ${BATCH_REVISIONS} has batches` })
+}
+
+/** The messages of a batch. Throws `invalidRequest` where one is none, or opens a session. */
+export function validBatch(messages: readonly Message[]): readonly ValidMessage[] {
+  return messages.map(message => {
+    if (message.kind === 'invalid') throw message.error
+    if (message.kind === 'request' && message.method === 'initialize') {
+      throw new HostError('invalidRequest', { detail: 'initialize cannot be part of a batch' })
+    }
+    return message
+  })
 }

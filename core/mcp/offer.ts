@@ -15,6 +15,7 @@ import type {
   SessionRequest,
 } from './configure-session.ts'
 import type { Definition } from './define.ts'
+import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
@@ -32,6 +33,8 @@ export interface SessionSettings {
   readonly varies: (route: CompiledRoute) => boolean
   /** The toolsets that plugins contribute to this route. */
   readonly contributed: (route: CompiledRoute) => readonly string[]
+  /** What `capabilities.extensions` says on this route. */
+  readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
   /** False where no plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
@@ -40,10 +43,12 @@ type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
 
 /** What a view of this route is cut from, for this choice of toolsets. */
 function requestView(settings: SessionSettings, route: CompiledRoute, choice: Choice): ViewRequest {
-  const { config, varies, contributed } = settings
+  const { config, varies, contributed, extensions: extensionsOn } = settings
   const toolsets = [...choice.toolsets, ...contributed(route)]
   const cacheScope = varies(route) ? 'private' : 'public'
-  return { extra: [], server: config.server, capabilities: {}, ...choice, toolsets, cacheScope }
+  const extensions = { ...extensionsOn(route), ...choice.capabilities?.extensions }
+  const capabilities = { ...choice.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) }
+  return { extra: [], server: config.server, ...choice, capabilities, toolsets, cacheScope }
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */

@@ -1,20 +1,6 @@
-// The protocol's own nouns: revisions, methods, `_meta` keys and the wire types that are public here.
+// The protocol's own nouns: `_meta` keys, log levels and the wire types that are public here.
 // They are written out, not re-exported, so that our declarations compile in a project that has no MCP SDK;
 // test/core/protocol.types.ts holds them against the official package's types.
-
-/** The revision whose requests carry their own version and capabilities, with no handshake. */
-export const MODERN_REVISION = '2026-07-28'
-
-/** Revisions that open with `initialize`, newest first. */
-export const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
-
-/** What a request without a version header is taken for (2025-06-18, transports, "Protocol Version Header"). */
-export const ASSUMED_REVISION = '2025-03-26'
-
-export type Revision = typeof MODERN_REVISION | (typeof HANDSHAKE_REVISIONS)[number]
-
-export const isHandshakeRevision = (version: unknown): version is (typeof HANDSHAKE_REVISIONS)[number] =>
-  (HANDSHAKE_REVISIONS as readonly unknown[]).includes(version)
 
 /** Keys of `_meta` that the protocol reserves (2026-07-28, basic, "_meta"). */
 export const META = {
@@ -25,6 +11,16 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
+
+/** The lists that `subscriptions/listen` of 2026-07-28 may tell the changes of, by the filter's name. */
+export const LIST_FILTERS = {
+  toolsListChanged: 'tools',
+  promptsListChanged: 'prompts',
+  resourcesListChanged: 'resources',
+} as const
+
+/** Every filter of `subscriptions/listen` that the protocol itself has. */
+export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_FILTERS), 'resourceSubscriptions'])
 
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -142,15 +138,6 @@ export interface EmbeddedResource extends Annotated {
   resource: ResourceContents
 }
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
-
-/** The kinds of content block, each with the first revision that knows it. */
-export const CONTENT_SINCE: Readonly<Record<ContentBlock['type'], Revision>> = {
-  text: '2024-11-05',
-  image: '2024-11-05',
-  resource: '2024-11-05',
-  audio: '2025-03-26',
-  resource_link: '2025-06-18',
-}
 
 export interface CallToolResult {
   content: ContentBlock[]

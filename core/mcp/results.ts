@@ -2,18 +2,15 @@
 // apart here, and nowhere else.
 import { isObject } from './call.ts'
 import type { ResourceReturn } from './define.ts'
-import {
-  type CallToolResult,
-  CONTENT_SINCE,
-  type ContentBlock,
-  type GetPromptResult,
-  HANDSHAKE_REVISIONS,
-  MODERN_REVISION,
-  type PromptMessage,
-  type ReadResourceResult,
-  type ResourceContents,
-  type Revision,
+import type {
+  CallToolResult,
+  ContentBlock,
+  GetPromptResult,
+  PromptMessage,
+  ReadResourceResult,
+  ResourceContents,
 } from './protocol.ts'
+import type { RevisionRules } from './revisions.ts'
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 
@@ -23,13 +20,13 @@ const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
   image: ['data', 'mimeType'],
   audio: ['data', 'mimeType'],
   resource_link: ['uri', 'name'],
-} satisfies Partial<Record<ContentBlock['type'], readonly string[]>>
+  resource: [],
+} satisfies Record<ContentBlock['type'], readonly string[]>
 
 function isBlock(value: unknown): value is ContentBlock {
-  if (!isObject(value) || typeof value['type'] !== 'string' || !Object.hasOwn(CONTENT_SINCE, value['type']))
-    return false
-  const fields = BLOCK_FIELDS[value['type']]
-  return fields ? fields.every(name => typeof value[name] === 'string') : isObject(value['resource'])
+  if (!isObject(value) || typeof value['type'] !== 'string' || !Object.hasOwn(BLOCK_FIELDS, value['type'])) return false
+  if (value['type'] === 'resource') return isObject(value['resource'])
+  return (BLOCK_FIELDS[value['type']] ?? []).every(name => typeof value[name] === 'string')
 }
 
 const isWholeResult = (value: object): value is CallToolResult =>
@@ -86,27 +83,29 @@ export function promptResult(value: string | PromptMessage[] | GetPromptResult, 
   throw new TypeError('a prompt returns text, messages or a result')
 }
 
-const age = (revision: Revision) =>
-  revision === MODERN_REVISION ? -1 : HANDSHAKE_REVISIONS.indexOf(revision as (typeof HANDSHAKE_REVISIONS)[number])
-
-/** A block as `revision` knows it: kinds that came later are told in words. */
-function contentFor(block: ContentBlock, revision: Revision): ContentBlock {
-  if (age(CONTENT_SINCE[block.type]) >= age(revision)) return block
+/** A block as a revision knows it: kinds that came later are told in words. */
+function contentFor(block: ContentBlock, known: RevisionRules['content']): ContentBlock {
+  if (known.has(block.type)) return block
   return text(block.type === 'resource_link' ? `${block.name}: ${block.uri}` : `[${block.type}]`)
 }
 
-/** A tool's result as an older revision knows it (structured content: objects only, before 2026-07-28). */
-export function legacyToolResult(result: CallToolResult, revision: Revision): CallToolResult {
+/** A tool's result as its revision knows it. */
+export function fitToolResult(result: CallToolResult, { objectsOnly, content: known }: RevisionRules): CallToolResult {
+  if (!objectsOnly) return result
   const { structuredContent, ...rest } = result
   return {
     ...rest,
-    content: result.content.map(block => contentFor(block, revision)),
+    content: result.content.map(block => contentFor(block, known)),
     ...(isObject(structuredContent) && { structuredContent }),
   }
 }
 
-/** A prompt's messages as an older revision knows them. */
-export function legacyPromptResult(result: GetPromptResult, revision: Revision): GetPromptResult {
-  const messages = result.messages.map(({ role, content }) => ({ role, content: contentFor(content, revision) }))
+/** A prompt's messages as its revision knows them. */
+export function fitPromptResult(
+  result: GetPromptResult,
+  { handshake, content: known }: RevisionRules,
+): GetPromptResult {
+  if (!handshake) return result
+  const messages = result.messages.map(({ role, content }) => ({ role, content: contentFor(content, known) }))
   return { ...result, messages }
 }

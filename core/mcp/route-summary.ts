@@ -1,6 +1,6 @@
 // A route as the start-up page shows it.
 
-import type { Revision } from './protocol.ts'
+import type { Revision } from './revisions.ts'
 import { type CompiledRoute, sampleUrl } from './routes.ts'
 
 /** One line of the start-up page. */

@@ -5,7 +5,7 @@ import { StartError } from '../kernel/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern } from '../kernel/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
-import type { Revision } from './protocol.ts'
+import type { Revision } from './revisions.ts'
 
 /** A route, and what MCP serves there. */
 export interface McpRoute extends Route {

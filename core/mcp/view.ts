@@ -14,6 +14,7 @@ import {
 } from './catalog.ts'
 import type { ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
+import type { RevisionRules } from './revisions.ts'
 import { SerializedResult } from './wire.ts'
 
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
@@ -36,7 +37,7 @@ export interface View {
   /** Why its callers may not use an item; undefined: they may. */
   denialOf(item: CatalogItem): Denial | undefined
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
-  page(list: ListName, cursor: unknown, modern: boolean): SerializedResult
+  page(list: ListName, cursor: unknown, rules: RevisionRules): SerializedResult
 }
 
 /** What distinguishes one view from another. */
@@ -63,8 +64,8 @@ function decodeCursor(cursor: unknown): string {
   return text.slice('after:'.length)
 }
 
-/** Older revisions know object schemas only (2025-11-25 schema, `Tool`). */
-function legacyWire(wire: CatalogItem['wire']) {
+/** An item without an output schema that its revision has no word for. */
+function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
   const { outputSchema: _, ...rest } = wire
@@ -73,25 +74,25 @@ function legacyWire(wire: CatalogItem['wire']) {
 
 function createPager(list: ListName, items: readonly CatalogItem[], cacheScope: View['cacheScope'], meta: object) {
   const cached = new Map<string, SerializedResult>()
-  const serialize = (from: number, modern: boolean) => {
+  const serialize = (from: number, { handshake, objectsOnly }: RevisionRules) => {
     const page = items.slice(from, from + PAGE_SIZE)
     const last = page.at(-1)
     const more = last !== undefined && from + PAGE_SIZE < items.length
-    const entries = page.map(({ wire }) => (modern ? wire : legacyWire(wire)))
+    const entries = page.map(({ wire }) => (objectsOnly ? objectWire(wire) : wire))
     const body = { [list]: entries, ...(more && { nextCursor: encodeCursor(last.key) }) }
-    const full = modern ? { resultType: 'complete', ...body, ttlMs: LIST_TTL, cacheScope, _meta: meta } : body
+    const full = handshake ? body : { resultType: 'complete', ...body, ttlMs: LIST_TTL, cacheScope, _meta: meta }
     return new SerializedResult(JSON.stringify(full))
   }
-  return (cursor: unknown, modern: boolean) => {
+  return (cursor: unknown, rules: RevisionRules) => {
     let from = 0
     if (cursor !== undefined) {
       const after = decodeCursor(cursor)
       from = items.findIndex(({ key }) => key > after)
       if (from === -1) from = items.length
     }
-    if (from % PAGE_SIZE !== 0) return serialize(from, modern)
-    const name = `${from} ${modern}`
-    const page = cached.get(name) ?? serialize(from, modern)
+    if (from % PAGE_SIZE !== 0) return serialize(from, rules)
+    const name = `${from} ${rules.handshake} ${rules.objectsOnly}`
+    const page = cached.get(name) ?? serialize(from, rules)
     cached.set(name, page)
     return page
   }
@@ -167,7 +168,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     cacheScope,
     denies: denials.size > 0,
     denialOf: item => denials.get(item),
-    page: (list, cursor, modern) => pagers[list](cursor, modern),
+    page: (list, cursor, rules) => pagers[list](cursor, rules),
   }
 }
 

@@ -3,7 +3,8 @@
 import { HostError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
-import { META, type RequestId, type Revision } from './protocol.ts'
+import { META, type RequestId } from './protocol.ts'
+import { isRevision, rulesOf } from './revisions.ts'
 
 /** A result whose JSON is already written. */
 export class SerializedResult {
@@ -30,21 +31,35 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
   }
 }
 
-/** On a result: it stands for a handler's questions. Only the host can say so, never a handler. */
-export const INPUT_REQUIRED = Symbol('input required')
+/** The values of `resultType` that the protocol itself has (2026-07-28 basic, "ResultType"). */
+export const RESULT_TYPES: ReadonlySet<string> = new Set(['complete', 'input_required'])
 
-export const isInputRequired = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && INPUT_REQUIRED in value
+/** A result's type, where it is not complete. */
+interface ResultType {
+  readonly name: string
+  /** Throws where a call must not be answered with it. */
+  readonly check?: (call: Call) => void
+}
+
+/** On a result: its type. Only the host and extensions can put it there, never a handler's own object. */
+export const RESULT_TYPE = Symbol('result type')
+
+/** What a result that is not complete is; undefined for everything else. */
+export const resultTypeOf = (value: unknown): ResultType | undefined =>
+  typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
+
+/** True for a result that travels as it is: no handler's value, to be made one. */
+export const isTyped = (value: unknown): value is object => resultTypeOf(value) !== undefined
 
 /** What 2026-07-28 wants on every result (basic, "ResultType" and "Per-response protocol fields"). */
 function modernResult({ view }: Call, result: object): object {
   const { _meta, resultType: _, ...rest } = result as { _meta?: object; resultType?: string }
-  const resultType = isInputRequired(result) ? 'input_required' : 'complete'
-  return { resultType, ...rest, _meta: { ..._meta, [META.serverInfo]: view.serverInfo } }
+  return {
+    resultType: resultTypeOf(result)?.name ?? 'complete',
+    ...rest,
+    _meta: { ..._meta, [META.serverInfo]: view.serverInfo },
+  }
 }
-
-/** Revisions whose error answers have `id: null` where no id could be read; later schemas have no null there. */
-const NULL_ID: ReadonlySet<string> = new Set<Revision>(['2024-11-05', '2025-03-26', '2025-06-18'])
 
 export interface ErrorTarget {
   readonly id?: RequestId | undefined
@@ -54,16 +69,12 @@ export interface ErrorTarget {
 
 /** An error answer. Its text never comes from anything but a HostError. */
 export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
-  // 2025-11-25 and older tell "no such resource" by a code of its own (server/resources, "Error Handling").
-  const legacyNotFound = error.kind === 'resourceNotFound' && revision !== undefined && revision < '2026'
+  const rules = isRevision(revision) ? rulesOf(revision) : undefined
+  const code = error.kind === 'resourceNotFound' && rules ? rules.resourceNotFoundCode : error.code
   const body = {
     jsonrpc: '2.0',
-    ...(id !== undefined ? { id } : NULL_ID.has(revision ?? '') ? { id: null } : {}),
-    error: {
-      code: legacyNotFound ? -32002 : error.code,
-      message: error.message,
-      ...(error.data !== undefined && { data: error.data }),
-    },
+    ...(id !== undefined ? { id } : rules?.nullErrorIds ? { id: null } : {}),
+    error: { code, message: error.message, ...(error.data !== undefined && { data: error.data }) },
   }
   return JSON.stringify(body)
 }

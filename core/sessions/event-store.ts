@@ -1,5 +1,5 @@
 // Where the events of resumable streams are kept until a client has them: in this process (memory-event-store.ts), or where
-// every node finds them (the plugin event-store-redis).
+// every node finds them, by a plugin.
 
 export interface StoredEvent {
   /** 1, 2, 3, ... within its stream. */

@@ -1,5 +1,5 @@
 // Messages from one node to another: what happens to a session at one node, and concerns what another node has of it.
-// Addressed to one node each. Sessions are named by their digest.
+// Addressed to one node each; a plugin carries them. Sessions are named by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'

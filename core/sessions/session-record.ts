@@ -3,7 +3,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
-import type { LogLevel, Revision } from '../mcp/protocol.ts'
+import type { LogLevel } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 
 /** What a session was opened with: what `configureSession` and `runSession` see again at another node. */
 export interface SessionOpening {

@@ -1,5 +1,5 @@
 // Where the records of sessions are kept: in this process (memory-session-store.ts), or where every node finds them, so that
-// every node may serve every session (the plugin session-store-redis).
+// every node may serve every session (a plugin fills the slot).
 import type { RequestId } from '../mcp/protocol.ts'
 import type { SessionBounds } from './session-bounds.ts'
 import type { SessionRecord, StateChange } from './session-record.ts'

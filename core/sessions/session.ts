@@ -1,9 +1,9 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
-
 import type { ClientFacts, LiveSession, OpenSession } from '../mcp/call.ts'
 import type { Change } from '../mcp/change-bus.ts'
-import type { LogLevel, RequestId, Revision } from '../mcp/protocol.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 import type { ChangeFeed, Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'

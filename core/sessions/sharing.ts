@@ -1,7 +1,8 @@
 // Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
 import { StartError } from '../kernel/errors.ts'
+import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import { isHandshakeRevision } from '../mcp/protocol.ts'
+import { isHandshakeRevision } from '../mcp/revisions.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]
@@ -15,6 +16,8 @@ export interface SharedParts {
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
   /** True where the keys that sign and seal were made by this process, for itself. */
   readonly ownKeys: boolean
+  /** The plugins that provide these slots. */
+  readonly suggest: SuggestPlugin
 }
 
 /** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
@@ -29,24 +32,24 @@ const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && liste
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function sessionProblem({ routes, isFilled }: SharedParts): string[] {
+function sessionProblem({ routes, isFilled, suggest }: SharedParts): string[] {
   const alone = (route: CompiledRoute) => SESSION_SLOTS.filter(slot => !isFilled(slot, route))
   const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
   const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
   if (stateful.length === 0) return []
   return [
     `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
-      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on the plugin ` +
-      `cluster-redis (nothing provides ${missing.join(', ')})`,
+      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on ` +
+      `${suggest(...SESSION_SLOTS)} (nothing provides ${missing.join(', ')})`,
   ]
 }
 
-function listenProblem({ routes, isFilled }: SharedParts): string[] {
+function listenProblem({ routes, isFilled, suggest }: SharedParts): string[] {
   const listening = routes.filter(route => listensOnly(route) && !isFilled('changeBus', route))
   if (listening.length === 0) return []
   return [
-    `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on the ` +
-      'plugin change-bus-redis or cluster-redis',
+    `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on ` +
+      suggest('changeBus'),
   ]
 }
 

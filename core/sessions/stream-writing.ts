@@ -1,7 +1,7 @@
 // How a stream's messages get into the store: to one that every node uses, again and again with the same number until
 // it is known that they are there, so that nothing is stored twice and nothing is passed over.
 import { setTimeout as pause } from 'node:timers/promises'
-import { HostError } from '../kernel/errors.ts'
+import { isUnavailable } from '../kernel/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { type EventStore, StreamFenced, type StreamWriter } from './event-store.ts'
 
@@ -54,8 +54,6 @@ export interface StreamWriting {
   drop(): Promise<void>
   isFenced(error: unknown): boolean
 }
-
-const isUnavailable = (error: unknown) => HostError.is(error) && error.kind === 'unavailable'
 
 /** Tries again while the store cannot be asked. */
 async function persist<Value>(act: () => Value | Promise<Value>, patience: number): Promise<Value> {

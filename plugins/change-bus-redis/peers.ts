@@ -1,7 +1,7 @@
 // Messages to single nodes: each has an inbox, a Redis Stream, and a key that is there while the node is. A message for a
 // node that is gone is not kept.
 import type { PeerMessage, Peers, PluginHost } from '../../core/index.ts'
-import { type RedisConnection, redisScript } from '../redis/connection.ts'
+import { type RedisConnection, redisScript } from '../families/redis/index.ts'
 import { inboxKey, leftKey, nodeKey } from './keys.ts'
 
 /** A node that was not heard of for as long is gone, milliseconds. */

@@ -44,6 +44,9 @@ function refuseToServeOthers({ name, http, processes }: PluginHost): void {
 
 /** Whoever came by another name came through a tunnel, or by a page that made its own name lead here. */
 function refuseForeignHost({ req }: HostContext): void {
+  // The server may be somebody else's (`Host.callback`), who may listen for everybody.
+  const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
+  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `to a caller at ${from}` })
   for (const host of [req.headers.host ?? '', req.headers['x-forwarded-host'] ?? 'localhost']) {
     const address = `http://${host}`
     if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
@@ -51,17 +54,19 @@ function refuseForeignHost({ req }: HostContext): void {
   }
 }
 
-/** Hands a request over; `path` is its address within the authorization server. */
-async function mount(ctx: HostContext, provider: Provider, path: string): Promise<void> {
-  const { host, protocol, pathname } = new URL(provider.issuer)
-  const { req, res } = ctx
-  req.url = `${path}${ctx.search}`
-  // oidc-provider reads from these where it is mounted.
-  Object.assign(req, { originalUrl: `${pathname}${req.url}` })
-  req.headers['x-forwarded-host'] = host
-  req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-  ctx.respond = false
-  await provider.callback()(req, res)
+/** Hands requests over; `ctx.path` is the address within the authorization server. */
+function handOver(getProvider: () => Promise<Provider>) {
+  return async (ctx: HostContext): Promise<void> => {
+    const provider = await getProvider()
+    const { host, protocol, pathname } = new URL(provider.issuer)
+    const { req, res } = ctx
+    // oidc-provider reads from these where it is mounted, and under which name.
+    Object.assign(req, { originalUrl: `${pathname}${req.url}` })
+    req.headers['x-forwarded-host'] = host
+    req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    ctx.respond = false
+    await provider.callback()(req, res)
+  }
 }
 
 /** Outside of the host's guard, for clients in pages of any origin; nothing there depends on a cookie. */
@@ -80,7 +85,7 @@ const openToPages: HostMiddleware = (ctx, next) => {
 
 /** For people: the host's own guard applies, no page may frame it, and no page of another origin may read it. */
 function forPeople(serve: (ctx: HostContext) => Promise<void>) {
-  return (ctx: HostContext) => {
+  return (ctx: HostContext): Promise<void> => {
     refuseForeignHost(ctx)
     ctx.set('X-Frame-Options', 'DENY')
     ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
@@ -91,24 +96,26 @@ function forPeople(serve: (ctx: HostContext) => Promise<void>) {
 }
 
 function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, users: readonly DevUser[]): void {
-  const at = (path?: string) => async (ctx: HostContext) =>
-    mount(ctx, await getProvider(), path ?? ctx.path.slice(BASE.length))
+  const serve = handOver(getProvider)
+  const at = (path: string) => (ctx: HostContext) => {
+    ctx.path = path
+    return serve(ctx)
+  }
   const open = { public: true, cors: openToPages }
+  const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
   for (const path of DISCOVERY) {
-    const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
     // RFC 8414 puts the well-known part in front of the issuer's path, OpenID Connect Discovery behind it.
     host.endpoint(`${path}${BASE}`, discovery)
     host.endpoint(`${BASE}${path}`, discovery)
   }
-  host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at() } })
+  host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at('/jwks') } })
   for (const path of ['/token', '/reg', '/token/revocation']) {
-    host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at() } })
+    host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at(path) } })
   }
-  host.endpoint(`${BASE}/auth`, { methods: { GET: forPeople(at()) } })
-  host.endpoint(`${BASE}/auth/:uid`, { methods: { GET: forPeople(at()) } })
-  host.endpoint(`${BASE}/session/end/confirm`, { methods: { POST: forPeople(at()) } })
   const { show, answer } = createConsent(getProvider, users)
-  host.endpoint(`${BASE}/interaction/:uid`, { methods: { GET: forPeople(show), POST: forPeople(answer) } })
+  const consent = { GET: forPeople(show), POST: forPeople(answer) }
+  host.endpoint(`${BASE}/interaction/:uid`, { body: 'form', methods: consent })
+  host.mount(BASE, forPeople(serve))
 }
 
 /** The scopes that the metadata documents of the host's routes promise. */

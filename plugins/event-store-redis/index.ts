@@ -1,19 +1,17 @@
 // Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
 // docs/plugins/event-store-redis.md.
+import { DURATION_PATTERN, definePlugin, parseDuration, parseSize, SIZE_PATTERN, StartError } from '../../core/index.ts'
 import {
-  DURATION_PATTERN,
-  definePlugin,
-  parseDuration,
-  parseSize,
   REDIS_PROPERTIES,
-  SIZE_PATTERN,
-  StartError,
-} from '../../core/index.ts'
-import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+  REDIS_SECTIONS,
+  type RedisSections,
+  type RedisSettings,
+  redisConnection,
+} from '../families/redis/index.ts'
 import { createRedisEventStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export interface EventStoreRedisOptions extends RedisConnectionOptions {
+export interface EventStoreRedisOptions extends RedisSettings {
   /** How long after its last event a stream can be resumed. Default `1h`. */
   ttl?: string | number
   /** Events of one stream; the oldest go first. Default 10,000. */
@@ -32,7 +30,8 @@ export const EVENT_STORE_COMMANDS = [
   ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
 ] as const
 
-export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
+export const eventStoreRedis = definePlugin<EventStoreRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
   options: {
     type: 'object',
     description: 'Keeps the events of streams in Redis: clients come back to any node.',
@@ -61,6 +60,7 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
       ...REDIS_PROPERTIES,
     },
   },
+  provides: ['eventStore'],
   setup(host, options) {
     const { ttl, maxEvents, maxBytes } = { ...DEFAULTS, ...options }
     const lifetime = parseDuration(ttl)

@@ -5,7 +5,7 @@
 //   n:<node>                    a node that has a copy; b:<node> until when it is in use there
 //   stream, streamNode, streamEpoch   who sends what belongs to no call
 // Beside it a hash of the requests that run (id -> node), and for an hour after its end a mark that it was ended.
-import { redisScript } from '../redis/connection.ts'
+import { redisScript } from '../families/redis/index.ts'
 
 /** KEYS: record. ARGV: ttl, then fields and values. */
 export const CREATE = redisScript(`

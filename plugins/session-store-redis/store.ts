@@ -15,7 +15,7 @@ import {
   type StreamClaim,
   type Visit,
 } from '../../core/index.ts'
-import type { RedisConnection, RedisScript } from '../redis/connection.ts'
+import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
 import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'
 import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'

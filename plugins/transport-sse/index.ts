@@ -15,7 +15,7 @@ const RESERVED = ['sse', 'message']
 export const transportSse = definePlugin<TransportSseOptions>({
   options: {
     type: 'object',
-    description: 'HTTP with SSE (2024-11-05): GET <route>/sse and POST <route>/message.',
+    description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.`,
     additionalProperties: false,
     properties: {
       maxConcurrent: {

@@ -1,11 +1,11 @@
 // POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
 import {
+  demandBatches,
   encodeError,
   type ForwardedMessage,
   type HostContext,
   HostError,
   type McpRoute,
-  type Message,
   readBody,
   readMessages,
   type Session,
@@ -13,44 +13,45 @@ import {
   serveSessionMessage,
   stopRequest,
   type Transport,
+  type ValidMessage,
+  validBatch,
 } from '../../core/index.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
-type Valid = Exclude<Message, { kind: 'invalid' }>
 
 /** The reply to one request: on the stream that the session has. */
-function createReply(session: Session): SessionReply {
-  const controller = new AbortController()
-  let over = false
-  const send = (message: string) => {
-    if (!over) session.send(message)
+class StreamReply implements SessionReply {
+  readonly #session: Session
+  readonly #controller = new AbortController()
+  #over = false
+
+  constructor(session: Session) {
+    this.#session = session
   }
-  return {
-    send,
-    respond: send,
-    signal: () => controller.signal,
-    cancel(reason) {
-      over = true
-      controller.abort(reason)
-    },
+  send(message: string) {
+    if (!this.#over) this.#session.send(message)
+  }
+  respond(message: string) {
+    this.send(message)
+  }
+  signal() {
+    return this.#controller.signal
+  }
+  cancel(reason: Error) {
+    this.#over = true
+    this.#controller.abort(reason)
   }
 }
 
 /** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
-function validated(text: string, { revision }: Session): readonly Valid[] {
+function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
-  const batch = !('kind' in read)
-  const messages = (batch ? read : [read]).map(message => {
-    if (message.kind === 'invalid') throw message.error
-    return message
-  })
-  if (batch && revision !== '2025-03-26') {
-    throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+  if (!('kind' in read)) {
+    demandBatches(revision)
+    return validBatch(read)
   }
-  if (batch && messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
-    throw new HostError('invalidRequest', { detail: 'initialize cannot be part of a batch' })
-  }
-  return messages
+  if (read.kind === 'invalid') throw read.error
+  return [read]
 }
 
 export function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: number | undefined) {
@@ -75,8 +76,8 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   }
 
   /** Begins a request. Throws `unavailable` where the host is over. */
-  function begin(session: Session, request: Extract<Valid, { kind: 'request' }>, sender: Sender) {
-    const reply = createReply(session)
+  function begin(session: Session, request: Extract<ValidMessage, { kind: 'request' }>, sender: Sender) {
+    const reply = new StreamReply(session)
     const leave = host.inFlight(reason => stopRequest(session, request.id, reply, reason))
     return async () => {
       try {
@@ -89,7 +90,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   }
 
   /** Throws `tooManyRequests` and `unavailable` before any request began. */
-  async function take(session: Session, messages: readonly Valid[], sender: Sender) {
+  async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) {
       if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
@@ -106,7 +107,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
 
   /** What was taken elsewhere with 202: a refusal can only be told on the stream. */
   async function takeForwarded(session: Session, { text, ...sender }: ForwardedMessage) {
-    let messages: readonly Valid[] = []
+    let messages: readonly ValidMessage[] = []
     try {
       messages = validated(text, session)
       await take(session, messages, sender)

@@ -34,9 +34,7 @@ export function createStreamGet(host: Transport, route: McpRoute) {
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
       ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
     })
-    const stream = openEventStream(ctx.res, {
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const stream = openEventStream(ctx.res, { log: host.log })
     const heard = heardBy(stream, session, user)
     session.connect({
       send: message => heard.send(message),

@@ -1,6 +1,6 @@
 // Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
 // get sessions, or on routes with `stateless: true` are served one by one as well.
-import { definePlugin, HANDSHAKE_REVISIONS, MODERN_REVISION, transportOf } from '../../core/index.ts'
+import { definePlugin, REVISIONS, transportOf } from '../../core/index.ts'
 import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
@@ -15,7 +15,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     properties: {},
   },
   setup(host) {
-    host.revisions(() => [MODERN_REVISION, ...HANDSHAKE_REVISIONS])
+    host.revisions(() => REVISIONS)
     host.serving(services => {
       const transport = transportOf(host, services)
       addListen(host, services)

@@ -4,10 +4,12 @@ import {
   type Call,
   checkUri,
   findResource,
+  type Honoured,
   HostError,
   holderOf,
   type ItemKind,
   isObject,
+  LIST_FILTERS,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
@@ -16,6 +18,7 @@ import {
   type PluginHost,
   RETRY,
   type RequestId,
+  type RouteExtensions,
   type Services,
   type Subscriber,
   WATCH_COST,
@@ -23,23 +26,26 @@ import {
   whenTokenExpires,
 } from '../../core/index.ts'
 
-const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
-
-/** What a client asks to hear of. Throws `invalidParams` for a filter that is none. */
+/** What a client asks to hear of. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
+  /** What extensions tell. */
+  readonly honoured: readonly Honoured[]
   /** The part of the request that is honoured: what the view has. */
   readonly acknowledged: Readonly<Record<string, unknown>>
 }
 
-function readFilter({ params, view }: Call): Filter {
-  const refuse = (detail: string) => new HostError('invalidParams', { detail })
+const refuse = (detail: string) => new HostError('invalidParams', { detail })
+
+/** Throws `invalidParams` for a filter that is none, and what the filters of extensions throw. */
+async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
+  const { params, view } = call
   const { notifications } = params
   if (!isObject(notifications)) throw refuse('subscriptions/listen needs `notifications`, an object')
   const lists = new Set<ItemKind>()
   const acknowledged: Record<string, unknown> = {}
-  for (const [name, kind] of Object.entries(LISTS)) {
+  for (const [name, kind] of Object.entries(LIST_FILTERS)) {
     const wanted = notifications[name]
     if (wanted !== undefined && typeof wanted !== 'boolean') throw refuse(`\`notifications.${name}\` must be a boolean`)
     if (!wanted || !view.capabilities[kind]) continue
@@ -59,7 +65,14 @@ function readFilter({ params, view }: Call): Filter {
   }
   const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
-  return { lists, uris, acknowledged }
+  const honoured: Honoured[] = []
+  for (const [name, filter] of listenFilters) {
+    const part = Object.hasOwn(notifications, name) ? await filter(notifications[name], call) : undefined
+    if (!part) continue
+    honoured.push(part)
+    acknowledged[name] = part.acknowledged
+  }
+  return { lists, uris, acknowledged, honoured }
 }
 
 /** Counts open streams by caller. */
@@ -82,29 +95,50 @@ function createCounter() {
   }
 }
 
-export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { changesOn }: Services): void {
+/** A message that belongs to a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
+const tellerOf =
+  (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
+  (method, params) =>
+    call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
+
+type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log'>
+
+export function addListen(host: ListenHost, { changesOn, extensionsOn }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
 
-  function listen(call: Call): Promise<object> {
+  /** What fails at the end of one part must not keep the others from theirs. */
+  function endQuietly(parts: Array<() => void>) {
+    for (const endPart of parts.splice(0)) {
+      try {
+        endPart()
+      } catch (err) {
+        host.log.error({ err }, "an extension's part of a subscription failed to end")
+      }
+    }
+  }
+
+  async function listen(call: Call): Promise<object> {
     const { session, signal } = call
     if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
-    const { lists, uris, acknowledged } = readFilter(call)
+    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(session.route))
     const id = call.id as RequestId
     const leave = enter(holderOf({ user: call.user, ip: session.ip }))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
       deliver: announcement => {
-        if (announcement.uri === undefined || mayHear(call.view, announcement.uri)) call.send(announcement.tagged(id))
+        const { uri } = announcement
+        if (uri === undefined || mayHear(session.viewFor(call.user), uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
     const subscription = changesOn(session.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
-    return new Promise(resolve => {
+    const parts: Array<() => void> = []
+    return new Promise((resolve, reject) => {
       const callOff = whenTokenExpires(call.user, end)
       function end() {
         callOff()
@@ -113,8 +147,15 @@ export function addListen(host: Pick<PluginHost, 'method' | 'draining'>, { chang
         leave()
         signal.removeEventListener('abort', end)
         resolve({ _meta })
+        endQuietly(parts)
       }
       open.add(end)
+      try {
+        for (const part of honoured) parts.push(part.begin(tellerOf(call, _meta)))
+      } catch (error) {
+        reject(error)
+        return end()
+      }
       // Its client comes back at once: as fast as one that was told when.
       if (draining) setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })

@@ -6,14 +6,14 @@ import {
   HostError,
   type McpRoute,
   type Message,
-  MODERN_REVISION,
   nodeLost,
   openEventStream,
+  rulesOf,
+  statusOf,
   type Transport,
 } from '../../core/index.ts'
 import type { Speech } from './classify.ts'
-import { createExchange, type Exchange, type Sink } from './exchange.ts'
-import { answerStatus } from './refusals.ts'
+import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { checkToolHeaders } from './standard-headers.ts'
 
 export type Request = Extract<Message, { kind: 'request' }>
@@ -27,40 +27,38 @@ interface Answering {
 /** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: Transport, route: McpRoute) {
   function openSink(ctx: HostContext): Sink {
-    const stream = openEventStream(ctx.res, {
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const stream = openEventStream(ctx.res, { log: host.log })
     return {
       send: message => stream.send(message),
       end: message => (message === undefined ? stream.end() : stream.endWith(message)),
+      disconnect: undefined,
     }
   }
 
   async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open }: Answering) {
     const { id, method, params } = request
     const { headers } = ctx.req
+    const { user } = ctx.state
     const { revision, client, logLevel } = speech
-    const modern = revision === MODERN_REVISION
+    const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     try {
-      const { user } = ctx.state
       const session = await host.openSession({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
-      if (modern) checkToolHeaders(headers, session.view, method, params)
-      const send = (message: string) => exchange.send(message)
-      const asks = modern ? { asks: 'input_required' as const } : {}
       const call = host.createCall({
         id,
         method,
         params,
         headers,
+        user,
         revision,
         session,
+        live: undefined,
         client,
         logLevel,
-        send,
-        signal,
-        ...asks,
+        channel: exchange,
+        asks: rules.handshake ? undefined : 'input_required',
       })
+      if (call.modern) checkToolHeaders(call)
       let text = ''
       await session.run(async () => {
         text = encodeAnswer(host, call, await host.answer(call))
@@ -70,7 +68,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!open.delete(request)) return
-      exchange.respond(encodeError(error, { id, revision }), answerStatus(error, modern), error.headers)
+      exchange.respond(encodeError(error, { id, revision }), statusOf(error, rules), headerList(error))
     }
   }
 

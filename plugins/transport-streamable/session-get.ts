@@ -5,9 +5,9 @@ import {
   type HostContext,
   HostError,
   heardBy,
+  isModernRevision,
   MAX_OPEN_GETS,
   type McpRoute,
-  MODERN_REVISION,
   openEventStream,
   parseEventId,
   RETRY,
@@ -22,8 +22,9 @@ import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {
-  if (req.headers['mcp-protocol-version'] !== MODERN_REVISION) return
-  throw new HostError('methodNotAllowed', { detail: `${method} in ${MODERN_REVISION}`, headers: { Allow: 'POST' } })
+  const revision = req.headers['mcp-protocol-version']
+  if (!isModernRevision(revision)) return
+  throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
 export function createSessionGets(host: Transport, route: McpRoute) {
@@ -46,10 +47,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
       leave()
       unuse()
     })
-    const reader = openEventStream(res, {
-      headers: { 'Mcp-Session-Id': session.id },
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
       whenTokenExpires(state.user, () => reader.end(RETRY)),

@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import { definePlugin, defineTool } from '../../core/index.ts'
-import { type RedisConnection, redisConnection } from '../../plugins/redis/connection.ts'
+import {
+  REDIS_SECTIONS,
+  type RedisConnection,
+  type RedisSections,
+  redisConnection,
+} from '../../plugins/families/redis/index.ts'
 import { needsRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -8,7 +13,8 @@ import { at, startCluster } from './support/nodes.ts'
 
 /** A plugin that shows the test the connection of its host. */
 const watching = (connections: RedisConnection[]) =>
-  definePlugin<Record<never, never>>({
+  definePlugin<Record<never, never>, RedisSections>({
+    sections: REDIS_SECTIONS,
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup: host => void connections.push(redisConnection(host)),
   })()

@@ -209,11 +209,27 @@ describe('an event id', () => {
     ]) {
       expect(parseEventId(text), text).to.equal(undefined)
     }
+  })
+
+  it('is read as it is written, and with one character changed as another id or none', () => {
+    const { name } = openStream(createMemoryEventStore()).stream
+    const seq = fc.nat({ max: 999_999_999_999_999 })
+    const wrong = fc.record({ at: fc.nat(30), cut: fc.nat(1), put: fc.string({ unit: 'binary', maxLength: 1 }) })
+    let read = 0
     fc.assert(
-      fc.property(fc.string(), text => {
-        const id = parseEventId(text)
-        expect(id === undefined || text === `${id.stream}.${text.split('.')[1]}`).to.equal(true)
+      fc.property(seq, wrong, (number, { at, cut, put }) => {
+        const text = `${name}.${number}`
+        expect(parseEventId(text)).to.deep.equal({ stream: name, seq: number })
+        const changed = text.slice(0, at) + put + text.slice(at + cut)
+        const id = parseEventId(changed)
+        if (id === undefined) return
+        read++
+        const zeros = /\.(0*)\d/.exec(changed)?.[1]
+        expect(changed).to.equal(`${id.stream}.${zeros}${id.seq}`)
+        expect(id.stream).to.have.length(name.length)
       }),
+      { numRuns: 200 },
     )
+    expect(read).to.be.greaterThan(0)
   })
 })

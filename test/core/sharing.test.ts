@@ -35,7 +35,7 @@ describe('a host that is one of two processes refuses to start', () => {
   it('with sessions in memory: it names the routes that keep them, and both ways out', async () => {
     const message = await refusal({ '/': { toolsets: 'all' }, '/b': { toolsets: 'all' }, '/c': stateless })
     expect(message).to.include("the sessions of routes['/'], routes['/b'], whose clients")
-    expect(message).to.include('set `stateless: true` on those routes, or switch on the plugin cluster-redis')
+    expect(message).to.include('set `stateless: true` on those routes, or switch on cluster-redis (')
   })
 
   it('with keys that each made for itself: it says how to make a secret and where to put it', async () => {
@@ -47,7 +47,9 @@ describe('a host that is one of two processes refuses to start', () => {
 
   it('with changes that only one of them would tell of', async () => {
     const message = await refusal({ '/a': { ...stateless, listen: true }, '/b': stateless })
-    expect(message).to.include("subscriptions/listen on routes['/a'] tells of: remove `listen: true`, or switch on")
+    expect(message).to.include(
+      "subscriptions/listen on routes['/a'] tells of: remove `listen: true`, or switch on cluster-redis or change-bus-redis",
+    )
   })
 
   it('with the authorization server for development, whose users are in one process', async () => {
@@ -71,8 +73,9 @@ describe('a host starts', () => {
   it('with sessions where plugins provide all that they take, and not where one is missing', () => {
     const slots = new Set<string>(['sessionStore', 'eventStore', 'changeBus', 'peers'])
     const route = { path: '/', stateless: false, listen: true, revisions: ['2026-07-28', '2025-11-25'] } as never
-    const check = () =>
-      checkSharing({ processes: 3, routes: [route], isFilled: slot => slots.has(slot), ownKeys: false })
+    const isFilled = (slot: string) => slots.has(slot)
+    const parts = { processes: 3, routes: [route], isFilled, ownKeys: false, suggest: () => 'something' }
+    const check = () => checkSharing(parts)
     check()
     for (const slot of [...slots]) {
       slots.delete(slot)

@@ -33,7 +33,8 @@ after(async () => {
 async function openStream(): Promise<Opened> {
   const stalled: number[] = []
   const opened = new Promise<Pick<Opened, 'stream' | 'res'>>(resolve => {
-    accept = res => resolve({ res, stream: openEventStream(res, { stalled: waiting => stalled.push(waiting) }) })
+    accept = res =>
+      resolve({ res, stream: openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } }) })
   })
   const response = await fetch(url)
   return { response, stalled, ...(await opened) }
@@ -88,7 +89,7 @@ describe('an event stream', () => {
   it('is closed, and told of once, when more than its bound waits for a reader who does not read', async () => {
     const stalled: number[] = []
     const opened = new Promise<[ServerResponse, EventStream]>(resolve => {
-      accept = res => resolve([res, openEventStream(res, { stalled: waiting => stalled.push(waiting) })])
+      accept = res => resolve([res, openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } })])
     })
     const socket = await openSocket(url)
     socket.pause()

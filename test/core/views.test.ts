@@ -1,5 +1,13 @@
 import { expect } from 'chai'
-import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import {
+  type Definition,
+  definePrompt,
+  defineResource,
+  defineTool,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  rulesOf,
+} from '../../core/index.ts'
 import { createCatalog } from '../../core/mcp/catalog.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/view.ts'
@@ -150,9 +158,9 @@ describe('a view', () => {
 
   it('serializes each page once', () => {
     const { views, request } = unitViews()
-    const first = views(request('a')).page('tools', undefined, true)
-    expect(views(request('a')).page('tools', undefined, true)).to.equal(first)
-    expect(views(request('a')).page('tools', undefined, false)).not.to.equal(first)
+    const first = views(request('a')).page('tools', undefined, rulesOf(MODERN_REVISION))
+    expect(views(request('a')).page('tools', undefined, rulesOf(MODERN_REVISION))).to.equal(first)
+    expect(views(request('a')).page('tools', undefined, rulesOf(LATEST_HANDSHAKE))).not.to.equal(first)
   })
 
   it('is kept for the 1,000 combinations that were asked for last', () => {
@@ -194,6 +202,7 @@ function unitViews() {
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,
+    suggest: () => '',
     combinations: () => [['all']],
   })
   const request = (name: string) => ({

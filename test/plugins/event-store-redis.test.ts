@@ -4,7 +4,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type EventStore, HostError, type StoredEvents, type StreamWriter } from '../../core/index.ts'
 import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
-import type { RedisConnection } from '../../plugins/redis/connection.ts'
+import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
 import {

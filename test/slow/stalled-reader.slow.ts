@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MAX_WAITING } from '../../core/http/limits.ts'
-import { definePlugin, defineResource, type ChangeFeed, type Services } from '../../core/index.ts'
+import { type ChangeFeed, definePlugin, defineResource, type Services } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, stopHosts } from '../support/start-host.ts'

@@ -3,6 +3,7 @@
 import { createHost } from '../../core/create-host.ts'
 import { type ConfiguredPlugin, definePlugin, defineTool, type EventStore, type Logger } from '../../core/index.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/index.ts'
 
 export interface CrashSettings {
   readonly redis: string
@@ -30,7 +31,8 @@ function dying(store: EventStore): EventStore {
 }
 
 /** The plugin itself, with what dies around its store. */
-const crashing: ConfiguredPlugin = definePlugin<Record<never, never>>({
+const crashing: ConfiguredPlugin = definePlugin<Record<never, never>, RedisSections>({
+  sections: REDIS_SECTIONS,
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }

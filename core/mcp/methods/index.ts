@@ -22,7 +22,7 @@ export interface Method {
 }
 
 const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
-  call.view.page(name, call.params['cursor'], call.modern)
+  call.view.page(name, call.params['cursor'], call.rules)
 
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', { answer: discover, era: 'modern' }],

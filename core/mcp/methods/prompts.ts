@@ -6,8 +6,8 @@ import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
-import { legacyPromptResult, promptResult } from '../results.ts'
-import { isInputRequired } from '../wire.ts'
+import { fitPromptResult, promptResult } from '../results.ts'
+import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -33,9 +33,9 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   return afterHandler(
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
-      if (isInputRequired(value)) return value
+      if (isTyped(value)) return value
       const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
-      return call.modern ? result : legacyPromptResult(result, call.revision)
+      return fitPromptResult(result, call.rules)
     },
     error => {
       throw handlerFailure(error)

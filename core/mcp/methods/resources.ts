@@ -8,7 +8,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import type { ResourceReturn } from '../define.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
-import { isInputRequired } from '../wire.ts'
+import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -50,7 +50,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
 }
 
 function finish(call: Call, value: unknown, uri: string, mimeType: string | undefined): object {
-  if (isInputRequired(value)) return value
+  if (isTyped(value)) return value
   // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const result = resourceResult(value as ResourceReturn, uri, mimeType)

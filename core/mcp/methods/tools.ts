@@ -6,9 +6,9 @@ import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
-import { errorResult, legacyToolResult, toolResult } from '../results.ts'
+import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
-import { isInputRequired } from '../wire.ts'
+import { isTyped } from '../wire.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -35,13 +35,13 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isInputRequired(value)) return value
+  if (isTyped(value)) return value
   const result = toolResult(value, tool.output !== undefined)
-  if (!tool.output || result.isError) return call.modern ? result : legacyToolResult(result, call.revision)
+  if (!tool.output || result.isError) return fitToolResult(result, call.rules)
   const checked = validateAsSent(tool.output, result.structuredContent)
   const judge = ({ ok, ...rest }: Checked) => {
     if (!ok) throw new TypeError(`${tool.key} broke its output schema: ${'problems' in rest ? rest.problems : ''}`)
-    return call.modern ? result : legacyToolResult(result, call.revision)
+    return fitToolResult(result, call.rules)
   }
   return checked instanceof Promise ? checked.then(judge) : judge(checked)
 }

@@ -2,7 +2,7 @@
 // what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
 
 import { type EventStream, RETRY } from '../../http/sse.ts'
-import { HostError, nodeLost } from '../../kernel/errors.ts'
+import { isUnavailable, nodeLost } from '../../kernel/errors.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import { encodeError } from '../../mcp/wire.ts'
 import type { EventId } from '../event-id.ts'
@@ -16,8 +16,6 @@ import { readFacts, writeFacts } from '../stream-writing.ts'
 const LOOK_INTERVAL = 1_000
 /** How often its writer is asked to tell, milliseconds. */
 const FOLLOW_INTERVAL = 30_000
-
-const isUnavailable = (error: unknown) => HostError.is(error) && error.kind === 'unavailable'
 
 /** The requests that no stored message answers. */
 function unanswered(requests: readonly RequestId[], events: readonly StoredEvent[]): RequestId[] {

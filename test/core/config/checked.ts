@@ -3,6 +3,7 @@ import { checkConfig, type Problem } from '../../../core/config/check-config.ts'
 import type { Config } from '../../../core/config/define-config.ts'
 import { buildConfigSchema } from '../../../core/config/host-schema.ts'
 import { definePlugin } from '../../../core/plugin-host.ts'
+import { REDIS_SECTIONS } from '../../../plugins/families/redis/index.ts'
 
 export const SCHEMA = buildConfigSchema({
   health: {
@@ -12,6 +13,7 @@ export const SCHEMA = buildConfigSchema({
       properties: { path: { type: 'string', examples: ['/health'] }, level: { enum: ['basic', 'full'] } },
       required: ['path'],
     },
+    sections: REDIS_SECTIONS,
   },
 })
 

@@ -2,10 +2,8 @@
 // For connection.ts. What goes into a log line or an error has no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type PluginHost, parseDuration, type RedisSettings, StartError } from '../../core/index.ts'
-
-/** As a plugin's options have them, and as `redis` of the config does. */
-export type RedisConnectionOptions = RedisSettings
+import { type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
+import type { RedisSections, RedisSettings } from './section.ts'
 
 const DEFAULT_PREFIX = 'mcp-host:'
 const DEFAULT_TIMEOUT = '5s'
@@ -40,14 +38,14 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'name' | 'directory' | 'redis'>
+type Host = Pick<PluginHost, 'name' | 'directory'> & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster'] as const
 
 /** What a plugin says itself; where it names a Redis of its own, nothing of the config's `redis` holds for it. */
-function merge(host: Host, options: RedisConnectionOptions): RedisConnectionOptions {
+function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
-  return 'url' in own || 'cluster' in own ? own : { ...host.redis, ...own }
+  return 'url' in own || 'cluster' in own ? own : { ...host.section('redis'), ...own }
 }
 
 type Stop = (why: string) => StartError
@@ -118,7 +116,7 @@ function readPem(key: string, text: string, directory: string, stop: Stop): stri
   }
 }
 
-function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop: Stop): RedisTls {
+function readTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   const read = Object.entries(files).flatMap(([key, text]) =>
     text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
@@ -127,7 +125,7 @@ function readTls({ tls = {} }: RedisConnectionOptions, { directory }: Host, stop
 }
 
 /** Throws a StartError that says what is missing or does not go together. */
-export function resolveRedis(host: Host, options: RedisConnectionOptions): ResolvedRedis {
+export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
   const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
   const given = merge(host, options)
   const { url, cluster, keyPrefix = DEFAULT_PREFIX } = given

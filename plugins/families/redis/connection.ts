@@ -2,7 +2,7 @@
 // back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { type Logger, type PluginHost, StartError } from '../../core/index.ts'
+import { type Logger, StartError } from '../../../core/index.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
 import { isDisconnection, unavailable } from './failures.ts'
@@ -12,14 +12,10 @@ import { createLink, type Link, silenceOf } from './link.ts'
 import { explainRefusal, withoutPassword } from './refusals.ts'
 import type { RedisCommandName } from './rehearsal.ts'
 import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
-import { type RedisConnectionOptions, type ResolvedRedis, resolveRedis } from './settings.ts'
+import type { RedisHost, RedisSettings } from './section.ts'
+import { type ResolvedRedis, resolveRedis } from './settings.ts'
 import { createOccurrence, within } from './waiting.ts'
 import { Watch } from './watch.ts'
-
-export type { RedisCommands } from './commands.ts'
-export type { RedisCommandName } from './rehearsal.ts'
-export { type RedisScript, redisScript } from './script.ts'
-export type { RedisConnectionOptions } from './settings.ts'
 
 /** A client of its own, for reads that block. Its commands wait while there is no connection; closes with the host. */
 export interface RedisReader {
@@ -73,8 +69,8 @@ export interface RedisConnection {
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
 }
 
-/** By the runtime of the host, which is one object for all of its plugins: the connections they share. */
-const connections = new WeakMap<object, Map<string, SharedConnection>>()
+/** What the plugins of one host share: connections by their settings. */
+const CONNECTIONS = Symbol('connections to Redis')
 
 /**
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
@@ -82,13 +78,12 @@ const connections = new WeakMap<object, Map<string, SharedConnection>>()
  * they are not allowed the start says which. Throws a StartError for options that do not go together.
  */
 export function redisConnection(
-  host: PluginHost,
-  options: RedisConnectionOptions = {},
+  host: RedisHost,
+  options: RedisSettings = {},
   needs: readonly RedisCommandName[] = [],
 ): RedisConnection {
   const redis = resolveRedis(host, options)
-  const shared = connections.get(host.http) ?? new Map<string, SharedConnection>()
-  connections.set(host.http, shared)
+  const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
   const id = JSON.stringify(redis)
   const known = shared.get(id)
   known?.examination.need(needs)
@@ -98,8 +93,11 @@ export function redisConnection(
   shared.set(id, connection)
   host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   host.starting(() => connection.start())
-  host.closing(() => connection.close())
   return connection
+}
+
+async function closeAll(connections: ReadonlyMap<string, SharedConnection>) {
+  await Promise.all([...connections.values()].map(connection => connection.close()))
 }
 
 const RESET_AT_MOST_EVERY = 1_000

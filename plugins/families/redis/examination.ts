@@ -1,6 +1,6 @@
 // Whether the Redis that answers can be used: after each connection, at each beat, and until it does again once it refused.
 // For connection.ts, which asks it, and health.ts, which is told.
-import { errorText, type Logger } from '../../core/index.ts'
+import { errorText, type Logger } from '../../../core/index.ts'
 import {
   CLAIM_KEYS,
   foreignKeys,

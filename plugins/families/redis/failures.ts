@@ -1,6 +1,6 @@
 // What went wrong with Redis, and what whoever asked is told: 503 where Redis could not say, the error itself where
 // it did. For connection.ts.
-import { HostError } from '../../core/index.ts'
+import { HostError, isUnavailable } from '../../../core/index.ts'
 import { explainRefusal } from './refusals.ts'
 
 /** Seconds. */
@@ -44,6 +44,3 @@ export const unavailable = (cause: unknown): HostError =>
     headers: { 'Retry-After': RETRY_AFTER },
     cause,
   })
-
-/** True for what a connection throws while Redis cannot be asked. */
-export const isUnavailable = (thrown: unknown): boolean => HostError.is(thrown) && thrown.kind === 'unavailable'

@@ -1,6 +1,6 @@
 // Tries on keys of its own what the plugins will do: whether Redis accepts writes, and whether our user may use these
 // commands and keys. A script that fails in the middle names neither. For examination.ts.
-import { errorText } from '../../core/index.ts'
+import { errorText } from '../../../core/index.ts'
 import { explainRefusal, lackingRights, type Refusal } from './refusals.ts'
 
 /** Harmless uses of commands, in an order in which each finds what it works on. `$h` and so on are the keys. */

@@ -1,0 +1,65 @@
+// Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
+// (core/kernel/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
+import type { BodyKind, HostMiddleware } from './endpoint.ts'
+import { HostError } from './errors.ts'
+
+const TYPES: Record<BodyKind, readonly string[]> = {
+  json: ['application/json', 'application/*+json'],
+  form: ['application/x-www-form-urlencoded'],
+  text: ['text/*'],
+}
+
+const VERBS = new Set(['POST', 'PUT'])
+/** More than any form that a person fills in. */
+const MAX_FIELDS = 1_000
+
+function refusalOf(error: Error, limit: number): HostError {
+  const status = 'status' in error ? error.status : undefined
+  if (status !== 413) return new HostError('parseError', { detail: 'the body is malformed' })
+  // The rest is not read: the connection ends with the answer.
+  return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
+}
+
+/**
+ * The middleware for each kind of body; `limit` in bytes. It throws `payloadTooLarge`, `unsupportedMediaType` for another
+ * Content-Type, charset or a compressed body, and `parseError` for what cannot be read as the type that it claims.
+ */
+export async function createBodyReader(limit: number) {
+  const { koaBody } = await import('koa-body')
+
+  return function readBodyAs(kind: BodyKind): HostMiddleware {
+    const types = [...TYPES[kind]]
+    const read = koaBody({
+      json: kind === 'json',
+      urlencoded: kind === 'form',
+      text: kind === 'text',
+      jsonTypes: types,
+      urlencodedTypes: types,
+      textTypes: types,
+      jsonLimit: limit,
+      formLimit: limit,
+      textLimit: limit,
+      // A field is a string, or several of one name an array: no name makes objects.
+      queryString: {
+        depth: 0,
+        allowDots: false,
+        parseArrays: false,
+        parameterLimit: MAX_FIELDS,
+        throwOnLimitExceeded: true,
+      },
+      onError(error) {
+        throw refusalOf(error, limit)
+      },
+    })
+    const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
+    return (ctx, next) => {
+      if (!VERBS.has(ctx.method)) return next()
+      const { charset } = ctx.request
+      const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
+      if (!ctx.is(types) || !isPlain || (charset !== '' && !/^utf-?8$/i.test(charset))) {
+        throw new HostError('unsupportedMediaType', { detail: fits })
+      }
+      return read(ctx as Parameters<typeof read>[0], next)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// Bodies of endpoints that ask for one: what arrives, and what is refused.
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { HostError } from '../../core/index.ts'
+import { identifyByHeader } from '../fixtures/identify-by-header.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { openSocket, requestHead, sendRaw } from '../support/raw-http.ts'
+import { modern } from '../support/rpc.ts'
+import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+
+let url: string
+let log: LogLine[]
+let served = 0
+before(async () => {
+  const pages = plugin(host => {
+    host.admit((ctx, next) => {
+      if (!ctx.state.user) throw new HostError('unauthorized')
+      return next()
+    })
+    for (const body of ['json', 'form', 'text'] as const) {
+      const echo = (ctx: { request: { body?: unknown }; body: unknown }) => {
+        served++
+        ctx.body = JSON.stringify(ctx.request.body) ?? 'nothing'
+      }
+      host.endpoint(`/${body}`, { body, methods: { POST: echo, PUT: echo, GET: echo, DELETE: echo } })
+      host.routeEndpoint(`/${body}`, () => ({ body, methods: { POST: echo } }))
+    }
+  })
+  ;({ url, log } = await startHost(
+    withPlugins(
+      { pages, identify: identifyByHeader() },
+      {
+        http: { port: 0, maxBodySize: '1kb' },
+        routes: { '/': { toolsets: 'all', plugins: { pages: false } }, '/r': { toolsets: 'all' } },
+      },
+    ),
+  ))
+})
+after(stopHosts)
+
+const FORM = 'application/x-www-form-urlencoded'
+
+async function send(path: string, type: string, body: string | Uint8Array<ArrayBuffer>, init: RequestInit = {}) {
+  const headers = { 'Content-Type': type, ...(init.headers as Record<string, string>) }
+  const response = await fetch(url + path, { method: 'POST', body, ...init, headers })
+  return [response.status, await response.text()] as const
+}
+
+describe('a body', () => {
+  it('is parsed as its endpoint asks', async () => {
+    expect(await send('/json', 'application/json', '{"a":[1]}')).to.deep.equal([200, '{"a":[1]}'])
+    expect(await send('/json', 'application/merge-patch+json; charset=UTF-8', '[1]')).to.deep.equal([200, '[1]'])
+    expect(await send('/form', FORM, 'a=1&b=x+y&a=%C3%A9')).to.deep.equal([200, '{"a":["1","é"],"b":"x y"}'])
+    expect(await send('/text', 'text/plain', 'as it is')).to.deep.equal([200, '"as it is"'])
+    expect(await send('/text', 'text/markdown;charset=utf-8', 'é')).to.deep.equal([200, '"é"'])
+    expect(await send('/json', 'application/json', '{}', { method: 'PUT' })).to.deep.equal([200, '{}'])
+  })
+
+  it('of a form has names and values alone: no name makes objects, or reaches their prototype', async () => {
+    const [, text] = await send('/form', FORM, 'a[b]=1&c.d=2&e[]=3&__proto__[x]=4&f[0]=5')
+    expect(JSON.parse(text)).to.deep.equal({ 'a[b]': '1', 'c.d': '2', 'e[]': '3', '__proto__[x]': '4', 'f[0]': '5' })
+    expect((await send('/json', 'application/json', '{"__proto__":{"x":1}}'))[0]).to.equal(400)
+    expect(({} as { x?: number }).x).to.equal(undefined)
+  })
+
+  it('of another type, charset or coding is 415', async () => {
+    for (const [path, type, headers] of [
+      ['/json', 'text/plain', {}],
+      ['/json', FORM, {}],
+      ['/form', 'application/json', {}],
+      ['/form', 'multipart/form-data; boundary=x', {}],
+      ['/text', 'application/json', {}],
+      ['/text', 'text/plain; charset=iso-8859-1', {}],
+      ['/json', 'application/json', { 'Content-Encoding': 'gzip' }],
+      ['/json', 'application/json', { 'Content-Encoding': 'br' }],
+    ] as const) {
+      const [status, text] = await send(path, type, '{}', { headers })
+      expect([status, JSON.parse(text).error.code], `${path} ${type}`).to.deep.equal([415, -32000])
+    }
+    const bare = await sendRaw(
+      url,
+      requestHead(url, { path: '/json', headers: { 'Content-Type': undefined, 'Content-Length': '0' } }),
+    )
+    expect(bare.status).to.equal(415)
+  })
+
+  it('that cannot be parsed is 400, and neither answer nor log repeats it', async () => {
+    log.splice(0)
+    for (const body of ['{"secret":', 'secret', '"secret"', '{"secret":1}}']) {
+      const [status, text] = await send('/json', 'application/json', body)
+      expect([status, JSON.parse(text).error.code], body).to.deep.equal([400, -32700])
+      expect(text).to.not.contain('secret')
+    }
+    const many = Array.from({ length: 300 }, (_, index) => index.toString(36)).join('&')
+    expect((await send('/form', FORM, many))[0]).to.equal(200)
+    expect(JSON.stringify(log)).to.not.contain('secret')
+    expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+
+  it('that is larger than http.maxBodySize is 413, declared or not', async () => {
+    for (const path of ['/json', '/form', '/text'] as const) {
+      const type = { '/json': 'application/json', '/form': FORM, '/text': 'text/plain' }[path]
+      const text = `["${'a'.repeat(1_100)}"]`
+      expect((await send(path, type, text))[0], path).to.equal(413)
+      const head = requestHead(url, { path, headers: { 'Content-Type': type, 'Transfer-Encoding': 'chunked' } })
+      const answer = await sendRaw(url, head, `${text.length.toString(16)}\r\n${text}\r\n`)
+      expect([answer.status, answer.headers.get('connection')], path).to.deep.equal([413, 'close'])
+    }
+  })
+
+  it('that ends early leaves nothing behind', async () => {
+    const before = served
+    const socket = await openSocket(url)
+    socket.write(requestHead(url, { path: '/json', headers: { 'Content-Length': '100' } }))
+    socket.write('{"a"')
+    await pause(50)
+    socket.destroy()
+    await pause(50)
+    expect(served).to.equal(before)
+    expect((await send('/json', 'application/json', '{}'))[0]).to.equal(200)
+  })
+
+  it('is read of POST and PUT alone', async () => {
+    for (const method of ['GET', 'DELETE']) {
+      const response = await fetch(`${url}/json`, { method })
+      expect([response.status, await response.text()], method).to.deep.equal([200, 'nothing'])
+    }
+  })
+
+  it('under a route is read when its sender may use the route, and the messages of MCP are not', async () => {
+    expect((await send('/r/json', 'image/png', '{'))[0]).to.equal(401)
+    const headers = { 'X-User': 'ann' }
+    expect(await send('/r/json', 'application/json', '{"a":1}', { headers })).to.deep.equal([200, '{"a":1}'])
+    expect((await modern(url, 'tools/call', { name: 'hello' })).status).to.equal(200)
+  })
+})

@@ -1,0 +1,186 @@
+// A host in somebody else's server: what it answers there is what it answers on its own port.
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import Koa from 'koa'
+import koaMount from 'koa-mount'
+import { createHost, type Host } from '../../core/create-host.ts'
+import { type Config, defineTool } from '../../core/index.ts'
+import { plugin } from '../fixtures/plugins.ts'
+import { openSocket, readToEnd, requestBytes } from '../support/raw-http.ts'
+import { modern, modernRequest } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { createTestLog } from '../support/start-host.ts'
+
+const ends: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end()
+})
+
+let started = 0
+let began = 0
+let aborted = 0
+const toolset = [
+  defineTool({
+    name: 'where',
+    handler() {
+      began++
+      return 'here'
+    },
+  }),
+  defineTool({
+    name: 'waits',
+    handler: (_args, { signal }) =>
+      new Promise<string>(resolve => {
+        signal.addEventListener('abort', () => {
+          aborted++
+          resolve('gone')
+        })
+      }),
+  }),
+]
+
+const PREFIX = '/outer'
+
+async function embed(publicUrl: string | undefined, more: Partial<Config> = {}): Promise<Host> {
+  const host = await createHost(
+    {
+      server: { name: 'embedded', version: '1' },
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: { all: toolset },
+      routes: { '/': { toolsets: 'all' }, '/b': { toolsets: 'all' } },
+      plugins: {
+        'transport-streamable': {},
+        'transport-sse': {},
+        'resource-metadata': { authorizationServers: ['https://login.acme.example'] },
+        counts: plugin(host => host.starting(() => void started++)),
+      },
+      ...more,
+      ...(publicUrl !== undefined && { http: { publicUrl } }),
+    },
+    { log: createTestLog() },
+  )
+  ends.push(() => host.close({ grace: 0 }))
+  return host
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  ends.unshift(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** As Express does: what is below the prefix, without it. */
+const stripping =
+  (handle: ReturnType<Host['callback']>): RequestListener =>
+  (req, res) => {
+    const url = req.url ?? '/'
+    if (url !== PREFIX && !url.startsWith(`${PREFIX}/`))
+      return void setTimeout(() => res.end('outer'), url === '/slow' ? 200 : 0)
+    Object.assign(req, { originalUrl: url, baseUrl: PREFIX, url: url.slice(PREFIX.length) || '/' })
+    void handle(req, res)
+  }
+
+function inKoa(handle: ReturnType<Host['callback']>): RequestListener {
+  const app = new Koa()
+  app.use(
+    koaMount(PREFIX, ctx => {
+      ctx.respond = false
+      return handle(ctx.req, ctx.res)
+    }),
+  )
+  app.use(ctx => {
+    ctx.body = 'outer'
+  })
+  return app.callback()
+}
+
+describe('Host.callback', () => {
+  it('answers the requests of a plain server: calls, sessions, streams, errors', async () => {
+    started = 0
+    const host = await embed('https://mcp.acme.example')
+    const handle = host.callback()
+    await host.start()
+    expect(started).to.equal(1)
+    const url = await serve((req, res) => void handle(req, res))
+    expect((await modern(url, 'tools/call', { name: 'where' })).message.result.content[0].text).to.equal('here')
+    const session = await openSession(`${url}/b`)
+    const stream = await session.get()
+    expect(stream.status).to.equal(200)
+    expect((await session.request('tools/list')).status).to.equal(200)
+    stream.drop()
+    expect((await fetch(`${url}/nowhere`)).status).to.equal(404)
+    expect((await fetch(url, { headers: { Origin: 'https://evil.example' } })).status).to.equal(403)
+  })
+
+  for (const [where, wrap] of [
+    ['Express-like', stripping],
+    ['koa-mount', inKoa],
+  ] as const) {
+    it(`answers below a prefix that was stripped (${where}), and names its addresses by publicUrl`, async () => {
+      const host = await embed(`https://acme.example${PREFIX}`)
+      await host.start()
+      const url = await serve(wrap(host.callback()))
+      expect((await modern(url + PREFIX, 'tools/call', { name: 'where' })).status).to.equal(200)
+      expect((await modern(`${url}${PREFIX}/b`, 'tools/call', { name: 'where' })).status).to.equal(200)
+      expect((await fetch(`${url}${PREFIX}/nowhere`)).status).to.equal(404)
+      expect(await (await fetch(`${url}/elsewhere`)).text()).to.equal('outer')
+      const path = `${PREFIX}/.well-known/oauth-protected-resource/b`
+      const document = await fetch(url + path)
+      expect(document.status).to.equal(200)
+      expect(await document.json()).to.include({ resource: `https://acme.example${PREFIX}/b` })
+    })
+  }
+
+  it('begins what was sent ahead in its turn, also behind what is not its own', async () => {
+    const host = await embed(`https://acme.example${PREFIX}`)
+    await host.start()
+    const url = await serve(stripping(host.callback()))
+    const { body, headers } = modernRequest('tools/call', { name: 'where' })
+    const one = (path: string, connection: string) =>
+      requestBytes(url, body, { path, headers: { ...headers, Connection: connection } })
+    const socket = await openSocket(url)
+    const answers = readToEnd(socket)
+    socket.write(Buffer.concat([one('/slow', 'keep-alive'), one(PREFIX, 'keep-alive'), one(PREFIX, 'close')]))
+    began = 0
+    await new Promise(resolve => setTimeout(resolve, 100))
+    expect(began, 'before its turn').to.equal(0)
+    const text = await answers
+    expect(text.match(/HTTP\/1\.1 200/g)).to.have.length(3)
+    expect(text.match(/"here"/g)).to.have.length(2)
+  })
+
+  it('ends with the host: what runs is cancelled, and what comes then is 503', async () => {
+    aborted = 0
+    const host = await embed('https://mcp.acme.example')
+    const handle = host.callback()
+    await host.start()
+    const url = await serve((req, res) => void handle(req, res))
+    const running = modern(url, 'tools/call', { name: 'waits' })
+    await new Promise(resolve => setTimeout(resolve, 100))
+    const { cancelled } = await host.close({ grace: 0 })
+    expect([cancelled, aborted]).to.deep.equal([1, 1])
+    expect((await running).message.error.code).to.equal(-32603)
+    expect((await modern(url, 'tools/call', { name: 'where' })).status).to.equal(503)
+  })
+
+  it('says that a body was read before', async () => {
+    const host = await embed('https://mcp.acme.example')
+    const handle = host.callback()
+    await host.start()
+    const url = await serve((req, res) => {
+      req.resume().once('end', () => void handle(req, res))
+    })
+    expect((await modern(url, 'tools/list')).status).to.equal(500)
+  })
+
+  it('needs publicUrl: only the operator knows where it is served', async () => {
+    const host = await embed(undefined, { plugins: { 'transport-streamable': {} } })
+    expect(() => host.callback()).to.throw('callback() needs http.publicUrl')
+  })
+})
