@@ -122,7 +122,10 @@ const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
  * The HTTP status of an error: the one place that chooses it. Without `answers` the error refuses an HTTP request. With it
  * the error is the answer to a message: where a revision's clients read no status it is 200, but for TOLD_TO_ALL.
  */
-export function statusOf({ status }: { readonly status: number }, answers?: { readonly errorsByStatus: boolean }): number {
+export function statusOf(
+  { status }: { readonly status: number },
+  answers?: { readonly errorsByStatus: boolean },
+): number {
   if (!answers) return status === 200 ? 400 : status
   return answers.errorsByStatus || TOLD_TO_ALL.has(status) ? status : 200
 }
