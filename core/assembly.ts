@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { createAdmission } from './access/admission.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
-import type { Config } from './config/define-config.ts'
+import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
@@ -30,7 +30,7 @@ import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-
 import type { Slots } from './slots.ts'
 
 export interface ServiceParts {
-  readonly config: Config
+  readonly config: FilledConfig
   readonly log: Logger
   readonly suggest: SuggestPlugin
   readonly routes: readonly CompiledRoute[]

@@ -3,16 +3,17 @@
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
-import type { Config } from './config/define-config.ts'
+import type { Config, FilledConfig } from './config/define-config.ts'
+import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, type PluginTable } from './config/find-plugins.ts'
-import { buildConfigSchema, CODE_KEYS, withoutRequired } from './config/host-schema.ts'
+import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { buildHost, type Host } from './host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
-import { isObject } from './mcp/call.ts'
+import { isObject } from './mcp/is-object.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -51,7 +52,7 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 /** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
 const builtInSections = collectSections(builtIns)
 const hostSchema = buildConfigSchema({}, builtInSections)
-const knownKeys = [...Object.keys(hostSchema['properties'] as object), ...CODE_KEYS]
+const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
 /** Everything under the `plugins` of a config whose shape is not known yet, and of its routes. */
@@ -103,7 +104,7 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   checkSectionNames(sections, ownKeys)
   const schema = sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   if (open.length > 0) assertNoProblems(checkConfig(loaded, schema))
-  const config = trimSecrets(loaded.config, schema) as Config
+  const config = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
   return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
 }
 

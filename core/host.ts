@@ -5,7 +5,7 @@ import { type InspectedAddress, inspectAddress } from './access/inspect-access.t
 import { warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
-import type { Config } from './config/define-config.ts'
+import type { FilledConfig } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
@@ -57,7 +57,7 @@ export interface Host extends Ending {
 }
 
 export interface HostInput {
-  readonly config: Config
+  readonly config: FilledConfig
   /** Every plugin that the config names. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** The config's paths are relative to it. */

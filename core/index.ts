@@ -29,9 +29,11 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export {
+  type BuiltInOptions,
   type Config,
   type Duration,
   defineConfig,
+  type FilledOptions,
   type HttpSettings,
   type PluginsSettings,
   type RoutePluginsSettings,
@@ -81,18 +83,8 @@ export type { AuthorizeRule, Route } from './kernel/route.ts'
 export { shownUrl } from './kernel/shown-url.ts'
 export type { User } from './kernel/user.ts'
 export type { AccessDecider, Audience, Denial, ProtectedResource } from './mcp/access-decider.ts'
-export {
-  type AskClient,
-  type Call,
-  type CallChannel,
-  type CallRequest,
-  type ClientFacts,
-  isObject,
-  type LiveSession,
-  type Next,
-  type OpenSession,
-  type RequestFacts,
-} from './mcp/call.ts'
+export { isObject } from './mcp/is-object.ts'
+export type { AskClient, Call, CallChannel, CallRequest, ClientFacts, LiveSession, Next, OpenSession, RequestFacts } from './mcp/call.ts'
 export type { CatalogItem, ItemKind } from './mcp/catalog.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, fits, shown, sizeFault } from './mcp/client-said.ts'

@@ -62,10 +62,18 @@ export const transportOf = ({ name, log, http }: PluginHost, services: Services)
 /** What `setup` is given. */
 export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
-/** A plugin of this host. */
-export type Plugin<Options extends object, Sections extends object = object> = AnyPlugin<Options, PluginHost, Sections>
+/** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
+export type Plugin<
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> = AnyPlugin<Options, PluginHost, Filled, Sections>
 
 /** Makes a plugin of its options' schema and its set-up. */
-export const definePlugin = <Options extends object, Sections extends object = object>(
-  plugin: Plugin<Options, Sections>,
-): PluginFactory<Options, PluginHost, Sections> => defineAnyPlugin(plugin)
+export const definePlugin = <
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+>(
+  plugin: Plugin<Options, Filled, Sections>,
+): PluginFactory<Options, PluginHost, Filled, Sections> => defineAnyPlugin(plugin)

@@ -82,7 +82,7 @@ describe('the rules of this test', () => {
   for (const [from, specifier, typeOnly = false] of [
     ['core/host.ts', '../plugins/index.ts'],
     ['core/host.ts', '../plugins/health/index.ts', true],
-    ['core/config/define-config.ts', '../../plugins/index.ts'],
+    ['core/config/define-config.ts', '../../plugins/index.ts', true],
     ['core/host.ts', '../client/index.ts'],
     ['core/host.ts', '../cli/main.ts'],
     ['core/host.ts', 'express'],

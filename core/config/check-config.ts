@@ -3,10 +3,9 @@
 
 import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
-import type { JsonSchema } from '../mcp/protocol.ts'
 import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
-import { CODE_KEYS, withoutRequired } from './host-schema.ts'
+import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { isPlain } from './plain.ts'
 import { formatPath, type Path } from './position.ts'
@@ -35,7 +34,7 @@ export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
   const held: Held = { configured: [], definitions: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
-    ...checkValue(loaded, [], view, withCallables(schema as JsonSchema)),
+    ...checkValue(loaded, [], view, schema),
     ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
       return checkValue(loaded, path, plainView(options, path, held), own)
@@ -64,18 +63,6 @@ export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, a
 function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { path: _, ...finding }: Finding): Problem {
   const line = lineOf(loaded, at)
   return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
-}
-
-const withCallablesOf = new WeakMap<object, JsonSchema>()
-
-/** The schema with what only code can hold, and without what only JSON does; one object for one schema. */
-function withCallables(schema: JsonSchema): JsonSchema {
-  const { $schema: _, ...properties } = schema['properties'] as Record<string, JsonSchema>
-  const callables = Object.fromEntries(CODE_KEYS.map(key => [key, { callable: true }]))
-  const whole = { ...schema, properties: { ...properties, ...callables } }
-  const known = withCallablesOf.get(schema) ?? whole
-  withCallablesOf.set(schema, known)
-  return known
 }
 
 /**

@@ -4,20 +4,15 @@ import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
+import { fillDefaults } from './fill-defaults.ts'
 import { namedPlugins } from './find-plugins.ts'
 import { trimSecrets } from './secret-keys.ts'
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
 /** Options with the defaults of their schema filled in, and secrets as they were meant. */
-function withDefaults(schema: Plugin<object>['options'], written: object): object {
-  const { properties } = schema
-  const options = trimSecrets(written, schema)
-  const schemas = Object.entries(properties as Record<string, { default?: unknown }>)
-  const defaults = schemas.filter(([, schema]) => schema.default !== undefined)
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  return Object.fromEntries([...defaults.map(([name, schema]) => [name, schema.default]), ...given])
-}
+const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
+  fillDefaults(trimSecrets(written, schema), schema) as object
 
 /** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
 export function planPlugins(

@@ -22,13 +22,24 @@ type OptionSchema<T> = (
  * The JSON Schema of a plugin's options: one entry an option, none missing and none more. `writeOnly: true` marks a
  * secret: it is never shown, and loses the line break that a file ends with.
  */
-export interface OptionsSchema<Options> {
+export interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
+  title?: string
   description?: string
   additionalProperties: false
-  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> }
+  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & Standard<Options, Filled, K> }
   required?: readonly (keyof Options & string)[]
+  /** What `$ref: '#/$defs/<name>'` names. */
+  $defs?: Readonly<Record<string, JsonSchema>>
 }
+
+/** An option that may be left out and is yet there for `setup` has a default. */
+type Standard<Options, Filled extends Options, K extends keyof Options> =
+  Pick<Options, K> extends Required<Pick<Options, K>>
+    ? unknown
+    : Pick<Filled, K> extends Required<Pick<Options, K>>
+      ? { default: unknown }
+      : unknown
 
 /**
  * Top-level keys of the config that several plugins share, each with the schema of what stands there. Plugins that share
@@ -43,19 +54,25 @@ export type SectionSchemas<Sections extends object> = {
 
 /** How a plugin reads the sections that it declares. */
 export interface SectionReader<Sections extends object> {
-  /** What the config has there; undefined where it has nothing. */
+  /** What the config has there, with its defaults; undefined where it has nothing. */
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
-export interface Plugin<Options extends object, Host = never, Sections extends object = object> {
-  /** Its schema; defaults given there are filled in before `setup`. */
-  options: OptionsSchema<Options>
+/** `Filled` are the options as `setup` gets them: those that have a default are there. */
+export interface Plugin<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> {
+  /** Its schema; defaults written there, nested ones too, are filled in before `setup`. */
+  options: OptionsSchema<Options, Filled>
   /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
   needs?: readonly string[]
   /** Capabilities that this plugin provides to others. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
-  setup(host: Host & SectionReader<Sections>, options: Options): void | Promise<void>
+  setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
@@ -71,16 +88,20 @@ export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
 /** Calling a plugin configures it; the plugin's own description is readable beside that. */
-export type PluginFactory<Options extends object, Host = never, Sections extends object = object> = ((
-  options?: Options,
-) => ConfiguredPlugin) & {
-  readonly plugin: Plugin<Options, Host, Sections>
-}
+export type PluginFactory<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
 
 /** Makes a plugin of its options' schema and its set-up. */
-export function definePlugin<Options extends object, Host = never, Sections extends object = object>(
-  plugin: Plugin<Options, Host, Sections>,
-): PluginFactory<Options, Host, Sections> {
+export function definePlugin<
+  Options extends object,
+  Host = never,
+  Filled extends Options = Options,
+  Sections extends object = object,
+>(plugin: Plugin<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

@@ -2,7 +2,6 @@
 // and of what a route says of itself as a protected resource. Defaults and challenges are in core/access.
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 
 /** Why somebody may not: what would change it. */
@@ -22,6 +21,13 @@ export interface Audience {
   denialOf(item: CatalogItem): Denial | undefined
 }
 
+/** What of a Call it hears. */
+export interface DeniedCall {
+  readonly method: string
+  readonly user: User | undefined
+  readonly session: { readonly route: Route }
+}
+
 /** The slot `access`: what a policy plugin fills. */
 export interface AccessDecider {
   /** The class that a caller belongs to on a route. */
@@ -33,7 +39,7 @@ export interface AccessDecider {
   /** Whether a denied call is answered as a JSON-RPC error on this route, and never as an HTTP challenge. */
   deniesInBody(route: Route): boolean
   /** Hears of every call that is denied. */
-  denied?(call: Call, item: CatalogItem, denial: Denial): void
+  denied?(call: DeniedCall, item: CatalogItem, denial: Denial): void
   /** How a caller's right to an item is decided, a line for each step: for `mcp-host explain`. */
   explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
 }

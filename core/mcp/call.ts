@@ -1,5 +1,6 @@
 // One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
+import { isObject } from './is-object.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import { isShortName } from './client-said.ts'
@@ -189,6 +190,3 @@ class TransportCall implements Call {
 
 /** A Call from what its transport knows. Throws where its view cannot be cut. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

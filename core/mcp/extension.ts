@@ -1,7 +1,8 @@
 // Extensions of the protocol, as plugins add them: what each declares on its routes, and what it adds there (2026-07-28
 // basic/versioning, "Extensions"). The host keeps to the rules that every extension has; what it means is its plugin's.
 import { HostError, StartError } from '../kernel/errors.ts'
-import { type Call, isObject } from './call.ts'
+import { isObject } from './is-object.ts'
+import type { Call } from './call.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 import { RESULT_TYPE, RESULT_TYPES, resultTypeOf } from './wire.ts'
 

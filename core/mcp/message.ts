@@ -1,7 +1,7 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
 
 import { HostError } from '../kernel/errors.ts'
-import { isObject } from './call.ts'
+import { isObject } from './is-object.ts'
 import { isShortName } from './client-said.ts'
 import { findForbidden } from './json-text.ts'
 import { MAX_BATCH, MAX_ID } from './limits.ts'

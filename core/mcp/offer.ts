@@ -5,7 +5,7 @@ import { HostError, StartError } from '../kernel/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { OpenSession, RequestFacts } from './call.ts'
-import { isObject } from './call.ts'
+import { isObject } from './is-object.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type {
   ConfigureSession,

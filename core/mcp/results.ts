@@ -1,6 +1,6 @@
 // From what a handler returned to the protocol's result. Text, structured content, blocks and whole results are told
 // apart here, and nowhere else.
-import { isObject } from './call.ts'
+import { isObject } from './is-object.ts'
 import type { ResourceReturn } from './define.ts'
 import type {
   CallToolResult,

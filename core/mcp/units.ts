@@ -1,6 +1,11 @@
 // Durations and sizes as an operator writes them, turned into milliseconds and bytes.
 // The patterns go into JSON Schemas (host-schema.ts, plugin options), so that editors refuse what these would.
 
+/** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
+export type Duration = string | number
+/** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
+export type Size = string | number
+
 /** The string form of a duration: `'250ms'`, `'30s'`, `'1.5h'`. */
 export const DURATION_PATTERN = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
 /** The string form of a size: `'64kb'`, `'1.5mb'`. */

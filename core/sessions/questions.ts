@@ -1,7 +1,7 @@
 // What this node asked a session's client, until it is answered, withdrawn, or too late.
 
 import { isError } from '../kernel/describe-thrown.ts'
-import { isObject } from '../mcp/call.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { shown } from '../mcp/client-said.ts'
 import { ToolError } from '../mcp/define.ts'
 import type { RequestId } from '../mcp/protocol.ts'

@@ -3,6 +3,7 @@
 import {
   authorizeRoute,
   definePlugin,
+  type FilledOptions,
   identifyBearer,
   needResource,
   parseDuration,
@@ -19,19 +20,18 @@ export type { AuthIntrospectionOptions } from './options.ts'
 /** Milliseconds: a revoked token must not live on for longer, whatever the config says. */
 const MAX_CACHE = 300_000
 
-export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
+export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOptions['auth-introspection']>({
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {
-    const { endpoint, clientId, clientSecret, clientAuth = 'basic', issuer, audience, validate, claims } = options
+    const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
     const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
-    const cacheFor = parseDuration(options.cacheFor ?? '30s')
+    const cacheFor = parseDuration(options.cacheFor)
     if (cacheFor > MAX_CACHE) throw stop('cacheFor is more than 5m: revoked tokens would live on for too long')
     const fixed = audience === undefined ? undefined : [audience].flat().flatMap(sameResources)
     if (fixed?.length === 0) throw stop('the audience is empty')
-    const checked = validate?.audience ?? true
-    if (!checked) {
+    if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
       host.log.warn({ check: 'audience' }, what)
     }
@@ -44,7 +44,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
         ask: token => introspect(token, client),
         issuer,
         origin: new URL(endpoint).origin,
-        audienceAt: checked ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
+        audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
         cacheFor,
         claims,
         streamsOutliveToken: options.streamsOutliveToken,
@@ -52,7 +52,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
       })
       host.identify(identifyBearer(host, services, verify))
       host.admit(authorizeRoute(host, services))
-      if (checked && !fixed) needResource(host, services)
+      if (validate.audience && !fixed) needResource(host, services)
     })
     host.closing(() => closing.abort(new Error('the host is closing')))
   },

@@ -32,7 +32,7 @@ export function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, toleranc
 }
 
 export function audienceProblem(claims: Claims, issuer: Issuer, wanted: readonly string[]): string | undefined {
-  const found = stringsAt(claims, issuer.claims.audience ?? 'aud')
+  const found = stringsAt(claims, issuer.claims.audience)
   return found.some(audience => wanted.includes(audience)) ? undefined : 'the token is for another audience'
 }
 

@@ -1,14 +1,14 @@
 // JWT access tokens: who calls, by a token that a configured issuer signed for this server; and the enforcement of
 // `authorize` on the routes. docs/plugins/auth-jwt.md.
 import { authorizeRoute, definePlugin, identifyBearer, needResource } from '../../core/index.ts'
-import { type AuthJwtOptions, authJwtSchema } from './options.ts'
+import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createProfile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
 export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
-export const authJwt = definePlugin<AuthJwtOptions>({
+export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {

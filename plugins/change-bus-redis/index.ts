@@ -1,18 +1,12 @@
 // Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
-import { definePlugin } from '../../core/index.ts'
-import {
-  REDIS_PROPERTIES,
-  REDIS_SECTIONS,
-  type RedisSections,
-  type RedisSettings,
-  redisConnection,
-} from '../families/redis/index.ts'
+import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
 import { createPeers } from './peers.ts'
 import { createReading } from './reading.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */
-export interface ChangeBusRedisOptions extends RedisSettings {}
+export type ChangeBusRedisOptions = BuiltInOptions['change-bus-redis']
 
 /** What is sent beside EVAL, in scripts too. */
 export const CHANGE_BUS_COMMANDS = [
@@ -20,7 +14,7 @@ export const CHANGE_BUS_COMMANDS = [
   ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
 ] as const
 
-export const changeBusRedis = definePlugin<ChangeBusRedisOptions, RedisSections>({
+export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
   options: {
     type: 'object',

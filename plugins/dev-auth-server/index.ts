@@ -2,7 +2,9 @@
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import type Provider from 'oidc-provider'
 import {
+  type BuiltInOptions,
   definePlugin,
+  type FilledOptions,
   type HostContext,
   HostError,
   type HostMiddleware,
@@ -16,14 +18,7 @@ import type { DevUser } from './users.ts'
 
 export type { DevUser } from './users.ts'
 
-export interface DevAuthServerOptions {
-  /** Tokens are for these resources. Default: every address of this host. */
-  resources?: string[]
-  /** Scopes that may be asked for. Default: those that the routes' metadata documents list. */
-  scopes?: string[]
-  /** Default: one user, `dev`, without roles. */
-  users?: DevUser[]
-}
+export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
 
 const BASE = '/dev-auth'
 const DISCOVERY = ['oauth-authorization-server', 'openid-configuration'].map(name => `/.well-known/${name}`)
@@ -123,7 +118,7 @@ const promisedScopes = ({ routes }: PluginHost, services: Services): string[] =>
   ...new Set(routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])),
 ]
 
-export const devAuthServer = definePlugin<DevAuthServerOptions>({
+export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['dev-auth-server']>({
   options: {
     type: 'object',
     description: `For development: an authorization server at ${BASE}, on loopback addresses only.`,
@@ -134,17 +129,25 @@ export const devAuthServer = definePlugin<DevAuthServerOptions>({
       users: {
         type: 'array',
         minItems: 1,
-        description: 'Who can sign in, without a password. Default: one user, dev.',
+        default: [{ id: 'dev' }],
+        description: 'Who can sign in, without a password.',
         items: {
+          title: 'DevUser',
           type: 'object',
+          description: 'Somebody who can sign in, with what their tokens say of them.',
           additionalProperties: false,
           required: ['id'],
-          properties: { id: text, name: text, roles: texts, claims: { type: 'object' } },
+          properties: {
+            id: { ...text, description: "The token's sub." },
+            name: { ...text, description: 'On the consent page. Default: the id.' },
+            roles: { ...texts, description: "The token's roles." },
+            claims: { type: 'object', description: 'Further claims of the token.' },
+          },
         },
       },
     },
   },
-  setup(host, { resources, scopes, users = [{ id: 'dev' }] }) {
+  setup(host, { resources, scopes, users }) {
     refuseToServeOthers(host)
     let made: Promise<Provider> | undefined
     // Made with the first request: only then does the host have an address, which the issuer is part of.

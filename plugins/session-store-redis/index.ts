@@ -1,17 +1,11 @@
 // Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
 import { createHash } from 'node:crypto'
-import { definePlugin, type PluginHost, StartError } from '../../core/index.ts'
-import {
-  REDIS_PROPERTIES,
-  REDIS_SECTIONS,
-  type RedisSections,
-  type RedisSettings,
-  redisConnection,
-} from '../families/redis/index.ts'
+import { type BuiltInOptions, definePlugin, type PluginHost, StartError } from '../../core/index.ts'
+import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */
-export interface SessionStoreRedisOptions extends RedisSettings {}
+export type SessionStoreRedisOptions = BuiltInOptions['session-store-redis']
 
 /** Other nodes must be able to read the ids that this one signs. */
 function demandSecrets({ name, ownKeys }: PluginHost) {
@@ -33,7 +27,7 @@ export const SESSION_STORE_COMMANDS = [
 /** Tells secrets apart, and tells nothing of them: the key is derived for this alone. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, RedisSections>({
+export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionStoreRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
   options: {
     type: 'object',

@@ -10,7 +10,7 @@ import {
 } from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
-import { optionsSchema, type ToolPolicyOptions } from './options.ts'
+import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createHolder, denialFor, type Requirement } from './requirement.ts'
 import { createRouteAccess, type RouteAccess } from './route-access.ts'
 import { logShadow } from './shadow.ts'
@@ -46,7 +46,7 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
-function setup(host: PluginHost, options: ToolPolicyOptions) {
+function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
   const rules = compileRules(options, where)
   const holderOf = createHolder(options.scopeHierarchy ?? {})
@@ -89,7 +89,7 @@ function setup(host: PluginHost, options: ToolPolicyOptions) {
   })
 }
 
-export const toolPolicy = definePlugin<ToolPolicyOptions>({
+export const toolPolicy = definePlugin<ToolPolicyOptions, FilledToolPolicy>({
   options: optionsSchema,
   provides: ['access', 'policy'],
   setup,

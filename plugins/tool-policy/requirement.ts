@@ -118,14 +118,9 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   }
 }
 
-const KEYS = ['scope', 'role', 'claim', 'anyOf', 'allOf']
-
 /** Compiles a policy. Throws a StartError for one that nobody can meet; `where` is its place in the config. */
 export function compilePolicy(policy: Policy, where: string): Requirement {
   const bad = (why: string) => new StartError(`${where}: ${why}`, { exitCode: 2 })
-  if (typeof policy !== 'object' || policy === null) throw bad('a policy is an object')
-  const stray = Object.keys(policy).find(key => !KEYS.includes(key))
-  if (stray !== undefined) throw bad(`a policy has no "${stray}"; it has ${KEYS.join(', ')}`)
   const scopes = list(policy.scope)
   const spaced = scopes.find(scope => /\s/.test(scope))
   if (spaced !== undefined) throw bad(`nobody can meet it: scope "${spaced}" holds a space; write a list of scopes`)

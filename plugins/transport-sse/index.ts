@@ -1,13 +1,10 @@
 // HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-import { definePlugin, HANDSHAKE_REVISIONS, StartError, transportOf } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, HANDSHAKE_REVISIONS, StartError, transportOf } from '../../core/index.ts'
 import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 
-export interface TransportSseOptions {
-  /** Fewer requests of one session that may run at once than `sessions.maxCallsPerSession`. Default: that. */
-  maxConcurrent?: number
-}
+export type TransportSseOptions = BuiltInOptions['transport-sse']
 
 /** Names that would make an address of a category the same as one of ours. */
 const RESERVED = ['sse', 'message']

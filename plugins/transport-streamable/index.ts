@@ -1,11 +1,11 @@
 // Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
 // get sessions, or on routes with `stateless: true` are served one by one as well.
-import { definePlugin, REVISIONS, transportOf } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, REVISIONS, transportOf } from '../../core/index.ts'
 import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
 
-export type TransportStreamableOptions = Record<never, never>
+export type TransportStreamableOptions = BuiltInOptions['transport-streamable']
 
 export const transportStreamable = definePlugin<TransportStreamableOptions>({
   options: {

@@ -1,14 +1,13 @@
-// The CLI as an operator runs it: a process of its own, in a folder with a config. Started from source.
+// The CLI as an operator runs it: a process of its own, in a folder with a config. Compiled, as in the package.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { compiledFile, compiledUrl } from '../support/compiled.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-/** For configs in folders outside of this repository, where `mcp-host` is no package that can be found. */
-export const CORE = new URL('../../core/index.ts', import.meta.url).href
+/** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
+export const CORE = compiledUrl('core/index.ts')
 
 export interface Ended {
   /** The exit code, or the signal that ended it. */
@@ -31,12 +30,10 @@ export interface Running {
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
-/** The command line of `mcp-host ...args`, run from source. */
+/** The command line of `mcp-host ...args`, compiled. */
 export const cliCommand = (args: readonly string[]): string[] => [
   process.execPath,
-  '--import',
-  TSX,
-  `${ROOT}cli/main.ts`,
+  compiledFile('cli/main.ts'),
   ...args,
 ]
 

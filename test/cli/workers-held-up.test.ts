@@ -10,11 +10,12 @@ import { stopAll } from './run-cli.ts'
 after(stopAll)
 after(removeFolders)
 
+/** Waits where a busy loop would count: no event comes through either way, and the core is left to other tests. */
 const SPIN = `defineTool({
   name: 'spin',
   handler() {
     console.log('spinning in ' + process.pid)
-    for (;;) {}
+    for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 1_000)
   },
 })`
 

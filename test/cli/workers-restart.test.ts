@@ -64,7 +64,9 @@ describe('a worker that is killed under load', function () {
   })
 })
 
-describe('a connection on its way to a worker that dies', () => {
+describe('a connection on its way to a worker that dies', function () {
+  this.timeout(60_000)
+
   it('is closed at once: its client does not wait for ever', async () => {
     const { running, url, workers } = await startCrew(2)
     const [victim = 0, other = 0] = workers

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import type { HttpSettings } from '../../core/config/define-config.ts'
+import type { FilledConfig, HttpSettings } from '../../core/config/define-config.ts'
+import { fillDefaults } from '../../core/config/fill-defaults.ts'
+import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { resolveHttp } from '../../core/config/resolve-settings.ts'
 import { HostError } from '../../core/kernel/errors.ts'
 import { createGuard } from '../../core/kernel/guard.ts'
@@ -9,10 +11,12 @@ interface Asked {
   readonly origin?: string
 }
 
+const filled = (http: HttpSettings) => (fillDefaults({ http }, buildConfigSchema({})) as FilledConfig).http
+
 /** What the guard with these settings says to a request: the kind of its refusal, or 'passes'. */
 function judge(http: HttpSettings, { host, origin }: Asked): string {
   try {
-    createGuard(resolveHttp(http))({ hosts: [host], origin })
+    createGuard(resolveHttp(filled(http)))({ hosts: [host], origin })
     return 'passes'
   } catch (error) {
     if (HostError.is(error)) return error.kind

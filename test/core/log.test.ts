@@ -6,6 +6,7 @@ import { errorText } from '../../core/kernel/errors.ts'
 import { createLogBudget, MAX_LINES } from '../../core/kernel/log-budget.ts'
 import { createLogWriter, MAX_WAITING_LOG } from '../../core/kernel/log-writer.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'
+import { compiledUrl } from '../support/compiled.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { modern } from '../support/rpc.ts'
 import { makeFolder, removeFolders } from './config/folder.ts'
@@ -98,7 +99,7 @@ describe('a log that nobody reads', () => {
     const config = configText({
       tool: `defineTool({ name: 'fail', handler() { throw new Error('x'.repeat(1_900)) } })`,
       before: `
-        const { createLogger } = await import('${new URL('../../core/create-host.ts', import.meta.url).href}')
+        const { createLogger } = await import('${compiledUrl('core/create-host.ts')}')
         const log = createLogger()
         globalThis.flood = () => { for (let kind = 0; kind < 3_000; kind++) log.error({ x: 'x'.repeat(900) }, 'kind ' + kind % 400) }`,
       plugins: `flood: definePlugin({ options: { type: 'object', additionalProperties: false, properties: {} }, setup(host) {

@@ -25,7 +25,7 @@ const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {}
 
 /** A plugin that hands what it reads to the test. */
 const reading = (seen: unknown[], sections = QUEUE_SECTIONS) =>
-  definePlugin<Record<never, never>, QueueSections>({
+  definePlugin<Record<never, never>, Record<never, never>, QueueSections>({
     options: NO_OPTIONS,
     sections,
     setup: host => void seen.push(host.section('queue')?.url, host.section('queue')?.size),

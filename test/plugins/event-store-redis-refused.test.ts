@@ -1,7 +1,7 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../core/index.ts'
-import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { definePlugin, defineTool, type FilledOptions } from '../../core/index.ts'
+import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { type RedisConnection, type RedisHost, redisConnection } from '../../plugins/families/redis/index.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { whenHealthy } from '../support/redis-host.ts'
@@ -29,7 +29,7 @@ const talk = defineTool({
 /** The plugin, and the connection that it uses. */
 function listening() {
   const { plugin } = eventStoreRedis
-  const setup = (host: RedisHost, options: EventStoreRedisOptions) => {
+  const setup = (host: RedisHost, options: FilledOptions['event-store-redis']) => {
     connection = redisConnection(host, options)
     return plugin.setup(host, options)
   }

@@ -63,13 +63,12 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
 
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 
-function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
+function mayCoreImport(from: string, { specifier }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  const loadsTable = from === 'core/create-host.ts' || (from === 'core/config/define-config.ts' && typeOnly)
-  return file === 'plugins/index.ts' && loadsTable
+  return file === 'plugins/index.ts' && from === 'core/create-host.ts'
 }
 
 const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-redis']

@@ -2,8 +2,9 @@
 // Called by core/mcp/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
 import type { ErrorObject } from 'ajv'
 import { distance } from 'fastest-levenshtein'
-import { isObject } from '../call.ts'
+import { isObject } from '../is-object.ts'
 import type { StandardResult } from '../infer.ts'
+import { readErrors, type SchemaProblem, stepsOf } from './read-errors.ts'
 
 /** Which side of a tool a schema describes. */
 export type SchemaRole = 'input' | 'output'
@@ -17,7 +18,7 @@ const MAX_ALTERNATIVE = 100
 /** Ajv's errors (`verbose`) about `value`: one line each, at most ten, the rest counted. */
 export function explainErrors(errors: readonly ErrorObject[], value: unknown, role: SchemaRole): string {
   const said = { root: value, role }
-  return toLines(mergeAlternatives(errors), problem => lineOf(problem, said))
+  return toLines(readErrors(errors), problem => lineOf(problem, said))
 }
 
 type Issues = NonNullable<StandardResult<unknown>['issues']>
@@ -46,43 +47,12 @@ function toLines<T>(problems: readonly T[], toLine: (problem: T) => string): str
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
 }
 
-/** An error; of `anyOf` and `oneOf`, with what kept each alternative from fitting. */
-interface Problem {
-  readonly error: ErrorObject
-  readonly alternatives: readonly Problem[]
-}
-
-/** Ajv lists what is wrong with each alternative and then the choice itself: those become one. */
-function mergeAlternatives(errors: readonly ErrorObject[]): Problem[] {
-  const problems: Problem[] = []
-  for (const error of errors) {
-    // Says only that some other error is there.
-    if (error.keyword === 'if') continue
-    const alternatives: Problem[] = []
-    if (error.keyword === 'anyOf' || error.keyword === 'oneOf') {
-      for (let last = problems.at(-1); last && isWithin(last.error, error); last = problems.at(-1)) {
-        alternatives.unshift(last)
-        problems.pop()
-      }
-    }
-    problems.push({ error, alternatives })
-  }
-  return problems
-}
-
-// Paths in the schema would not tell: they begin anew behind a `$ref`. Ajv says what a choice's own schema asks beside
-// it either of the same value, under the same schema, or after the choice.
-const isWithin = (error: ErrorObject, choice: ErrorObject) =>
-  error.instancePath === choice.instancePath
-    ? error.parentSchema !== choice.parentSchema
-    : error.instancePath.startsWith(`${choice.instancePath}/`)
-
 interface Said {
   readonly root: unknown
   readonly role: SchemaRole
 }
 
-function lineOf(problem: Problem, said: Said): string {
+function lineOf(problem: SchemaProblem, said: Said): string {
   const { error } = problem
   const steps = stepsOf(error.instancePath, said.root)
   const extra = error.params['additionalProperty'] ?? error.params['unevaluatedProperty']
@@ -93,14 +63,13 @@ function lineOf(problem: Problem, said: Said): string {
   if (error.keyword === 'required') {
     return `${placeOf([...steps, `${error.params['missingProperty']}`], said.role)}: is required`
   }
-  if (error.keyword === 'propertyNames' || error.propertyName !== undefined) {
-    const name = error.propertyName ?? `${error.params['propertyName']}`
-    return `${placeOf([...steps, name], said.role)}: is not a valid name here`
+  if (error.propertyName !== undefined) {
+    return `${placeOf([...steps, error.propertyName], said.role)}: is not a valid name here`
   }
   return `${placeOf(steps, said.role)}: ${reasonOf(problem, said)}`
 }
 
-function reasonOf({ error, alternatives }: Problem, said: Said): string {
+function reasonOf({ error, alternatives }: SchemaProblem, said: Said): string {
   const { keyword, data, message = 'is not valid' } = error
   const expected = expectedOf(error)
   if (expected) return mustBe(keyword, expected, data)
@@ -132,7 +101,7 @@ function mustBe(keyword: string, expected: readonly string[], data: unknown): st
   return `must be ${expected.length > 1 ? 'one of ' : ''}${names}${more}; was ${shown(data, false)}`
 }
 
-function alternativesReason(error: ErrorObject, alternatives: readonly Problem[], said: Said): string {
+function alternativesReason(error: ErrorObject, alternatives: readonly SchemaProblem[], said: Said): string {
   const simple = alternatives.map(({ error: inner }) =>
     inner.instancePath === error.instancePath ? expectedOf(inner) : undefined,
   )
@@ -159,20 +128,6 @@ function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
     .filter(({ edits }) => edits <= limit)
     .sort((a, b) => a.edits - b.edits)[0]
   return near ? `; did you mean "${near.known}"?` : ''
-}
-
-/** A JSON pointer's steps; numbers where the value there is an array. */
-function stepsOf(pointer: string, root: unknown): (string | number)[] {
-  let value = root
-  return pointer
-    .split('/')
-    .slice(1)
-    .map(raw => {
-      const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
-      const step = Array.isArray(value) ? Number(key) : key
-      value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
-      return step
-    })
 }
 
 const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u

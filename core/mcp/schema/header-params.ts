@@ -1,7 +1,7 @@
 // Parameters of a tool that clients mirror into `Mcp-Param-*` headers, so that proxies can route by them.
 // Collected at start-up from `x-mcp-header` annotations; checked by the transport once the tool is known.
 // 2026-07-28: basic/transports/streamable-http "Custom Headers from Tool Parameters", server/tools "x-mcp-header".
-import { isObject } from '../call.ts'
+import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
 

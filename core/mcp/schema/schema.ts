@@ -3,7 +3,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { errorText } from '../../kernel/errors.ts'
-import { isObject } from '../call.ts'
+import { isObject } from '../is-object.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'

@@ -1,6 +1,6 @@
 // Walks a JSON Schema from keyword to keyword, and refuses one that is too large to be meant seriously.
 // Used once a schema, at start-up: by core/mcp/schema/schema.ts for its limits, by core/mcp/schema/header-params.ts for annotations.
-import { isObject } from '../call.ts'
+import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 
 // 2026-07-28, basic, "Composition-Keyword Resource Use": bounds against schemas that are expensive to validate.

@@ -1,8 +1,8 @@
 // How Redis is reached: the config's section `redis`, and the same options of each plugin that uses it, as types and as
 // JSON Schema. settings.ts makes one of the two.
 import {
+  type Config,
   DURATION_PATTERN,
-  type Duration,
   type JsonSchema,
   type PluginHost,
   type SectionReader,
@@ -10,30 +10,10 @@ import {
 } from '../../../core/index.ts'
 
 /** One connection for every plugin that keeps things in Redis. */
-export interface RedisSettings {
-  /** `redis://[user:password@]host[:port][/database]`; `rediss://` over TLS. */
-  url?: string
-  /** The ACL user, where the URL names none. */
-  username?: string
-  /** Its password, where the URL has none. */
-  password?: string
-  /** For `rediss://`. Each is PEM, or the path of a PEM file, relative to the config. */
-  tls?: {
-    /** Who signed the certificate of Redis. Default: the authorities that Node knows. */
-    ca?: string
-    /** Our own certificate and its key, where Redis asks for one. */
-    cert?: string
-    key?: string
-    /** The name in Redis's certificate. Default: the host of the URL. */
-    servername?: string
-  }
-  /** What every key starts with. Default `mcp-host:`. */
-  keyPrefix?: string
-  /** How long Redis may take to answer. Default `5s`, at least 100 ms. */
-  commandTimeout?: Duration
-  /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
-  cluster?: string[]
-}
+export type RedisSettings = NonNullable<Config['redis']>
+
+/** Of what neither the section nor a plugin says: a plugin's own option must not hide the section's. */
+export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const
 
 const url = (description: string) => ({
   type: 'string' as const,
@@ -52,6 +32,7 @@ export const REDIS_PROPERTIES = {
   username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
   password: { type: 'string' as const, writeOnly: true as const, description: 'Its password, where the URL has none.' },
   tls: {
+    title: 'RedisTls',
     type: 'object',
     additionalProperties: false,
     description: 'For rediss:// alone.',
@@ -69,14 +50,13 @@ export const REDIS_PROPERTIES = {
   keyPrefix: {
     type: 'string' as const,
     pattern: '^[^{}\\s]+$',
-    description: "What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'.",
+    description: `What every key starts with; hosts that share only a Redis have one each. Default: '${REDIS_DEFAULTS.keyPrefix}'.`,
   },
   commandTimeout: {
     type: ['string', 'number'],
     pattern: DURATION_PATTERN,
     minimum: 100,
-    description:
-      "How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'.",
+    description: `How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
   } as JsonSchema,
   cluster: {
     type: 'array',
@@ -96,11 +76,12 @@ export interface RedisSections {
 /** What each of the family gives `definePlugin` as `sections`. */
 export const REDIS_SECTIONS: SectionSchemas<RedisSections> = {
   redis: {
+    title: 'RedisSettings',
     type: 'object',
     additionalProperties: false,
     properties: REDIS_PROPERTIES,
     minProperties: 1,
-    description: 'How Redis is reached, for every plugin that keeps things there.',
+    description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
     examples: [{ url: 'redis://127.0.0.1:6379' }],
   },
 }

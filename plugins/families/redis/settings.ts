@@ -3,10 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
-import type { RedisSections, RedisSettings } from './section.ts'
+import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
 
-const DEFAULT_PREFIX = 'mcp-host:'
-const DEFAULT_TIMEOUT = '5s'
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
 
@@ -128,7 +126,7 @@ function readTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): 
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
   const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
   const given = merge(host, options)
-  const { url, cluster, keyPrefix = DEFAULT_PREFIX } = given
+  const { url, cluster, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
   if (url !== undefined && cluster !== undefined) throw stop('redis has a url and a cluster; give one of them')
   const urls = cluster ?? (url === undefined ? [] : [url])
   if (urls.length === 0) {
@@ -142,7 +140,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   if (!alike) throw stop('the nodes of redis.cluster need one scheme, user and password')
   if (cluster && places.some(({ database }) => database !== 0)) throw stop('a Redis Cluster has no numbered databases')
   if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
-  const commandTimeout = parseDuration(given.commandTimeout ?? DEFAULT_TIMEOUT)
+  const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
   const scheme = first.secure ? 'rediss' : 'redis'
   const name = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`).join(', ')

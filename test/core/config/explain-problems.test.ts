@@ -1,6 +1,8 @@
 // The words of a problem: what was found, what fits, and what was probably meant.
 import { expect } from 'chai'
 import { formatProblems } from '../../../core/config/check-config.ts'
+import { formatPath } from '../../../core/config/position.ts'
+import { validateValue } from '../../../core/config/validate-value.ts'
 import { checkWith } from './checked.ts'
 
 /** The only problem that a change makes, as `path: found; expected`. */
@@ -119,6 +121,39 @@ describe('a problem', () => {
       expect(only(changes)).to.equal(text)
     })
   }
+
+  it('explains a key in the branch that knows the others, however deep behind a $ref', () => {
+    const branches = {
+      type: 'object',
+      additionalProperties: { anyOf: [{ type: 'string' }, { $ref: '#/$defs/node' }, { $ref: '#/$defs/detailed' }] },
+      $defs: {
+        node: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { name: { type: 'string' }, all: { type: 'array', items: { $ref: '#/$defs/node' } } },
+        },
+        detailed: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['node'],
+          properties: { node: { anyOf: [{ type: 'string' }, { $ref: '#/$defs/node' }] }, mode: { enum: ['a', 'b'] } },
+        },
+      },
+    }
+    const told = (value: unknown) =>
+      validateValue({ x: value }, branches, []).map(({ path, found, expected, suggestion }) => {
+        return `${formatPath(path)}: ${found}; ${expected}${suggestion === undefined ? '' : `; ${suggestion}?`}`
+      })
+    expect(told({ all: [{ all: [{ nam: 'x' }] }] })).to.deep.equal([
+      'x.all[0].all[0].nam: a string; all or name; name?',
+    ])
+    expect(told({ node: { all: [3] }, mod: 'a' })).to.deep.equal([
+      'x.mod: a string; mode or node; mode?',
+      'x.node.all[0]: 3; an object',
+    ])
+    expect(told({ mode: 'a' })).to.deep.equal(['x.node: nothing; a string or an object'])
+    expect(told({ other: 1 })).to.deep.equal(['x: an object; a string or an object'])
+  })
 
   const suggestions: [object, string][] = [
     [{ pluggins: {} }, 'plugins'],

@@ -2,27 +2,30 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
-import { buildConfigSchema } from '../../../core/config/host-schema.ts'
+import { writtenSchema } from '../../../core/config/written-schema.ts'
 
 const PLUGINS = {
   health: {
     options: {
       type: 'object',
       additionalProperties: false,
-      properties: { path: { type: 'string', default: '/health' } },
+      properties: { path: { type: 'string', default: '/health' }, again: { $ref: '#/$defs/again' } },
+      $defs: { again: { type: 'array', items: { $ref: '#/$defs/again' }, title: 'Again' } },
       required: ['path'],
     },
   },
 }
+/** What is required stands beside a `$ref`, and its key behind that. */
+const LOOSER = { allowUnionTypes: true, strictTypes: false, strictRequired: false }
 const MINIMAL = {
   server: { name: 'a', version: '1' },
   toolsets: { a: './a.ts' },
   routes: { '/': { toolsets: ['a'] } },
 }
 
-describe('buildConfigSchema', () => {
-  const schema = buildConfigSchema(PLUGINS)
-  const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false })
+describe('writtenSchema', () => {
+  const schema = writtenSchema(PLUGINS)
+  const ajv = new Ajv2020({ allErrors: true, strict: true, ...LOOSER })
   ajvFormats.default(ajv)
 
   it('makes a schema that is valid 2020-12, and strictly so', () => {
@@ -33,7 +36,7 @@ describe('buildConfigSchema', () => {
 
   it('is plain JSON and the same every time', () => {
     expect(JSON.parse(JSON.stringify(schema))).to.deep.equal(schema)
-    expect(JSON.stringify(buildConfigSchema(PLUGINS))).to.equal(JSON.stringify(schema))
+    expect(JSON.stringify(writtenSchema(PLUGINS))).to.equal(JSON.stringify(schema))
   })
 
   it('describes every option, and closes every object that has options', () => {
@@ -43,7 +46,12 @@ describe('buildConfigSchema', () => {
       if (properties !== undefined && place !== '#/properties' && !place.endsWith('/properties')) {
         expect(additionalProperties, place).not.to.equal(undefined)
         for (const [name, option] of Object.entries(properties as Record<string, object>)) {
-          if (!place.includes('/plugins') && name !== 'health' && !('anyOf' in option)) {
+          if (
+            !place.includes('/plugins') &&
+            !place.endsWith('/health') &&
+            !('anyOf' in option) &&
+            !('$ref' in option)
+          ) {
             expect(option, `${place} ${name}`).to.have.property('description')
           }
         }
@@ -61,7 +69,8 @@ describe('buildConfigSchema', () => {
     ajv.validate(schema, { ...MINIMAL, routes: { '/': { toolsets: 'a', plugins: routePlugins } }, plugins })
 
   it("holds a built-in plugin to its own options or false, and leaves other names to the plugins' loader", () => {
-    expect(validate({ health: { path: '/h' } })).to.equal(true)
+    expect(validate({ health: { path: '/h', again: [[[]]] } })).to.equal(true)
+    expect(validate({ health: { path: '/h', again: [[['x']]] } })).to.equal(false)
     expect(validate({ health: false, './mine.ts': { any: 1 }, other: false })).to.equal(true)
     expect(validate({ health: { pth: '/h' } })).to.equal(false)
     expect(validate({ health: {} })).to.equal(false)

@@ -1,6 +1,7 @@
 // Secrets of a config: every key that holds one is marked in its schema, and none of them is ever in what an operator reads.
 import { expect } from 'chai'
 import { checkConfig, formatProblems } from '../../../core/config/check-config.ts'
+import { followRef } from '../../../core/config/follow-ref.ts'
 import { buildConfigSchema } from '../../../core/config/host-schema.ts'
 import { isSecretAt, trimSecrets } from '../../../core/config/secret-keys.ts'
 import { createHost, pluginsOf } from '../../../core/create-host.ts'
@@ -13,9 +14,14 @@ type Path = readonly (string | number)[]
 
 const SCHEMA = buildConfigSchema(pluginsOf(builtInPlugins))
 
+/** A policy in a policy is described by the same schema: to this depth. */
+const DEEPEST = 9
+
 /** Every place that a schema describes; under names that anybody may choose one called `x`. */
-function* placesOf(schema: JsonSchema, path: Path = []): Generator<{ path: Path; schema: JsonSchema }> {
+function* placesOf(given: JsonSchema, path: Path = []): Generator<{ path: Path; schema: JsonSchema }> {
+  const schema = followRef(given, SCHEMA)
   yield { path, schema }
+  if (path.length > DEEPEST) return
   for (const branch of [schema['anyOf'], schema['oneOf']].flat() as (JsonSchema | undefined)[]) {
     if (branch) for (const place of placesOf(branch, path)) if (place.path.length > path.length) yield place
   }
@@ -127,14 +133,16 @@ describe('the keys that hold secrets', () => {
       type: 'object',
       properties: {
         secret: { writeOnly: true },
+        named: { $ref: '#/$defs/key' },
         nested: { anyOf: [{ const: false }, { type: 'array', items: { type: 'string', writeOnly: true } }] },
         plain: { type: 'string' },
       },
+      $defs: { key: { type: 'string', writeOnly: true } },
     }
     const other = { list: [() => 1] }
-    const config = { secret: ' a b \r\n', nested: ['x\n\n', 'y'], plain: 'p\n', other }
+    const config = { secret: ' a b \r\n', named: 'c\n', nested: ['x\n\n', 'y'], plain: 'p\n', other }
     const trimmed = trimSecrets(config, schema)
-    expect(trimmed).to.deep.equal({ secret: ' a b ', nested: ['x', 'y'], plain: 'p\n', other })
+    expect(trimmed).to.deep.equal({ secret: ' a b ', named: 'c', nested: ['x', 'y'], plain: 'p\n', other })
     expect(trimmed.other).to.equal(other)
     const clean = { secret: 'a', nested: ['x'], other }
     expect(trimSecrets(clean, schema)).to.equal(clean)

@@ -1,0 +1,4 @@
+// What JSON calls an object, which to JavaScript lists and null are too.
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
