@@ -14,9 +14,10 @@ import { createNodeMessages, type StreamMessage } from './nodes/messages.ts'
 import { createRestoring } from './nodes/restoring.ts'
 import { sessionGone as gone, tooManySessions } from './refusals.ts'
 import { createRunningCalls, type RunningCalls } from './running-calls.ts'
-import type { Session, SessionFacts, SessionOwner } from './session.ts'
+import type { Session, SessionFacts } from './session.ts'
 import { digestOf, type SessionIds, shortId } from './session-id.ts'
 import { createSessionMarks } from './session-marks.ts'
+import type { SessionOwner } from './session-owner.ts'
 import { FIRST_STATE, type SessionRecord } from './session-record.ts'
 import { createSessionRuns } from './session-runs.ts'
 import { createKeeping } from './state-changes.ts'
@@ -72,7 +73,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const stopSweeping = startSweeping(node, marks)
   let released = false
 
-  const owner: SessionOwner = {
+  const owner: SessionOwner<Session> = {
     feedOn,
     used: marks.mark,
     disposed(session, elsewhere) {

@@ -103,7 +103,7 @@ export function createSessionStreams(
     async resume(session, place) {
       if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
       const here = session.streams.get(place.stream)
-      const { shared } = events(session)
+      const shared = parts.sharedWith(session)
       if (!shared) return here ? resumeHere(here, place, parts, session) : resumeFinished(session, place)
       const state = await shared.state(session.id, place.stream)
       if (!state) throw store.unsure ? notSure() : eventsGone()

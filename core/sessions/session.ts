@@ -4,9 +4,10 @@ import type { ClientFacts, LiveSession, OpenSession } from '../mcp/call.ts'
 import type { Change } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
-import type { ChangeFeed, Subscription } from './change-feed.ts'
+import type { Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
+import type { SessionOwner } from './session-owner.ts'
 import {
   NO_CLIENT,
   type SessionOpening,
@@ -26,32 +27,11 @@ export interface SessionChannel {
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
-/** What a session needs of the node that has it. */
-export interface SessionOwner {
-  /** The session's first use begins, or its last one ended. */
-  used(session: Session, inUse: boolean): void
-  /** `elsewhere`: other nodes may go on with it. */
-  disposed(session: Session, elsewhere: boolean): void
-  /** Calls are answered, or will not begin. */
-  finished(session: Session, ids: readonly RequestId[]): void
-  /** Keeps a change in its record; undefined where that is done. */
-  keep(session: Session, change: StateChange): Promise<void> | undefined
-  /** Brings an answer to the node that asked; undefined where that is no other one. */
-  passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  /** Brings a cancellation to the node that runs the request; undefined where that is no other one. */
-  passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  /** What the names of this node's questions begin with; different each time. */
-  askPrefix(): string
-  /** Counts what its sessions watch, in bytes; as `Charge` says. */
-  charge(session: Session, bytes: number, letIn: boolean): boolean
-  feedOn(route: OpenSession['route']): ChangeFeed
-}
-
 export interface SessionFacts {
   readonly id: string
   readonly digest: string
   readonly opened: OpenSession
-  readonly owner: SessionOwner
+  readonly owner: SessionOwner<Session>
   readonly opening: SessionOpening
   readonly home: string
   readonly version: number
@@ -82,7 +62,7 @@ export class Session implements LiveSession {
   disposed = false
   /** Its requests that run, be it over; see running-calls.ts. */
   calls = 0
-  readonly #owner: SessionOwner
+  readonly #owner: SessionOwner<Session>
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined

@@ -5,6 +5,7 @@ import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
+import type { SharedStreams } from './event-store.ts'
 import { eventsGone } from './refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
@@ -30,6 +31,8 @@ export interface StreamsSettings {
 
 /** What the parts of this share: how a stream is made, and how a session is connected to one. */
 export interface StreamParts extends StreamsSettings {
+  /** The streams of a session, where other nodes could go on with them; undefined where nobody else has the session. */
+  sharedWith(session: Session): SharedStreams | undefined
   /** How this node writes a stream that answers these requests; undefined where nobody else could go on with it. */
   writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
   /** Resolves when a stream may have more. */
@@ -51,13 +54,15 @@ export function createParts(
   written: (session: Session, stream: string) => void,
 ): StreamParts {
   const { node, registry } = settings
-  const { name: own, events, log } = node
+  const { name: own, store, events, log } = node
   const leaving = () => registry.released
+  const sharedWith = (session: Session) => (store.shared ? events(session).shared : undefined)
   const standalone = new WeakMap<Session, readonly ResumableStream[]>()
   return {
     ...settings,
+    sharedWith,
     writerOf(session, requests, more = {}) {
-      if (!events(session).shared) return undefined
+      if (!sharedWith(session)) return undefined
       const facts = writeFacts({ node: own, requests })
       return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
     },

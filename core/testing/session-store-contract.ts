@@ -1,62 +1,15 @@
-// What every session store promises, and what a shared one promises to nodes that serve the same sessions.
+// What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { MAX_WATCHED } from '../mcp/limits.ts'
-import type { RequestId } from '../mcp/protocol.ts'
-import type { SessionBounds } from '../sessions/session-bounds.ts'
-import { FIRST_STATE, type SessionRecord } from '../sessions/session-record.ts'
-import type { Entered, SessionStore, Visit } from '../sessions/session-store.ts'
+import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
+import { FIRST_STATE } from '../sessions/session-record.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
 import { type Check, type ContractSettings, checksOf, eventually, type Promises, pause } from './contract.ts'
+import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
+import { sharedBounds, sharedRecords } from './shared-sessions.ts'
 
-const BOUNDS: SessionBounds = {
-  idleTimeout: 60_000,
-  maxIdle: 1_000,
-  maxPerOwner: undefined,
-  maxCallsPerSession: 32,
-  maxCallsPerOwner: 256,
-}
 /** Milliseconds after which sessions of some checks have idled for too long: much more than a store takes to answer. */
 const SHORT = 800
-
-/** That of a session which `node` opens now, for a holder of this name. */
-const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
-  opening: {
-    transport: 'transport-streamable',
-    route: '/t/:name?',
-    params: { name: 'naïve 🦆' },
-    holder,
-    user: { subject: holder, scopes: ['read'], roles: [], claims: { deep: [1, null, { x: true }] } },
-    ip: '127.0.0.1',
-    headers: { 'x-tier': 'gold' },
-  },
-  state: FIRST_STATE,
-  version: 1,
-  home: node,
-})
-
-const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
-  store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
-
-/** By default as a node that has no copy. */
-const enter = (store: SessionStore, digest: string, visit: Partial<Visit> = {}, bounds: Partial<SessionBounds> = {}) =>
-  store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
-
-/** Where it was entered. */
-const recordIn = (entered: Entered): SessionRecord | undefined =>
-  entered.kind === 'entered' ? entered.record : undefined
-
-const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
-  (await enter(store, digest, { requests })).kind
-
-/** Uses that began one after the other, the first of them longest ago. */
-const mark = (
-  store: SessionStore,
-  uses: ReadonlyArray<readonly [string, string, boolean]>,
-  bounds: Partial<SessionBounds> = {},
-) =>
-  store.mark(
-    uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * 10 })),
-    { ...BOUNDS, ...bounds },
-  )
 
 const records: Promises<SessionStore>['alone'] = {
   async 'keeps what a session was opened with, and gives it to a node without a copy'(store) {
@@ -80,7 +33,7 @@ const records: Promises<SessionStore>['alone'] = {
     await open(store, 'one')
     const client = { info: { name: 'client', version: '1' }, capabilities: { sampling: {} } }
     const changes = [
-      { revision: '2025-11-25' as const, client },
+      { revision: LATEST_HANDSHAKE, client },
       { logLevel: 'error' as const },
       { watch: 'note://a' },
       { watch: 'note://b' },
@@ -94,7 +47,7 @@ const records: Promises<SessionStore>['alone'] = {
       deepEqual(changed.nodes, [])
     }
     const record = recordIn(await enter(store, 'one', { version: 5 }))
-    deepEqual(record?.state, { revision: '2025-11-25', client, logLevel: 'error', watched: ['note://b'] })
+    deepEqual(record?.state, { revision: LATEST_HANDSHAKE, client, logLevel: 'error', watched: ['note://b'] })
     equal(record?.version, 6)
     deepEqual(await enter(store, 'one', { version: 6 }), { kind: 'entered', record: undefined })
   },
@@ -266,82 +219,6 @@ const restores: Promises<SessionStore>['alone'] = {
     await store.change('one', { logLevel: 'error' })
     equal(await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS), true)
     equal(recordIn(await enter(store, 'one'))?.state.logLevel, 'error')
-  },
-}
-
-const sharedRecords: Promises<SessionStore>['together'] = {
-  async 'what one opens the other can enter; a change names those who have a copy'(one, other) {
-    ok(one.shared && other.shared && one.node !== other.node)
-    await open(one, 'one')
-    deepEqual(recordIn(await enter(other, 'one')), recordOf(one.node))
-    const changed = await one.change('one', { logLevel: 'error' })
-    ok(changed !== undefined && changed !== 'full')
-    deepEqual(changed.nodes, [other.node])
-    equal(recordIn(await enter(other, 'one', { version: 1 }))?.state.logLevel, 'error')
-  },
-  async 'a request runs at one of them'(one, other) {
-    await open(one, 'one')
-    await enter(one, 'one', { requests: [1] })
-    deepEqual(await enter(other, 'one', { requests: [1] }), { kind: 'taken', request: 1, node: one.node })
-    equal(await other.nodeOf('one', 1), one.node)
-    equal((await enter(other, 'one', { requests: [1], from: [one.node] })).kind, 'entered')
-    equal(await one.nodeOf('one', 1), other.node)
-  },
-  async 'of many with one id, at both, one begins'(one, other) {
-    await open(one, 'one')
-    const entered = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => kindOf(index % 2 ? one : other, 'one', [1])),
-    )
-    equal(entered.filter(kind => kind === 'entered').length, 1)
-  },
-  async 'a session whose home is gone is adopted once'(one, other) {
-    await open(one, 'one')
-    equal(await other.adopt('one', one.node), true)
-    equal(await other.adopt('one', one.node), false)
-    const record = recordIn(await enter(one, 'one', { version: 1 }))
-    deepEqual([record?.home, record?.version], [other.node, 2])
-  },
-  async 'the stream for what belongs to no call passes from one to the other'(one, other) {
-    await open(one, 'one')
-    const first = await one.claimStream('one', 'a')
-    const next = await other.claimStream('one', 'a')
-    deepEqual(next?.before, { node: one.node, stream: 'a' })
-    ok(first && next && next.epoch > first.epoch)
-  },
-  async 'a session that was ended is gone for both, and is not restored'(one, other) {
-    await open(one, 'one')
-    await enter(other, 'one')
-    deepEqual(await one.end('one', 'ada'), [other.node])
-    deepEqual(await enter(other, 'one'), { kind: 'missing', ended: true })
-    equal(await other.restore('one', recordOf(one.node), { requests: [], claim: undefined }, BOUNDS), false)
-  },
-}
-
-const sharedBounds: Promises<SessionStore>['together'] = {
-  async 'a holder has so many sessions at both together, opened at once'(one, other) {
-    const opened = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => open(index % 2 ? one : other, `a${index}`, 'ada', { maxPerOwner: 5 })),
-    )
-    equal(opened.filter(Boolean).length, 5)
-  },
-  async 'those that idle are counted together, and any of them may be told who goes'(one, other) {
-    await open(one, 'a1')
-    await open(one, 'a2')
-    await open(other, 'b1', 'bob')
-    deepEqual(
-      await mark(
-        one,
-        [
-          ['a1', 'ada', false],
-          ['a2', 'ada', false],
-        ],
-        { maxIdle: 2 },
-      ),
-      [],
-    )
-    const [victim] = await mark(other, [['b1', 'bob', false]], { maxIdle: 2 })
-    equal(victim?.digest, 'a1')
-    deepEqual(await other.end('a1', victim?.holder, true), [one.node])
   },
 }
 

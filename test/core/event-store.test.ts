@@ -1,3 +1,4 @@
+// What the event store in memory does beyond its contract (testing/contracts.test.ts): its bounds.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { EventStore } from '../../core/sessions/event-store.ts'
@@ -35,29 +36,6 @@ const fill = (store: EventStore, session: string, stream: string, messages: read
 }
 
 describe('the event store in memory', () => {
-  it('numbers the messages of a stream from 1 and gives what came after a number, in order', () => {
-    const { store } = createStore()
-    expect(fill(store, 's', 'a', ['x', 'y', 'z'])).to.equal(3)
-    expect(texts(store, 's', 'a', 0)).to.deep.equal(['1:x', '2:y', '3:z'])
-    expect(texts(store, 's', 'a', 2)).to.deep.equal(['3:z'])
-    expect(texts(store, 's', 'a', 3)).to.deep.equal([])
-  })
-
-  it('knows nothing after a number that it never gave', () => {
-    const { store } = createStore()
-    fill(store, 's', 'a', ['x'])
-    expect(texts(store, 's', 'a', 2)).to.equal(undefined)
-    expect(texts(store, 's', 'b', 0)).to.equal(undefined)
-  })
-
-  it('keeps streams of one name in two sessions apart', () => {
-    const { store } = createStore()
-    fill(store, 's', 'a', ['mine'])
-    fill(store, 't', 'a', ['theirs', 'theirs too'])
-    expect(texts(store, 's', 'a', 0)).to.deep.equal(['1:mine'])
-    expect(texts(store, 's', 'a', 1)).to.deep.equal([])
-  })
-
   it('keeps so many events of a stream and tells where something is gone', () => {
     const { store } = createStore({ events: 2 })
     fill(store, 's', 'a', ['x', 'y', 'z'])
@@ -115,22 +93,6 @@ describe('the event store in memory', () => {
     expect(store.append('s', 'a', 'z', last)).to.equal(3)
     expect(texts(store, 's', 'a', 2)).to.deep.equal(['3:z'])
     expect(texts(store, 's', 'a', 1)).to.equal(undefined)
-  })
-
-  it('drops one stream, or all of a session, and no other', () => {
-    const { store } = createStore()
-    for (const [session, stream] of ['s a', 's b', 's c', 't a'].map(pair => pair.split(' '))) {
-      fill(store, String(session), String(stream), ['x'])
-    }
-    store.drop('s', 'a')
-    expect(['a', 'b', 'c'].map(name => texts(store, 's', name, 0)?.length)).to.deep.equal([undefined, 1, 1])
-    store.drop('s')
-    expect(['a', 'b', 'c'].map(name => texts(store, 's', name, 0)?.length)).to.deep.equal([
-      undefined,
-      undefined,
-      undefined,
-    ])
-    expect(texts(store, 't', 'a', 0)).to.have.length(1)
   })
 })
 

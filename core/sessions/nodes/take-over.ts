@@ -20,12 +20,12 @@ interface Fenced {
 
 /** After this nothing that the node before writes is stored. */
 async function fence(
-  { node }: StreamParts,
+  { node, sharedWith }: StreamParts,
   session: Session,
   { epoch, before }: StreamClaim,
   resuming: string | undefined,
 ): Promise<Fenced> {
-  const streams = node.events(session).shared
+  const streams = sharedWith(session)
   const writer = { epoch, facts: writeFacts({ node: node.name, requests: [] }) }
   const resumed = resuming === undefined ? undefined : await streams?.claim(session.id, resuming, writer)
   const previous =
@@ -87,7 +87,7 @@ export async function takeOver(
 }
 
 async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
-  const { name: node, store, peers, log, events } = parts.node
+  const { name: node, store, peers, log } = parts.node
   const claim = await store.claimStream(session.digest, name)
   if (!claim || session.disposed) throw sessionGone()
   const { before, epoch } = claim
@@ -98,7 +98,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   session.claim = { stream: name, epoch }
   here?.abandon(true)
   // This node stores what it wrote before, unless it has fenced itself off.
-  const isGapless = !before || (before.node === node && !events(session).shared)
+  const isGapless = !before || (before.node === node && !parts.sharedWith(session))
   const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
   if (session.relieved > epoch) {

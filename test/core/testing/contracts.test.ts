@@ -1,4 +1,7 @@
 // The contracts of the store slots, run against what is in them by default; and stores that break them are found out.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { EventStore, Peers, SessionStore } from '../../../core/index.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../../core/mcp/change-bus.ts'
@@ -28,6 +31,22 @@ for (const [subject, checks] of Object.entries(contracts)) {
     for (const { name, run } of checks) it(name, run)
   })
 }
+
+describe('the store of docs/plugins.md', () => {
+  const page = readFileSync(new URL('../../../docs/plugins.md', import.meta.url), 'utf8')
+  const core = new URL('../../../core/index.ts', import.meta.url).href
+  const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('keeps its contract', async () => {
+    const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
+    const text = blocks.find(block => block.includes('export function createPlainEvents')) ?? ''
+    const file = join(folder, 'plain-events.ts')
+    writeFileSync(file, text.replaceAll("'mcp-host'", JSON.stringify(core)))
+    const { createPlainEvents } = (await import(pathToFileURL(file).href)) as { createPlainEvents: () => EventStore }
+    expect(await failing(eventStoreContract(inMemory(createPlainEvents)))).to.deep.equal([])
+  })
+})
 
 /** The names of the checks that fail. */
 async function failing(checks: readonly Check[]): Promise<string[]> {
