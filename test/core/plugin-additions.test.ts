@@ -90,6 +90,46 @@ describe('what a plugin adds', () => {
     )
   })
 
+  it('fills a slot for its own routes: another may fill it elsewhere, and where none does the default stays', async () => {
+    const bus = (): ChangeBus => ({ publish: () => undefined, subscribe: () => () => undefined })
+    const [left, right] = [bus(), bus()]
+    const found: Record<string, unknown> = {}
+    const sees = plugin(host => {
+      host.serving(({ slot }) => {
+        for (const route of host.routes) found[route.path] = slot('changeBus', route)
+      })
+    })
+    const off = false as const
+    await startHost(
+      withPlugins(
+        {
+          left: plugin(host => host.fill('changeBus', left)),
+          right: plugin(host => host.fill('changeBus', right)),
+          sees,
+        },
+        {
+          routes: {
+            '/left': { toolsets: 'all', plugins: { right: off } },
+            '/right': { toolsets: 'all', plugins: { left: off } },
+            '/neither': { toolsets: 'all', plugins: { left: off, right: off } },
+          },
+        },
+      ),
+    )
+    expect([found['/left'] === left, found['/right'] === right]).to.deep.equal([true, true])
+    expect([left, right]).to.not.include(found['/neither'] as ChangeBus)
+    expect(found['/neither']).to.be.an('object')
+  })
+
+  it('fills no slot once the services are built', async () => {
+    const late = plugin(host => {
+      host.serving(({ slot }) => {
+        for (const route of host.routes) host.fill('changeBus', slot('changeBus', route))
+      })
+    })
+    await expectStopped(withPlugins({ late }), /plugins\.late.*the slot changeBus is filled in setup/, undefined, 1)
+  })
+
   it('is in every list where it contributes definitions, but not on a route where it is off', async () => {
     const contributes = plugin(host => host.contribute([{ ...hello, name: 'contributed' }]))
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { contributes: false as const } } }
