@@ -1,6 +1,7 @@
 // A step of `npm run build`: compiles the validators of the config, of the built-in plugins' options and of definitions
-// into dist/core/config/built-validators.js, so that no start compiles them.
+// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them.
 import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import standalone from 'ajv/dist/standalone/index.js'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
@@ -11,7 +12,7 @@ import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
-const FILE = fileURLToPath(new URL('../dist/core/config/built-validators.js', import.meta.url))
+const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
 const plugins = pluginsOf(builtInPlugins)
 
@@ -40,7 +41,8 @@ export function validatorsText(schemas: readonly object[], formats = './own-ajv.
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(FILE, validatorsText(ownSchemas()))
+  const file = join(process.argv[2] ?? DIST, 'core/config/built-validators.js')
+  writeFileSync(file, validatorsText(ownSchemas()))
   // It was of the empty file that stood there.
-  rmSync(`${FILE}.map`)
+  rmSync(`${file}.map`, { force: true })
 }

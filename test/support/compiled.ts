@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 const ROOT = join(import.meta.dirname, '../..')
 const CACHE = join(ROOT, 'node_modules/.cache/mcp-host-compiled')
 /** What the compiler reads. */
-const SOURCES = ['core', 'plugins', 'client', 'cli', 'examples', 'test']
+const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'examples', 'test']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'mcp.config.example.ts']
 /** Milliseconds after its last use at which a build is removed: another run may still be at it. */
 const KEPT = 60 * 60_000
@@ -32,6 +32,8 @@ function digestSources(): string {
   return hash.digest('hex').slice(0, 16)
 }
 
+const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'inherit' })
+
 function compile(folder: string): void {
   const started = performance.now()
   const made = `${folder}.${process.pid}`
@@ -39,10 +41,10 @@ function compile(folder: string): void {
   mkdirSync(made, { recursive: true })
   copyFileSync(join(ROOT, 'package.json'), join(made, 'package.json'))
   // Types are the job of `npm run types`.
-  const options = ['--noCheck', '--noEmit', 'false', '--sourceMap', '--rootDir', ROOT, '--outDir', join(made, 'dist')]
-  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', join(ROOT, 'tsconfig.json'), ...options], {
-    stdio: 'inherit',
-  })
+  const dist = join(made, 'dist')
+  const options = ['--noCheck', '--noEmit', 'false', '--rootDir', ROOT, '--outDir', dist]
+  run(join(ROOT, 'node_modules/.bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options)
+  run(process.execPath, join(dist, 'build/write-validators.js'), dist)
   try {
     renameSync(made, folder)
   } catch (error) {
@@ -56,7 +58,8 @@ function compile(folder: string): void {
 function removeOld(): void {
   for (const name of readdirSync(CACHE)) {
     const folder = join(CACHE, name)
-    if (Date.now() - statSync(folder).mtimeMs > KEPT) rmSync(folder, { recursive: true, force: true })
+    const age = Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+    if (age > KEPT) rmSync(folder, { recursive: true, force: true })
   }
 }
 
