@@ -214,6 +214,13 @@ const restores: Promises<SessionStore>['alone'] = {
     deepEqual(claim?.before, { node: store.node, stream: 'a' })
     ok(claim && claim.epoch > 5)
   },
+  async 'lets a session that was restored go, where it is not said to be in use'(store) {
+    const held = { requests: [], claim: undefined }
+    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: SHORT })
+    ok((await store.timeLeft('one')) !== undefined)
+    await eventually(async () => (await store.timeLeft('one')) === undefined)
+    equal(await store.timeLeft('one'), undefined)
+  },
   async 'keeps the record that it has'(store) {
     await open(store, 'one')
     await store.change('one', { logLevel: 'error' })
