@@ -1,4 +1,5 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin, defineTool, type FilledOptions } from '../../core/index.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
@@ -8,6 +9,9 @@ import { whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
+
+/** Milliseconds until a message is given up. */
+const PATIENCE = 300
 
 let redis: RedisServer
 let url: string
@@ -33,7 +37,7 @@ function listening() {
     connection = redisConnection(host, options)
     return plugin.setup(host, options)
   }
-  return definePlugin({ ...plugin, setup })({ commandTimeout: 300 })
+  return definePlugin({ ...plugin, setup })({ commandTimeout: PATIENCE })
 }
 
 before(async function () {
@@ -63,7 +67,8 @@ async function refuse(gate: Gate | undefined) {
   redis.pause()
   const unhealthy = whenHealthy(connection, false)
   gate?.open()
-  await unhealthy
+  // It may be an earlier command that shows that Redis hangs.
+  await Promise.all([unhealthy, sleep(2 * PATIENCE)])
   redis.resume()
   await whenHealthy(connection)
 }

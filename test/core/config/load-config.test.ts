@@ -1,13 +1,14 @@
 // Loading: every format to the same value, the right file, and one clear line for each thing that can go wrong.
 import { execFile } from 'node:child_process'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { cp, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { importModule } from '../../../core/config/import-module.ts'
 import { loadConfig } from '../../../core/config/load-config.ts'
 import { StartError } from '../../../core/http/errors.ts'
+import { compiledFile } from '../../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const run = promisify(execFile)
@@ -216,19 +217,7 @@ describe('importModule', () => {
       'own.ts': OWN,
     })
     await symlink(join(ROOT, 'node_modules'), join(cwd, 'node_modules'))
-    const options = [
-      '--ignoreConfig',
-      '--rewriteRelativeImportExtensions',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--types',
-      'node',
-    ]
-    const source = join(CORE, 'config/import-module.ts')
-    await run(join(ROOT, 'node_modules/.bin/tsc'), [source, '--outDir', join(cwd, 'dist'), ...options], { cwd: ROOT })
-    await mkdir(join(cwd, 'dist'), { recursive: true })
+    await cp(dirname(compiledFile('core/config/import-module.ts')), join(cwd, 'dist'), { recursive: true })
     const script = join(cwd, 'script.mjs')
     await writeFile(
       script,
