@@ -190,9 +190,9 @@ const bounds: Promises<SessionStore>['alone'] = {
   async 'gives none that is in use'(store) {
     for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
     const uses = [
+      ['a3', 'ada', false],
       ['a1', 'ada', true],
       ['a2', 'ada', true],
-      ['a3', 'ada', false],
     ] as const
     deepEqual(await mark(store, uses, { maxIdle: 1 }), [])
     const victims = await mark(store, [['a1', 'ada', false]], { maxIdle: 1 })
