@@ -59,17 +59,16 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   }
 
   /** The store has no record. Throws, or resolves where this node could give it back. */
-  async function restoreLost(digest: string, ended: boolean, idledAt: number) {
+  async function restoreLost(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
-    if (!ended && held && (held.inUse || idledAt > Date.now() - bounds.idleTimeout)) {
-      if (await restore(held)) return
-    }
+    // One that idled for too long lives on where it is asked for before it is swept.
+    if (!ended && held && (await restore(held))) return
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
   /** The record, where it is newer than what is here. */
-  async function awaitEntry({ digest, requests }: Entering, first: Entered, idledAt: number) {
+  async function awaitEntry({ digest, requests }: Entering, first: Entered) {
     const from: string[] = []
     let restored = false
     for (let entered = first; ; entered = await ask(digest, requests, from)) {
@@ -82,7 +81,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
         from.push(entered.node)
       } else {
         if (restored) throw notSure()
-        await restoreLost(digest, entered.ended, idledAt)
+        await restoreLost(digest, entered.ended)
         restored = true
       }
     }
@@ -104,9 +103,9 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     await adoptRun(session)
   }
 
-  async function enterLater(entering: Entering, first: Entered | Promise<Entered>, idledAt: number): Promise<Session> {
+  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
     const { digest, requests } = entering
-    const record = await awaitEntry(entering, await first, idledAt)
+    const record = await awaitEntry(entering, await first)
     try {
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
@@ -125,11 +124,10 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   return function enter(entering: Entering): Session | Promise<Session> {
     const { digest, requests } = entering
     const here = sessions.get(digest)
-    const idledAt = here?.lastUsed ?? 0
     // Not to be forgotten for being idle while the store is asked.
     if (here) here.lastUsed = Date.now()
     const entered = ask(digest, requests, NOWHERE)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
-    return here && isHere && here.home === name ? here : enterLater(entering, entered, idledAt)
+    return here && isHere && here.home === name ? here : enterLater(entering, entered)
   }
 }

@@ -175,6 +175,8 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     restore(digest, record, { requests, claim }, { idleTimeout }) {
       if (find(digest)) return true
       const kept = add(digest, record, idleTimeout)
+      // Whether it is in use it is told, if it is.
+      kept.inUse = false
       kept.begin(requests)
       kept.claim = claim
       return true

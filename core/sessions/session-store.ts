@@ -39,7 +39,7 @@ export interface SessionStore {
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
   /** Milliseconds until it ends for being idle, `bounds.idleTimeout` after its last use; undefined where there is no record. */
   timeLeft(digest: string): Awaitable<number | undefined>
-  /** Keeps the record of a session that lives here, where the store has lost it. False where the session was ended. */
+  /** Keeps the record of a session that lives here, where the store has lost it; not as in use. False where it was ended. */
   restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<boolean>
   /** Called when the store was away, and may have lost what was kept last. */
   onReturn(listener: () => void): void

@@ -190,9 +190,9 @@ const bounds: Promises<SessionStore>['alone'] = {
   async 'gives none that is in use'(store) {
     for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
     const uses = [
+      ['a3', 'ada', false],
       ['a1', 'ada', true],
       ['a2', 'ada', true],
-      ['a3', 'ada', false],
     ] as const
     deepEqual(await mark(store, uses, { maxIdle: 1 }), [])
     const victims = await mark(store, [['a1', 'ada', false]], { maxIdle: 1 })
@@ -213,6 +213,13 @@ const restores: Promises<SessionStore>['alone'] = {
     const claim = await store.claimStream('one', 'b')
     deepEqual(claim?.before, { node: store.node, stream: 'a' })
     ok(claim && claim.epoch > 5)
+  },
+  async 'lets a session that was restored go, where it is not said to be in use'(store) {
+    const held = { requests: [], claim: undefined }
+    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: SHORT })
+    ok((await store.timeLeft('one')) !== undefined)
+    await eventually(async () => (await store.timeLeft('one')) === undefined)
+    equal(await store.timeLeft('one'), undefined)
   },
   async 'keeps the record that it has'(store) {
     await open(store, 'one')

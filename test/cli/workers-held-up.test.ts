@@ -29,7 +29,8 @@ async function startSpinning() {
 }
 
 describe('a worker that spins', function () {
-  this.timeout(60_000)
+  // Ten seconds of patience, and three starts of processes, beside whatever else runs.
+  this.timeout(120_000)
 
   it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()
