@@ -1,7 +1,6 @@
 // Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
 import { hash } from 'node:crypto'
-import jwt from 'jsonwebtoken'
 import { LRUCache } from 'lru-cache'
 import {
   type Claims,
@@ -18,6 +17,10 @@ import { readToken } from './read-token.ts'
 import type { KeySource, VerificationKey } from './verification-key.ts'
 
 const MAX_REMEMBERED = 10_000
+
+/** Loaded where the plugin is used, not at every start. */
+const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
+type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
 interface Remembered {
   readonly verdict: { readonly user: User }
@@ -38,7 +41,7 @@ export interface VerifierSettings {
 }
 
 /** The first key that the signature is of. */
-function signer(token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token is of no key of its issuer'
   for (const key of keys) {
     try {
@@ -59,6 +62,7 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
   const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
   const byResource = [...issuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
+  let jwt: JsonWebToken | undefined
 
   function issuerOf({ iss }: Claims): Issuer | undefined {
     const named = typeof iss === 'string' ? issuers.get(iss) : undefined
@@ -88,7 +92,8 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found
-    const { key, reason } = signer(token, algorithm, found.keys)
+    jwt ??= await loadJsonWebToken()
+    const { key, reason } = signer(jwt, token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
     const user = readUser(claims, name, issuer.claims, profile)
