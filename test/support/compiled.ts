@@ -2,7 +2,18 @@
 // their own. It starts in half the time of the sources under tsx. Mocha has it made before the first test (.mocharc.json).
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -40,6 +51,9 @@ function compile(folder: string): void {
   // Beside `dist`, as in the package: the tests' configs import `mcp-host`, and the CLI reads its version.
   mkdirSync(made, { recursive: true })
   copyFileSync(join(ROOT, 'package.json'), join(made, 'package.json'))
+  // Examples are shipped as they are written, and import `mcp-host`: that of this folder, which no `paths` may hide.
+  cpSync(join(ROOT, 'examples'), join(made, 'examples'), { recursive: true })
+  writeFileSync(join(made, 'tsconfig.json'), '{}\n')
   // Types are the job of `npm run types`.
   const dist = join(made, 'dist')
   const options = ['--noCheck', '--noEmit', 'false', '--rootDir', ROOT, '--outDir', dist]
@@ -83,6 +97,9 @@ export const compiledFile = (file: string): string => join(findBuild(), 'dist', 
 
 /** The same as a URL, for an `import` in a config. */
 export const compiledUrl = (file: string): string => pathToFileURL(compiledFile(file)).href
+
+/** Where an example's file is as the package has it, beside the compiled host: in TypeScript. */
+export const exampleFile = (file: string): string => join(findBuild(), file)
 
 /** Mocha's, once for a run, before its workers start. */
 export function mochaGlobalSetup(): void {
