@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { buildSync } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CACHE = join(ROOT, 'node_modules/.cache/mcp-host-compiled')
@@ -43,6 +44,30 @@ function digestSources(): string {
   return hash.digest('hex').slice(0, 16)
 }
 
+/** Its files are found by their paths, so they are loaded as they are. */
+const NOT_BUNDLED = ['tsx', 'oidc-provider']
+
+/** The CLI and what configs import of it, with their dependencies, in few files: it starts in half the time of the package. */
+function bundle(dist: string, outdir: string): void {
+  buildSync({
+    entryPoints: ['cli/main.js', 'core/index.js'].map(file => join(dist, file)),
+    outbase: dist,
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    keepNames: true,
+    external: NOT_BUNDLED,
+    logLevel: 'error',
+    // For what dependencies in CommonJS require.
+    banner: {
+      js: "import { createRequire as requireAt } from 'node:module'; const require = requireAt(import.meta.url);",
+    },
+  })
+}
+
 const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'inherit' })
 
 function compile(folder: string): void {
@@ -59,6 +84,7 @@ function compile(folder: string): void {
   const options = ['--noCheck', '--noEmit', 'false', '--rootDir', ROOT, '--outDir', dist]
   run(join(ROOT, 'node_modules/.bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options)
   run(process.execPath, join(dist, 'build/write-validators.js'), dist)
+  bundle(dist, join(made, 'bundle'))
   try {
     renameSync(made, folder)
   } catch (error) {
@@ -97,6 +123,10 @@ export const compiledFile = (file: string): string => join(findBuild(), 'dist', 
 
 /** The same as a URL, for an `import` in a config. */
 export const compiledUrl = (file: string): string => pathToFileURL(compiledFile(file)).href
+
+/** Where an entry point of the bundle is; its modules are not those of `compiledFile`. */
+export const bundledFile = (file: 'cli/main.ts' | 'core/index.ts'): string =>
+  join(findBuild(), 'bundle', file.replace(/\.ts$/, '.js'))
 
 /** Where an example's file is as the package has it, beside the compiled host: in TypeScript. */
 export const exampleFile = (file: string): string => join(findBuild(), file)
