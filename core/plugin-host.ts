@@ -52,6 +52,7 @@ export interface Services extends AccessServices {
 /** What the functions of a transport work with: the services, and what is the plugin's own. */
 export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'http'> {}
 
+/** What the functions of a transport work with, of its host. */
 export const transportOf = ({ name, log, http }: PluginHost, services: Services): Transport => ({
   ...services,
   name,

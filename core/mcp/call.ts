@@ -123,6 +123,7 @@ export interface Call extends CallFacts {
   disconnect(retry?: number): void
 }
 
+/** The rest of the way, to the result; once. */
 export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})

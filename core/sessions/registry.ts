@@ -33,6 +33,7 @@ export interface RegistrySettings {
   readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
 }
 
+/** The sessions of a node. */
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>

@@ -24,6 +24,7 @@ export interface ForwardedMessage {
   readonly user: User | undefined
 }
 
+/** The streams of a node's sessions. */
 export interface SessionStreams {
   /** A stream whose messages a client can come back for, with the answers to these requests. */
   open(session: Session, requests: readonly RequestId[]): ResumableStream

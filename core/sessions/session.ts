@@ -37,6 +37,7 @@ export interface SessionFacts {
   readonly version: number
 }
 
+/** A client's session, at the node that serves it. */
 export class Session implements LiveSession {
   readonly id: string
   /** What it is called where ids are not written down. */

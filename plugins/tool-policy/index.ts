@@ -1,13 +1,8 @@
 // Who may use which tools, resources and prompts: named policies, attached by a definition's `access` or by the
 // operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
-import {
-  type AuthorizeRule,
-  type CatalogItem,
-  definePlugin,
-  type PluginHost,
-  type Route,
-  type User,
-} from '../../core/index.ts'
+
+import type { CatalogItem } from '../../core/auth.ts'
+import { type AuthorizeRule, definePlugin, type PluginHost, type Route, type User } from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'

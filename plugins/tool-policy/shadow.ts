@@ -1,5 +1,7 @@
 // Shadow mode: what a rule would have refused goes on, and one line of the log says so.
-import { type Call, type CatalogItem, findResource, isObject, type PluginHost } from '../../core/index.ts'
+
+import { type CatalogItem, findResource } from '../../core/auth.ts'
+import { type Call, isObject, type PluginHost } from '../../core/index.ts'
 import { denialFor } from './requirement.ts'
 import type { RouteAccess } from './route-access.ts'
 

@@ -1,30 +1,24 @@
 // `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
+
+import { findResource, type ItemKind, mayHear } from '../../core/auth.ts'
+import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../core/index.ts'
 import {
-  type Call,
   checkUri,
-  findResource,
-  type Honoured,
-  HostError,
   holderOf,
-  type ItemKind,
-  isObject,
   LIST_FILTERS,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   META,
-  mayHear,
-  type PluginHost,
   RETRY,
   type RequestId,
   type RouteExtensions,
-  type Services,
   type Subscriber,
   WATCH_COST,
   watchCost,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 /** What a client asks to hear of. */
 interface Filter {

@@ -1,17 +1,16 @@
 // Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   encodeAnswer,
   encodeError,
-  type HostContext,
-  HostError,
-  type McpRoute,
   type Message,
   nodeLost,
   openEventStream,
   rulesOf,
   statusOf,
   type Transport,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import type { Speech } from './classify.ts'
 import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { checkToolHeaders } from './standard-headers.ts'
