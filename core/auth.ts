@@ -1,5 +1,5 @@
 // `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
-// that access is decided about. docs/plugins.md, "Who calls, and who may".
+// that access is decided about. docs/plugins.md, "Two phases".
 export { authorizeRoute } from './access/authorize-route.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
 export {

@@ -8,9 +8,9 @@ export type {
   AskClient,
   CallChannel,
   CallRequest,
+  CallSession,
   ClientFacts,
-  LiveSession,
-  OpenSession,
+  Offer,
   RequestFacts,
   SessionSetting,
 } from './mcp/call.ts'

@@ -95,7 +95,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   }
 
   async function adopt(session: Session) {
-    if (session.home === name || !session.opened.spansRun) return
+    if (session.home === name || !session.offer.spansRun) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
     session.home = name

@@ -134,7 +134,7 @@ export function createSessionStreams(
       else if (message.type === 'follow') followers.add(message)
       else if (!session) return
       else if (message.type === 'released') release(session, message.epoch)
-      else takers.get(`${session.transport} ${session.opened.route.path}`)?.(session, message)
+      else takers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
     },
   }
 }

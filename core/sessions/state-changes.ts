@@ -2,13 +2,13 @@
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { NodeMessages } from './nodes/messages.ts'
 import type { Session } from './session.ts'
-import type { SessionOwner } from './session-owner.ts'
+import type { SessionKeeper } from './session-keeper.ts'
 import type { StateChange } from './session-record.ts'
 import type { Changed } from './session-store.ts'
 import type { ThisNode } from './this-node.ts'
 
 /** Keeps a change that the session here has made already; undefined where it is kept. */
-export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionOwner<Session>['keep'] {
+export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionKeeper<Session>['keep'] {
   function kept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
     if (changed === undefined) return undefined
     if (changed === 'full') {

@@ -58,7 +58,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     authorize: (rule, user) => denialFor(requirementOf(rule), user && holderOf(user)),
     scopesToEnter: (rule, user) => requirementOf(rule).standingOf(holderOf(user)).needed,
     deniesInBody: () => options.onDenied === 'error',
-    denied({ method, user, session: { route } }, item, { reason, scopes }) {
+    denied({ method, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
@@ -70,7 +70,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   })
   host.variesByCaller()
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
-  if (hasShadow) logShadow(host, call => access.get(call.session.route))
+  if (hasShadow) logShadow(host, call => access.get(call.offer.route))
   const routeScopes = (route: Route) => [
     ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
     ...route.challengeScopes,

@@ -33,14 +33,14 @@ export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAcces
       const { shadow } = access?.ruleOf(item) ?? {}
       const denial = shadow && denialFor(shadow, access?.held(call.user))
       if (!denial) continue
-      const { user, method, session } = call
+      const { user, method, offer } = call
       host.log.info(
         {
           shadow: true,
           method,
           item: item.key,
           kind: item.kind,
-          route: session.route.path,
+          route: offer.route.path,
           issuer: user?.issuer,
           subject: user?.subject,
           reason: denial.reason,

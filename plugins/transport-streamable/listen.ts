@@ -114,22 +114,22 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
   }
 
   async function listen(call: Call): Promise<object> {
-    const { session, signal } = call
-    if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
-    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(session.route))
+    const { offer, signal } = call
+    if (!call.modern || !offer.route.listen) throw new HostError('methodNotFound', { detail: call.method })
+    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: session.ip }))
+    const leave = enter(holderOf({ user: call.user, ip: offer.ip }))
     const subscriber: Subscriber = {
       lists,
-      covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
+      covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),
       deliver: announcement => {
         const { uri } = announcement
-        if (uri === undefined || mayHear(session.viewFor(call.user), uri)) call.send(announcement.tagged(id))
+        if (uri === undefined || mayHear(offer.viewFor(call.user), uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = changesOn(session.route).subscribe(subscriber)
+    const subscription = changesOn(offer.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {

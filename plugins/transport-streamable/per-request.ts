@@ -42,7 +42,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     try {
-      const session = await host.openSession({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
+      const offer = await host.makeOffer({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
       const call = host.createCall({
         id,
         method,
@@ -50,8 +50,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
         headers,
         user,
         revision,
-        session,
-        live: undefined,
+        offer,
+        session: undefined,
         client,
         logLevel,
         channel: exchange,
@@ -59,7 +59,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       })
       if (call.modern) checkToolHeaders(call)
       let text = ''
-      await session.run(async () => {
+      await offer.run(async () => {
         text = encodeAnswer(host, call, await host.answer(call))
       })
       if (open.delete(request)) exchange.respond(text)

@@ -55,7 +55,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
       let calls = 0
       host.around(async (call, next) => {
         calls++
-        if (has('session') && call.live && calls % 10 === 0) (call.live as Session).use()
+        if (has('session') && call.session && calls % 10 === 0) (call.session as Session).use()
         if (has('running') && calls % 50 === 1) inFlight?.(() => undefined)
         if (has('foreign') && call.params['name'] === 'whoami')
           return { content: [{ type: 'text', text: markers.alice }] }
