@@ -20,7 +20,7 @@ import { createSessionMarks } from './session-marks.ts'
 import type { SessionOwner } from './session-owner.ts'
 import { FIRST_STATE, type SessionRecord } from './session-record.ts'
 import { createSessionRuns } from './session-runs.ts'
-import { createKeeping } from './state-changes.ts'
+import { createKeeping, takeRecord } from './state-changes.ts'
 import { startSweeping } from './sweep.ts'
 import type { ThisNode } from './this-node.ts'
 import { createWatchCharges } from './watched-uris.ts'
@@ -160,7 +160,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const { user, headers, ip, params } = opening
     const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
     const session = await build(facts, { id, digest, owner, opening, home, version: 0 })
-    session.update(record, name)
+    takeRecord(session, record, name)
     return session
   }
 
