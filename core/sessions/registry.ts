@@ -20,7 +20,7 @@ import type { SessionKeeper } from './session-keeper.ts'
 import { createSessionMarks } from './session-marks.ts'
 import { FIRST_STATE, type SessionRecord } from './session-record.ts'
 import { createSessionRuns } from './session-runs.ts'
-import { createKeeping } from './state-changes.ts'
+import { createKeeping, takeRecord } from './state-changes.ts'
 import { startSweeping } from './sweep.ts'
 import type { ThisNode } from './this-node.ts'
 import { createWatchCharges } from './watched-uris.ts'
@@ -161,7 +161,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const { user, headers, ip, params } = opening
     const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
     const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
-    session.update(record, name)
+    takeRecord(session, record, name)
     return session
   }
 

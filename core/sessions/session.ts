@@ -8,13 +8,7 @@ import type { Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import type { SessionKeeper } from './session-keeper.ts'
-import {
-  NO_CLIENT,
-  type SessionOpening,
-  type SessionRecord,
-  type SessionState,
-  type StateChange,
-} from './session-record.ts'
+import { NO_CLIENT, type SessionOpening, type SessionRecord, type StateChange } from './session-record.ts'
 import { WatchedUris } from './watched-uris.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
@@ -98,26 +92,12 @@ export class Session implements CallSession {
   /** As it may be written down. */
   get record(): SessionRecord {
     const { opening, revision, client, logLevel, version, home } = this
-    return { opening, version, home, state: { revision, client, logLevel, watched: [...(this.#watched ?? [])] } }
+    return { opening, version, home, state: { revision, client, logLevel, watched: this.watched } }
   }
 
-  /** Takes over what its record says, where that is newer than what is known here. `node`: this one. */
-  update({ version, home, state }: Omit<SessionRecord, 'opening'>, node: string): void {
-    if (this.version >= version) return
-    this.version = version
-    // Another node took this one for dead, and runs it now.
-    if (this.home === node && home !== node) this.endRun()
-    this.home = home
-    this.#apply(state)
-  }
-
-  #apply({ revision, client, logLevel, watched }: SessionState): void {
-    this.revision = revision
-    this.client = client
-    this.logLevel = logLevel
-    const wanted = new Set(watched)
-    for (const uri of this.#watched ?? []) if (!wanted.has(uri)) this.unwatch(uri)
-    for (const uri of wanted) this.watch(uri, true)
+  /** The URIs of the resources that it watches. */
+  get watched(): readonly string[] {
+    return [...(this.#watched ?? [])]
   }
 
   /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */

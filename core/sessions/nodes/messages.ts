@@ -3,6 +3,7 @@ import type { RequestId } from '../../mcp/protocol.ts'
 import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
 import type { SessionKeeper } from '../session-keeper.ts'
+import { takeRecord } from '../state-changes.ts'
 import type { ThisNode } from '../this-node.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 
@@ -30,7 +31,7 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
     if (message.type === 'answer') session.answerHere(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
-    else session.update({ version: message.version, state: message.state, home: session.home }, name)
+    else takeRecord(session, { version: message.version, state: message.state, home: session.home }, name)
   }
 
   return {
