@@ -42,7 +42,6 @@ export {
   type ToolsetSource,
 } from './config/define-config.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
-export { nearest } from './config/nearest.ts'
 export {
   ERROR_KINDS,
   errorText,
@@ -137,6 +136,7 @@ export {
 export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { findResource, mayHear } from './mcp/methods/resources.ts'
+export { nearest } from './mcp/nearest.ts'
 export type { CallRecord, Observer } from './mcp/observe.ts'
 export * from './mcp/protocol.ts'
 export {
