@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Change, type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import type { Change } from '../../core/transport.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'

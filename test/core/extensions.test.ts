@@ -1,15 +1,8 @@
 // An extension of the protocol as a plugin outside of core writes it, through the public surface alone: a method, a
 // result type, a header rule and a filter of `subscriptions/listen`, in the manner of Tasks.
 import { expect } from 'chai'
-import {
-  definePlugin,
-  defineTool,
-  type Extension,
-  HostError,
-  isObject,
-  META,
-  type PluginHost,
-} from '../../core/index.ts'
+import { definePlugin, defineTool, type Extension, HostError, isObject, type PluginHost } from '../../core/index.ts'
+import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern, modernRequest, type RpcOptions } from '../support/rpc.ts'

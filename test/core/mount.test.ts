@@ -1,7 +1,7 @@
 // A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
 import { expect } from 'chai'
 import Koa from 'koa'
-import { HostError, type MountSettings } from '../../core/index.ts'
+import { type Endpoint, HostError } from '../../core/index.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
@@ -22,7 +22,8 @@ function createApp() {
   return app
 }
 
-const mounted = (path: string, settings?: MountSettings) => plugin(host => host.mount(path, createApp(), settings))
+const mounted = (path: string, settings?: Pick<Endpoint, 'public' | 'cors'>) =>
+  plugin(host => host.mount(path, createApp(), settings))
 
 const get = async (url: string, init?: RequestInit) => {
   const response = await fetch(url, init)

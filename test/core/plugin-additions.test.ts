@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { ChangeBus, PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/index.ts'
+import type { ChangeBus } from '../../core/transport.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern } from '../support/rpc.ts'

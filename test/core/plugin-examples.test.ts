@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { PluginFactory } from '../../core/index.ts'
 import { hello } from '../fixtures/plugins.ts'
+import { importSources } from '../support/import-sources.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
-const core = new URL('../../core/index.ts', import.meta.url).href
 const folder = mkdtempSync(join(import.meta.dirname, 'examples-'))
 
 /** The plugin that an example of the page exports. */
@@ -18,7 +18,7 @@ async function example(name: string): Promise<PluginFactory<Record<string, unkno
   const text = blocks.find(block => block.includes(`export const ${name} = `))
   if (text === undefined) throw new Error(`the page has no example ${name}`)
   const file = join(folder, `${name}.ts`)
-  writeFileSync(file, text.replaceAll("'mcp-host'", JSON.stringify(core)))
+  writeFileSync(file, importSources(text))
   const exported: Record<string, PluginFactory<Record<string, unknown>>> = await import(pathToFileURL(file).href)
   const found = exported[name]
   if (!found) throw new Error(`the example does not export ${name}`)

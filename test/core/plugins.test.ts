@@ -65,7 +65,7 @@ describe('the hook points', () => {
     const seen: unknown[] = []
     const look = plugin(host =>
       host.around((call, next) => {
-        seen.push([call.method, call.params['name'], call.user?.subject, call.session.route.path])
+        seen.push([call.method, call.params['name'], call.user?.subject, call.offer.route.path])
         return next()
       }),
     )

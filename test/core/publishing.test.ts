@@ -1,8 +1,6 @@
 // An answer waits for what its own call changed, however the call ends; a bus that refuses holds up nobody's result.
 import { expect } from 'chai'
 import {
-  type Change,
-  type ChangeBus,
   definePlugin,
   definePrompt,
   defineResource,
@@ -10,6 +8,7 @@ import {
   type RuntimeHost,
   ToolError,
 } from '../../core/index.ts'
+import type { Change, ChangeBus } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

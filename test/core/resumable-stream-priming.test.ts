@@ -1,9 +1,9 @@
 // A client of a shared stream has an id to come back with before it is told to leave, however late the store answers.
 import { expect } from 'chai'
-import type { EventStream } from '../../core/index.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createResumableStream } from '../../core/sessions/resumable-stream.ts'
+import type { EventStream } from '../../core/transport.ts'
 import { createGate } from '../support/gate.ts'
 
 /** A store whose streams become known when the test says so. */

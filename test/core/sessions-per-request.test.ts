@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Config, defineTool, HostError, META, type SessionRequest } from '../../core/index.ts'
+import { type Config, defineTool, HostError, type SessionRequest } from '../../core/index.ts'
+import { META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { abandon, expectInternalError } from '../fixtures/one-call.ts'
 import { createGate } from '../support/gate.ts'

@@ -1,7 +1,7 @@
 // Calls of a host that dies (crash-host.ts): what its client saw until then, and what the store has of it.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { EventStore } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
 import { bundledFile } from './compiled.ts'
 import type { CrashSettings } from './crash-host.ts'
 import { openStreamingSession } from './streaming-session.ts'

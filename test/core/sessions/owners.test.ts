@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createOwners, type Held } from '../../../core/sessions/owners.ts'
+import { createHolders, type Held } from '../../../core/sessions/holders.ts'
 
 const session = (holder: string): Held => ({ holder })
 
 describe('who holds how many sessions', () => {
   it('counts all of them, those of each holder, and those that idle', () => {
-    const owners = createOwners<Held>()
+    const owners = createHolders<Held>()
     const [one, two] = [session('ada'), session('ada')]
     owners.add(one)
     owners.add(two)
@@ -21,7 +21,7 @@ describe('who holds how many sessions', () => {
   })
 
   it('the longest idle session of the holder who has most idle ones goes first', () => {
-    const owners = createOwners<Held>()
+    const owners = createHolders<Held>()
     const quiet = session('quiet')
     const greedy = [session('greedy'), session('greedy'), session('greedy')]
     for (const one of [quiet, ...greedy]) {
@@ -34,7 +34,7 @@ describe('who holds how many sessions', () => {
   })
 
   it('a session in use never goes, however many its holder has', () => {
-    const owners = createOwners<Held>()
+    const owners = createHolders<Held>()
     const used = [session('greedy'), session('greedy')]
     const quiet = session('quiet')
     for (const one of [...used, quiet]) owners.add(one)
@@ -51,7 +51,7 @@ describe('who holds how many sessions', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), steps => {
-        const owners = createOwners<Held>()
+        const owners = createHolders<Held>()
         const [held, idle] = [[] as Held[], [] as Held[]]
         for (const { act, holder, index } of steps) {
           const one = act === 'add' ? session(holder) : held[index]

@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import type { EventStore, Peers, SessionStore } from '../../../core/index.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
 import { createMemoryPeers } from '../../../core/sessions/memory-peers.ts'
@@ -15,6 +14,8 @@ import {
   peersContract,
   sessionStoreContract,
 } from '../../../core/testing.ts'
+import type { EventStore, Peers, SessionStore } from '../../../core/transport.ts'
+import { importSources } from '../../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -34,7 +35,6 @@ for (const [subject, checks] of Object.entries(contracts)) {
 
 describe('the store of docs/plugins.md', () => {
   const page = readFileSync(new URL('../../../docs/plugins.md', import.meta.url), 'utf8')
-  const core = new URL('../../../core/index.ts', import.meta.url).href
   const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -42,7 +42,7 @@ describe('the store of docs/plugins.md', () => {
     const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
     const text = blocks.find(block => block.includes('export function createPlainEvents')) ?? ''
     const file = join(folder, 'plain-events.ts')
-    writeFileSync(file, text.replaceAll("'mcp-host'", JSON.stringify(core)))
+    writeFileSync(file, importSources(text))
     const { createPlainEvents } = (await import(pathToFileURL(file).href)) as { createPlainEvents: () => EventStore }
     expect(await failing(eventStoreContract(inMemory(createPlainEvents)))).to.deep.equal([])
   })

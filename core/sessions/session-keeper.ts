@@ -1,10 +1,10 @@
 // What a session needs of the node that has it: registry.ts gives it that. For session.ts.
-import type { OpenSession } from '../mcp/call.ts'
+import type { Offer } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { StateChange } from './session-record.ts'
 
-export interface SessionOwner<Session> {
+export interface SessionKeeper<Session> {
   /** The session's first use begins, or its last one ended. */
   used(session: Session, inUse: boolean): void
   /** `elsewhere`: other nodes may go on with it. */
@@ -21,5 +21,5 @@ export interface SessionOwner<Session> {
   askPrefix(): string
   /** Counts what its sessions watch, in bytes; as `Charge` says. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
-  feedOn(route: OpenSession['route']): ChangeFeed
+  feedOn(route: Offer['route']): ChangeFeed
 }

@@ -13,7 +13,7 @@ interface Holder<S extends Held> {
   count: number
 }
 
-export interface Owners<S extends Held> {
+export interface Holders<S extends Held> {
   readonly count: number
   readonly idleCount: number
   countOf(holder: string): number
@@ -27,7 +27,7 @@ export interface Owners<S extends Held> {
   victim(): S | undefined
 }
 
-export function createOwners<S extends Held>(): Owners<S> {
+export function createHolders<S extends Held>(): Holders<S> {
   const holders = new Map<string, Holder<S>>()
   let count = 0
   let idleCount = 0
