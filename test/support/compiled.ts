@@ -47,6 +47,7 @@ function digestSources(): string {
 /** What tests start, and what their configs import: in one bundle, so that they share their modules. */
 const ENTRIES = [
   'cli/main.ts',
+  'core/auth.ts',
   'core/index.ts',
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',
