@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { AUTH, CORE, type Ended, runCli, startCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { crewConfig, linesOf, reload, startCrew, version } from '../cli/crew.ts'
 import { stopAll } from '../cli/run-cli.ts'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 
 after(stopLoads)

@@ -4,7 +4,7 @@ import { defineConfig, definePlugin, type SectionSchemas } from '../../core/inde
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
+import { makeFolder, removeFolders } from './folder.ts'
 
 afterEach(stopHosts)
 after(removeFolders)
