@@ -13,7 +13,7 @@ import { makeFolder, removeFolders } from './folder.ts'
 
 const run = promisify(execFile)
 const CORE = resolve(import.meta.dirname, '../../core')
-const ROOT = resolve(CORE, '../core')
+const ROOT = resolve(CORE, '..')
 const CONFIG = { server: { name: 'a', version: '1' }, toolsets: {}, routes: { '/': { toolsets: 'a' } } }
 const BODY = JSON.stringify(CONFIG)
 
