@@ -3,6 +3,7 @@
 import {
   type Call,
   checkUri,
+  createWatchCharges,
   findResource,
   type Honoured,
   HostError,
@@ -13,6 +14,7 @@ import {
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
   META,
   mayHear,
   type PluginHost,
@@ -22,7 +24,7 @@ import {
   type Services,
   type Subscriber,
   WATCH_COST,
-  watchCost,
+  watchedCost,
   whenTokenExpires,
 } from '../../core/index.ts'
 
@@ -59,7 +61,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
   const distinct = [...new Set(asked as string[])]
   // Before any of them is looked up.
   for (const uri of distinct) checkUri(uri)
-  if (distinct.reduce((bytes, uri) => bytes + watchCost(uri), 0) > MAX_WATCHED_BYTES) {
+  if (watchedCost(distinct) > MAX_WATCHED_BYTES) {
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
@@ -75,19 +77,22 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
   return { lists, uris, acknowledged, honoured }
 }
 
-/** Counts open streams by caller. */
+const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '60' } })
+
+/** Counts open streams by caller, and what all that they watch costs. Throws `tooManyRequests`. */
 function createCounter() {
   const counts = new Map<string, number>()
-  return (caller: string): (() => void) => {
+  const charge = createWatchCharges()
+  return (caller: string, cost: number): (() => void) => {
     const count = (counts.get(caller) ?? 0) + 1
-    if (count > MAX_LISTENS_PER_CALLER) {
-      throw new HostError('tooManyRequests', {
-        detail: `at most ${MAX_LISTENS_PER_CALLER} open subscriptions`,
-        headers: { 'Retry-After': '60' },
-      })
+    if (count > MAX_LISTENS_PER_CALLER) throw tooMany(`at most ${MAX_LISTENS_PER_CALLER} open subscriptions`)
+    if (!charge(caller, cost, false)) {
+      const most = `${MAX_WATCHED_BYTES_PER_OWNER} bytes of URIs and ${WATCH_COST} for each`
+      throw tooMany(`all open subscriptions together watch at most ${most}`)
     }
     counts.set(caller, count)
     return () => {
+      charge(caller, -cost, true)
       const left = (counts.get(caller) ?? 1) - 1
       if (left > 0) counts.set(caller, left)
       else counts.delete(caller)
@@ -124,7 +129,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
     const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(session.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: session.ip }))
+    const leave = enter(holderOf({ user: call.user, ip: session.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
