@@ -1,6 +1,6 @@
 // What a session's client sets is kept in its record, told to the other nodes that have a copy, and taken over by those.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
-import type { PeerMessage } from './peers.ts'
+import type { NodeMessages } from './nodes/messages.ts'
 import type { Session } from './session.ts'
 import type { SessionKeeper } from './session-keeper.ts'
 import type { SessionRecord, SessionState, StateChange } from './session-record.ts'
@@ -32,10 +32,8 @@ function takeChange(session: Session, change: StateChange) {
   else Object.assign(session, change)
 }
 
-type Tell = (nodes: readonly string[], message: PeerMessage) => Promise<unknown> | undefined
-
 /** Keeps a change that the session here has made already; undefined where it is kept. */
-export function createKeeping({ name, store }: ThisNode, tell: Tell): SessionKeeper<Session>['keep'] {
+export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionKeeper<Session>['keep'] {
   function kept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
     if (changed === undefined) return undefined
     if (changed === 'full') {
