@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
-import { nearest } from '../core/config/nearest.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
+import { nearest } from '../core/mcp/nearest.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'

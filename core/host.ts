@@ -13,6 +13,7 @@ import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
+import { watchReaders } from './http/slow-readers.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, type Ending } from './kernel/ending.ts'
@@ -126,9 +127,10 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const { served, nowhere } = collectEndpoints(notes, routes)
   const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
   const handle = app.callback()
+  const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
   const server = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
-    slowReaders: readers => log.warn(readers, 'closed connections whose readers do not read'),
+    slowReaders,
   })
 
   return {
@@ -150,8 +152,17 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       listening = addressOf(server)
     },
     callback() {
-      if (http.publicUrl !== undefined) return inOwnTurn(handle)
-      throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', { exitCode: 2 })
+      if (http.publicUrl === undefined) {
+        throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', {
+          exitCode: 2,
+        })
+      }
+      const watch = watchReaders({ timeout: http.writeTimeout }, slowReaders)
+      return inOwnTurn((req, res) => {
+        // A connection of HTTP/2 is many requests': one slow reader must not end them all.
+        if (req.httpVersionMajor < 2) watch(req.socket, res)
+        return handle(req, res)
+      })
     },
     ...createEnding({
       server,

@@ -3,7 +3,6 @@
 export type { ToolsetSource } from './config/config-parts.ts'
 export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
 export { defineConfig } from './config/define-config.ts'
-export { nearest } from './config/nearest.ts'
 export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
 export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'
@@ -56,6 +55,7 @@ export {
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'
+export { nearest } from './mcp/nearest.ts'
 export type { CallRecord, Observer } from './mcp/observe.ts'
 export type {
   Annotations,

@@ -5,11 +5,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { resolve as resolvePackage } from 'import-meta-resolve'
 import { errorText, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin, type PluginFactory } from '../kernel/define-plugin.ts'
+import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { PLUGIN_SCHEMA } from './definition-schema.ts'
 import { importModule } from './import-module.ts'
-import { nearest } from './nearest.ts'
 import { validateValue } from './validate-value.ts'
 
 /** Name -> plugin, for every plugin that a config names. */

@@ -9,7 +9,7 @@ import { notSure, perhapsRunning, running, sessionGone } from './refusals.ts'
 import type { Session } from './session.ts'
 import type { SessionOpening, SessionRecord } from './session-record.ts'
 import type { Entered } from './session-store.ts'
-import { takeRecord } from './state-changes.ts'
+import { takeRecord } from './take-record.ts'
 import type { ThisNode } from './this-node.ts'
 
 /** A request that names a session by its id, which its signature says to be the caller's. */

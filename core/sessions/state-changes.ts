@@ -1,36 +1,12 @@
-// What a session's client sets is kept in its record, told to the other nodes that have a copy, and taken over by those.
+// What a session's client sets is kept in its record, and told to the other nodes that have a copy. For registry.ts.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { NodeMessages } from './nodes/messages.ts'
 import type { Session } from './session.ts'
 import type { SessionKeeper } from './session-keeper.ts'
-import type { SessionRecord, SessionState, StateChange } from './session-record.ts'
+import type { StateChange } from './session-record.ts'
 import type { Changed } from './session-store.ts'
+import { takeChange, takeRecord } from './take-record.ts'
 import type { ThisNode } from './this-node.ts'
-
-/** What its record says, where that is newer than what is known here. `node`: this one. */
-export function takeRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
-  const { version, home, state } = record
-  if (session.version >= version) return
-  session.version = version
-  // Another node took this one for dead, and runs it now.
-  if (session.home === node && home !== node) session.endRun()
-  session.home = home
-  takeState(session, state)
-}
-
-function takeState(session: Session, { revision, client, logLevel, watched }: SessionState) {
-  Object.assign(session, { revision, client, logLevel })
-  const wanted = new Set(watched)
-  for (const uri of session.watched) if (!wanted.has(uri)) session.unwatch(uri)
-  for (const uri of wanted) session.watch(uri, true)
-}
-
-/** A change that the session made here before the store had it: a record that came meanwhile, without it, has undone it. */
-function takeChange(session: Session, change: StateChange) {
-  if ('watch' in change) session.watch(change.watch, true)
-  else if ('unwatch' in change) session.unwatch(change.unwatch)
-  else Object.assign(session, change)
-}
 
 /** Keeps a change that the session here has made already; undefined where it is kept. */
 export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionKeeper<Session>['keep'] {

@@ -135,8 +135,8 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     return new Promise((resolve, reject) => {
       const callOff = whenTokenExpires(call.user, end)
       function end() {
+        if (!open.delete(end)) return
         callOff()
-        open.delete(end)
         subscription.end()
         leave()
         signal.removeEventListener('abort', end)

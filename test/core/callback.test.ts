@@ -2,16 +2,21 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import Koa from 'koa'
 import koaMount from 'koa-mount'
 import { createHost, type Host } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
-import { openSocket, readToEnd, requestBytes } from '../support/raw-http.ts'
+import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { createTestLog } from '../support/start-host.ts'
+
+/** More than kernels buffer for a connection. */
+const LARGE = 16 * 1024 * 1024
+const text = 'x'.repeat(LARGE)
 
 const ends: Array<() => Promise<unknown>> = []
 afterEach(async () => {
@@ -29,6 +34,7 @@ const toolset = [
       return 'here'
     },
   }),
+  defineTool({ name: 'large', handler: () => text }),
   defineTool({
     name: 'waits',
     handler: (_args, { signal }) =>
@@ -43,7 +49,7 @@ const toolset = [
 
 const PREFIX = '/outer'
 
-async function embed(publicUrl: string | undefined, more: Partial<Config> = {}): Promise<Host> {
+async function embed(publicUrl: string | undefined, more: Partial<Config> = {}, log = createTestLog()): Promise<Host> {
   const host = await createHost(
     {
       server: { name: 'embedded', version: '1' },
@@ -57,9 +63,9 @@ async function embed(publicUrl: string | undefined, more: Partial<Config> = {}):
         counts: plugin(host => host.starting(() => void started++)),
       },
       ...more,
-      ...(publicUrl !== undefined && { http: { publicUrl } }),
+      ...(publicUrl !== undefined && { http: { publicUrl, ...more.http } }),
     },
-    { log: createTestLog() },
+    { log },
   )
   ends.push(() => host.close({ grace: 0 }))
   return host
@@ -153,6 +159,43 @@ describe('Host.callback', () => {
     const text = await answers
     expect(text.match(/HTTP\/1\.1 200/g)).to.have.length(3)
     expect(text.match(/"here"/g)).to.have.length(2)
+  })
+
+  it('ends readers who leave what it answered, and nobody who reads slowly or leaves what is not its own', async () => {
+    const log = createTestLog()
+    const host = await embed(`https://acme.example${PREFIX}`, { http: { writeTimeout: 500 } }, log)
+    await host.start()
+    const embedded = stripping(host.callback())
+    const url = await serve((req, res) => (req.url === '/large' ? void res.end(text) : embedded(req, res)))
+    const { body, headers } = modernRequest('tools/call', { name: 'large' })
+    const call = requestBytes(url, body, { path: PREFIX, headers })
+    async function ask(bytes: string | Buffer) {
+      const socket = await openSocket(url)
+      socket.pause()
+      socket.write(bytes)
+      return socket
+    }
+    const silent = await ask(call)
+    const others = await ask(requestHead(url, { method: 'GET', path: '/large' }))
+    const slow = await ask(call)
+    let got = 0
+    slow.on('data', chunk => {
+      got += chunk.length
+    })
+    const given = () => log.lines.filter(({ message }) => message === 'closed connections whose readers do not read')
+    const until = performance.now() + 1_500
+    while (given().length === 0 || performance.now() < until) {
+      slow.resume()
+      await pause(5)
+      slow.pause()
+      await pause(50)
+    }
+    const [lost, whole] = await Promise.all([silent, others].map(socket => readToEnd(socket.resume())))
+    await readToEnd(slow.resume())
+    expect(lost?.length).to.be.below(LARGE)
+    expect(whole?.length).to.be.above(LARGE)
+    expect(got).to.be.above(LARGE)
+    expect(given().map(({ connections }) => connections)).to.deep.equal([1])
   })
 
   it('ends with the host: what runs is cancelled, and what comes then is 503', async () => {

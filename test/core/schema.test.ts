@@ -174,6 +174,11 @@ describe('schemas of definitions: problems for the model', () => {
       { a: 'x', colour: 'red' },
       'colour: is not a known argument; did you mean "color"?',
     ],
+    [
+      'a neighbour by the rule of every "did you mean"',
+      { a: 'x', Un_ti: 'c' },
+      'Un_ti: is not a known argument; did you mean "unit"?',
+    ],
     ['an unknown argument that is like no other', { a: 'x', zzz: 1 }, 'zzz: is not a known argument'],
     [
       'an unknown argument whose neighbour is given',

@@ -1,9 +1,9 @@
 // Turns validation errors into lines that tell a model which value is wrong, and why.
 // Called by core/mcp/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
 import type { ErrorObject } from 'ajv'
-import { distance } from 'fastest-levenshtein'
 import type { StandardResult } from '../infer.ts'
 import { isObject } from '../is-object.ts'
+import { nearest } from '../nearest.ts'
 import { readErrors, type SchemaProblem, stepsOf } from './read-errors.ts'
 
 /** Which side of a tool a schema describes. */
@@ -121,13 +121,11 @@ function alternativesReason(error: ErrorObject, alternatives: readonly SchemaPro
 function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
   const properties = parentSchema?.['properties']
   if (!isObject(properties) || !isObject(data) || name.length > MAX_SHOWN) return ''
-  const limit = Math.max(1, Math.floor(name.length / 3))
-  const near = Object.keys(properties)
-    .filter(known => !Object.hasOwn(data, known) && Math.abs(known.length - name.length) <= limit)
-    .map(known => ({ known, edits: distance(known.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ edits }) => edits <= limit)
-    .sort((a, b) => a.edits - b.edits)[0]
-  return near ? `; did you mean "${near.known}"?` : ''
+  const near = nearest(
+    name,
+    Object.keys(properties).filter(known => !Object.hasOwn(data, known)),
+  )
+  return near === undefined ? '' : `; did you mean "${near}"?`
 }
 
 const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u

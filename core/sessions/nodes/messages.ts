@@ -3,7 +3,7 @@ import type { RequestId } from '../../mcp/protocol.ts'
 import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
 import type { SessionKeeper } from '../session-keeper.ts'
-import { takeRecord } from '../state-changes.ts'
+import { takeRecord } from '../take-record.ts'
 import type { ThisNode } from '../this-node.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 

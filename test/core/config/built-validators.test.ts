@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { ownSchemas, validatorsText } from '../../../build/write-validators.ts'
+import { metaValidatorsText, ownSchemas, validatorsText } from '../../../build/write-validators.ts'
 import { explainProblems } from '../../../core/config/explain-problems.ts'
 import { createAjv } from '../../../core/config/own-ajv.ts'
 import { schemaKey } from '../../../core/config/schema-key.ts'
 import type { JsonSchema } from '../../../core/index.ts'
+import { DIALECTS, LENIENT } from '../../../core/mcp/schema/meta-schema.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -36,12 +37,14 @@ function* attempts(schema: JsonSchema): Generator<unknown> {
 describe('a built validator', () => {
   after(removeFolders)
   let built: Readonly<Record<string, ValidateFunction>> = {}
+  let builtMeta: Readonly<Record<string, ValidateFunction>> = {}
 
   before(async () => {
-    const folder = await makeFolder({ 'built.js': validatorsText(ownSchemas(), OWN_AJV) })
+    const texts = { 'built.js': validatorsText(ownSchemas(), OWN_AJV), 'meta.js': metaValidatorsText() }
+    const folder = await makeFolder(texts)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const { BUILT_VALIDATORS } = await import(pathToFileURL(join(folder, 'built.js')).href)
-    built = BUILT_VALIDATORS
+    built = (await import(pathToFileURL(join(folder, 'built.js')).href)).BUILT_VALIDATORS
+    builtMeta = (await import(pathToFileURL(join(folder, 'meta.js')).href)).BUILT_META_VALIDATORS
   })
 
   it('of every schema of ours gives the answers of one that is compiled at start', () => {
@@ -63,6 +66,22 @@ describe('a built validator', () => {
     console.log(`      ${Object.keys(built).length} validators, ${tried} values, ${refused} of them refused alike`)
     expect(refused).to.be.greaterThan(1_000)
     expect(tried - refused).to.be.greaterThan(100)
+  })
+
+  it('of the meta-schema refuses the same schemas with the same errors', () => {
+    const { id, create } = DIALECTS['draft 2020-12']
+    const compiled = create(LENIENT).getSchema(id)
+    const validate = builtMeta['draft 2020-12']
+    let refused = 0
+    for (const keyword of ['type', 'properties', 'items', '$defs', 'required', 'pattern', 'minimum', '$ref', 'anyOf']) {
+      for (const value of [...VALUES, 'object', { a: { type: 'string' } }, [{ type: 'nothing' }]]) {
+        const schema = { type: 'object', [keyword]: value, properties: { deep: { [keyword]: value } } }
+        const answers = [validate, compiled].map(one => ({ fits: one?.(schema), errors: one?.errors }))
+        expect(answers[0]).to.deep.equal(answers[1])
+        if (answers[0]?.fits === false) refused += 1
+      }
+    }
+    expect(refused).to.be.within(50, 200)
   })
 
   it('is of its very schema: another one has another key', () => {

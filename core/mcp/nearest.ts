@@ -1,5 +1,5 @@
-// "Did you mean": the candidate that a mistyped name was probably meant to be.
-// Used wherever an operator names something that does not exist: options, plugins, toolsets, policies.
+// "Did you mean": the candidate that a mistyped name was probably meant to be. Used wherever something is named that does not
+// exist, by an operator (options, plugins, toolsets, policies) or by a model (arguments). The client has the same rule.
 import { distance } from 'fastest-levenshtein'
 
 /** The closest candidate, or undefined when none is close. Case, dashes and underscores do not count. */
