@@ -1,6 +1,6 @@
 // The protocol's own nouns: `_meta` keys, log levels and the wire types that are public here.
 // They are written out, not re-exported, so that our declarations compile in a project that has no MCP SDK;
-// test/core/protocol.types.ts holds them against the official package's types.
+// test/mcp/protocol.types.ts holds them against the official package's types.
 
 /** Keys of `_meta` that the protocol reserves (2026-07-28, basic, "_meta"). */
 export const META = {

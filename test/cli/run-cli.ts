@@ -9,6 +9,8 @@ import { bundledFile } from '../support/compiled.ts'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
 export const CORE = pathToFileURL(bundledFile('core/index.ts')).href
+/** The same for `mcp-host/auth`. */
+export const AUTH = pathToFileURL(bundledFile('core/auth.ts')).href
 
 export interface Ended {
   /** The exit code, or the signal that ended it. */

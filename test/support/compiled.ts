@@ -44,13 +44,23 @@ function digestSources(): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Its files are found by their paths, so they are loaded as they are. */
-const NOT_BUNDLED = ['tsx', 'oidc-provider']
+/** What tests start, and what their configs import: in one bundle, so that they share their modules. */
+const ENTRIES = [
+  'cli/main.ts',
+  'core/auth.ts',
+  'core/index.ts',
+  'test/client/node/support/cache-process.ts',
+  'test/client/support/refreshing-process.ts',
+  'test/fixtures/asking-host.ts',
+  'test/support/crash-host.ts',
+] as const
+/** What is loaded only when it is asked for stays a package: CommonJS would lose its names, and tsx finds files by paths. */
+const NOT_BUNDLED = ['tsx', 'oidc-provider', 'koa-body', 'redis', 'undici', 'jsonwebtoken', 'jwks-rsa']
 
-/** The CLI and what configs import of it, with their dependencies, in few files: it starts in half the time of the package. */
+/** With their dependencies in few files: a process starts in half the time. */
 function bundle(dist: string, outdir: string): void {
   buildSync({
-    entryPoints: ['cli/main.js', 'core/index.js'].map(file => join(dist, file)),
+    entryPoints: ENTRIES.map(file => join(dist, toJs(file))),
     outbase: dist,
     outdir,
     bundle: true,
@@ -67,6 +77,8 @@ function bundle(dist: string, outdir: string): void {
     },
   })
 }
+
+const toJs = (file: string): string => file.replace(/\.ts$/, '.js')
 
 const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'inherit' })
 
@@ -119,14 +131,13 @@ function findBuild(): string {
 }
 
 /** Where the compiled form of a source file is; `file` is its path from the repository's root. */
-export const compiledFile = (file: string): string => join(findBuild(), 'dist', file.replace(/\.ts$/, '.js'))
+export const compiledFile = (file: string): string => join(findBuild(), 'dist', toJs(file))
 
 /** The same as a URL, for an `import` in a config. */
 export const compiledUrl = (file: string): string => pathToFileURL(compiledFile(file)).href
 
 /** Where an entry point of the bundle is; its modules are not those of `compiledFile`. */
-export const bundledFile = (file: 'cli/main.ts' | 'core/index.ts'): string =>
-  join(findBuild(), 'bundle', file.replace(/\.ts$/, '.js'))
+export const bundledFile = (file: (typeof ENTRIES)[number]): string => join(findBuild(), 'bundle', toJs(file))
 
 /** Where an example's file is as the package has it, beside the compiled host: in TypeScript. */
 export const exampleFile = (file: string): string => join(findBuild(), file)

@@ -5,15 +5,15 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { importModule } from '../../../core/config/import-module.ts'
-import { loadConfig } from '../../../core/config/load-config.ts'
-import { StartError } from '../../../core/http/errors.ts'
-import { compiledFile } from '../../support/compiled.ts'
+import { importModule } from '../../core/config/import-module.ts'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { compiledFile } from '../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const run = promisify(execFile)
-const CORE = resolve(import.meta.dirname, '../../../core')
-const ROOT = resolve(CORE, '..')
+const CORE = resolve(import.meta.dirname, '../../core')
+const ROOT = resolve(CORE, '../core')
 const CONFIG = { server: { name: 'a', version: '1' }, toolsets: {}, routes: { '/': { toolsets: 'a' } } }
 const BODY = JSON.stringify(CONFIG)
 

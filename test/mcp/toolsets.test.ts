@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
 
 afterEach(stopHosts)
 after(removeFolders)

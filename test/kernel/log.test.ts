@@ -6,10 +6,10 @@ import { errorText } from '../../core/http/errors.ts'
 import { createLogBudget, MAX_LINES } from '../../core/kernel/log-budget.ts'
 import { createLogWriter, MAX_WAITING_LOG } from '../../core/kernel/log-writer.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { compiledUrl } from '../support/compiled.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { modern } from '../support/rpc.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
 
 after(stopAll)
 after(removeFolders)

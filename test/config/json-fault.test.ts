@@ -1,7 +1,7 @@
 // Faults of JSON: found exactly where JSON.parse refuses.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { findJsonFault } from '../../../core/config/json-fault.ts'
+import { findJsonFault } from '../../core/config/json-fault.ts'
 
 const parses = (text: string): boolean => {
   try {

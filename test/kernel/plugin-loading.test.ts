@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
 
 afterEach(stopHosts)
 after(removeFolders)

@@ -1,14 +1,14 @@
 // Secrets of a config: every key that holds one is marked in its schema, and none of them is ever in what an operator reads.
 import { expect } from 'chai'
-import { checkConfig, formatProblems } from '../../../core/config/check-config.ts'
-import { followRef } from '../../../core/config/follow-ref.ts'
-import { buildConfigSchema } from '../../../core/config/host-schema.ts'
-import { isSecretAt, trimSecrets } from '../../../core/config/secret-keys.ts'
-import { createHost, pluginsOf } from '../../../core/create-host.ts'
-import { shownUrl } from '../../../core/http/shown-url.ts'
-import type { Config, JsonSchema } from '../../../core/index.ts'
-import { builtInPlugins } from '../../../plugins/index.ts'
-import { createTestLog } from '../../support/start-host.ts'
+import { checkConfig, formatProblems } from '../../core/config/check-config.ts'
+import { followRef } from '../../core/config/follow-ref.ts'
+import { buildConfigSchema } from '../../core/config/host-schema.ts'
+import { isSecretAt, trimSecrets } from '../../core/config/secret-keys.ts'
+import { createHost, pluginsOf } from '../../core/create-host.ts'
+import { shownUrl } from '../../core/http/shown-url.ts'
+import type { Config, JsonSchema } from '../../core/index.ts'
+import { builtInPlugins } from '../../plugins/index.ts'
+import { createTestLog } from '../support/start-host.ts'
 
 type Path = readonly (string | number)[]
 

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { metaValidatorsText, ownSchemas, validatorsText } from '../../../build/write-validators.ts'
-import { explainProblems } from '../../../core/config/explain-problems.ts'
-import { createAjv } from '../../../core/config/own-ajv.ts'
-import { schemaKey } from '../../../core/config/schema-key.ts'
-import type { JsonSchema } from '../../../core/index.ts'
-import { DIALECTS, LENIENT } from '../../../core/mcp/schema/meta-schema.ts'
+import { metaValidatorsText, ownSchemas, validatorsText } from '../../build/write-validators.ts'
+import { explainProblems } from '../../core/config/explain-problems.ts'
+import { createAjv } from '../../core/config/own-ajv.ts'
+import { schemaKey } from '../../core/config/schema-key.ts'
+import type { JsonSchema } from '../../core/index.ts'
+import { DIALECTS, LENIENT } from '../../core/mcp/schema/meta-schema.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../..')
 const OWN_AJV = pathToFileURL(join(ROOT, 'core/config/own-ajv.ts')).href
 
 const VALUES = [

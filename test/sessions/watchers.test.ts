@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Subscriber } from '../../../core/sessions/change-feed.ts'
-import { Watchers } from '../../../core/sessions/watchers.ts'
+import type { Subscriber } from '../../core/sessions/change-feed.ts'
+import { Watchers } from '../../core/sessions/watchers.ts'
 
 const subscriber = (): Subscriber => ({ lists: new Set(), covers: () => true, deliver: () => undefined })
 

@@ -3,11 +3,11 @@ import { expect } from 'chai'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { hostOf } from '../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool, StartError } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
 
 afterEach(stopHosts)
 after(removeFolders)

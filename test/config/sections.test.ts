@@ -5,7 +5,7 @@ import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { makeFolder, removeFolders } from './config/folder.ts'
+import { makeFolder, removeFolders } from './folder.ts'
 
 afterEach(stopHosts)
 after(removeFolders)

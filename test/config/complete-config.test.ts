@@ -1,7 +1,7 @@
 // A config that uses every key there is: it must compile, and it must pass.
 import { expect } from 'chai'
-import { type Config, defineConfig } from '../../../core/config/define-config.ts'
-import { defineTool } from '../../../core/mcp/define.ts'
+import { type Config, defineConfig } from '../../core/config/define-config.ts'
+import { defineTool } from '../../core/mcp/define.ts'
 import { audit, check } from './checked.ts'
 
 type Complete<T> = { [K in keyof T]-?: T[K] }

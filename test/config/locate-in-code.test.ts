@@ -1,9 +1,9 @@
 // Lines in TypeScript configs: right ones for what is written out, none for what is not.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { locateInCode } from '../../../core/config/locate-in-code.ts'
-import type { Path } from '../../../core/config/position.ts'
-import { readJson } from '../../../core/config/read-document.ts'
+import { locateInCode } from '../../core/config/locate-in-code.ts'
+import type { Path } from '../../core/config/position.ts'
+import { readJson } from '../../core/config/read-document.ts'
 
 const lineOf = (source: string, ...path: (string | number)[]): number | undefined => locateInCode(source)(path)?.line
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createMemoryChangeBus } from '../../../core/mcp/change-bus.ts'
-import { type Announcement, createChangeFeed, type Subscriber } from '../../../core/sessions/change-feed.ts'
-import { META } from '../../../core/transport.ts'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { type Announcement, createChangeFeed, type Subscriber } from '../../core/sessions/change-feed.ts'
+import { META } from '../../core/transport.ts'
 
 type Lists = Subscriber['lists']
 

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
-import { writtenSchema } from '../../../core/config/written-schema.ts'
+import { writtenSchema } from '../../core/config/written-schema.ts'
 
 const PLUGINS = {
   health: {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { createSessionIds, shortId } from '../../../core/sessions/session-id.ts'
+import { createSessionIds, shortId } from '../../core/sessions/session-id.ts'
 
 const [key, olderKey, foreignKey] = [randomBytes(32), randomBytes(32), randomBytes(32)]
 const NODE = 0xfeed_beef

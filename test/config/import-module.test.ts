@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { build } from 'esbuild'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../..')
 
 let folder: string
 before(async () => {

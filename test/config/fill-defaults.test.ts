@@ -1,8 +1,8 @@
 // Defaults are written in schemas alone: what is left out is filled in from there, at every depth.
 import { expect } from 'chai'
-import { fillDefaults } from '../../../core/config/fill-defaults.ts'
-import { createHost } from '../../../core/create-host.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { fillDefaults } from '../../core/config/fill-defaults.ts'
+import { createHost } from '../../core/create-host.ts'
+import { definePlugin } from '../../core/index.ts'
 
 const SCHEMA = {
   type: 'object',

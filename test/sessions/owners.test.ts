@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createHolders, type Held } from '../../../core/sessions/holders.ts'
+import { createHolders, type Held } from '../../core/sessions/holders.ts'
 
 const session = (holder: string): Held => ({ holder })
 

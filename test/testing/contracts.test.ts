@@ -3,19 +3,19 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { type ChangeBus, createMemoryChangeBus } from '../../../core/mcp/change-bus.ts'
-import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
-import { createMemoryPeers } from '../../../core/sessions/memory-peers.ts'
-import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
+import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
+import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
+import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import {
   type Check,
   changeBusContract,
   eventStoreContract,
   peersContract,
   sessionStoreContract,
-} from '../../../core/testing.ts'
-import type { EventStore, Peers, SessionStore } from '../../../core/transport.ts'
-import { importSources } from '../../support/import-sources.ts'
+} from '../../core/testing.ts'
+import type { EventStore, Peers, SessionStore } from '../../core/transport.ts'
+import { importSources } from '../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -34,7 +34,7 @@ for (const [subject, checks] of Object.entries(contracts)) {
 }
 
 describe('the store of docs/plugins.md', () => {
-  const page = readFileSync(new URL('../../../docs/plugins.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
   const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { writtenFiles } from '../../../build/write-schema.ts'
-import { writeTypes } from '../../../build/write-types.ts'
+import { writtenFiles } from '../../build/write-schema.ts'
+import { writeTypes } from '../../build/write-types.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../..')
 const MAX_SCHEMA = 100_000
 
 describe('npm run schema', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { MAX_WATCHED_BYTES_PER_OWNER } from '../../../core/mcp/limits.ts'
-import { createWatchCharges, WatchedUris, watchCost } from '../../../core/sessions/watched-uris.ts'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/limits.ts'
+import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/watched-uris.ts'
 
 describe('what sessions watch', () => {
   it('is bounded for all sessions of a holder together', () => {

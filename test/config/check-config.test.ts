@@ -1,9 +1,9 @@
 // Checking: everything that is wrong, at once, at the right line, in words that say what to write instead.
 import { expect } from 'chai'
-import { assertNoProblems, checkConfig, checkValue, formatProblems } from '../../../core/config/check-config.ts'
-import { type LoadedConfig, loadConfig } from '../../../core/config/load-config.ts'
-import { StartError } from '../../../core/http/errors.ts'
-import { defineTool } from '../../../core/mcp/define.ts'
+import { assertNoProblems, checkConfig, checkValue, formatProblems } from '../../core/config/check-config.ts'
+import { type LoadedConfig, loadConfig } from '../../core/config/load-config.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { defineTool } from '../../core/mcp/define.ts'
 import { audit, check, checkWith, SCHEMA, VALID } from './checked.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 

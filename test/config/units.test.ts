@@ -1,7 +1,7 @@
 // Durations and sizes: what is understood, and that the schema's pattern agrees with the parser.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from '../../../core/mcp/units.ts'
+import { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from '../../core/mcp/units.ts'
 
 describe('parseDuration', () => {
   const durations: [string | number, number][] = [

@@ -1,8 +1,8 @@
 // "Did you mean": close names are found, far ones are not forced.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { nearest as nearestOption } from '../../../client/nearest.ts'
-import { nearest } from '../../../core/mcp/nearest.ts'
+import { nearest as nearestOption } from '../../client/nearest.ts'
+import { nearest } from '../../core/mcp/nearest.ts'
 
 describe('nearest', () => {
   const names = ['health', 'cors', 'rate-limit', 'auth-jwt', 'transport-streamable', 'port']
