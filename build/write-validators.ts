@@ -1,5 +1,6 @@
 // A step of `npm run build`: compiles the validators of the config, of the built-in plugins' options and of definitions
-// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them.
+// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them; and
+// into core/mcp/schema/built-meta-validators.js that of the meta-schema by which authors' schemas are checked.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +11,7 @@ import { createWritingAjv } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
 import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
+import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/meta-schema.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
@@ -24,6 +26,19 @@ export const ownSchemas = (): object[] => [
   ...Object.values(plugins).flatMap(({ options }) => [options, withoutRequired(options)]),
 ]
 
+const REQUIRE = ["import { createRequire } from 'node:module'", 'const require = createRequire(import.meta.url)']
+
+/** The dialect of almost every schema; the other is compiled where one needs it. */
+const BUILT_DIALECT: Dialect = 'draft 2020-12'
+
+/** The text of the module with the validator of the meta-schema. */
+export function metaValidatorsText(): string {
+  const { id, create } = DIALECTS[BUILT_DIALECT]
+  const ajv = create({ ...LENIENT, code: { source: true, esm: true } })
+  const code = standalone.default(ajv, { meta: id })
+  return [...REQUIRE, code, `export const BUILT_META_VALIDATORS = { '${BUILT_DIALECT}': meta }`, ''].join('\n')
+}
+
 /** The text of the module; `formats` is where it finds own-ajv.js. */
 export function validatorsText(schemas: readonly object[], formats = './own-ajv.js'): string {
   const ajv = createWritingAjv()
@@ -31,18 +46,22 @@ export function validatorsText(schemas: readonly object[], formats = './own-ajv.
   for (const [index, [, schema]] of keys.entries()) ajv.addSchema(schema, `v${index}`)
   const code = standalone.default(ajv, Object.fromEntries(keys.map((_, index) => [`v${index}`, `v${index}`])))
   return [
-    "import { createRequire } from 'node:module'",
     `import { OWN_FORMATS } from '${formats}'`,
-    'const require = createRequire(import.meta.url)',
+    ...REQUIRE,
     code,
     `export const BUILT_VALIDATORS = { ${keys.map(([key], index) => `'${key}': v${index}`).join(', ')} }`,
     '',
   ].join('\n')
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const file = join(process.argv[2] ?? DIST, 'core/config/built-validators.js')
-  writeFileSync(file, validatorsText(ownSchemas()))
+function write(file: string, text: string): void {
+  const path = join(process.argv[2] ?? DIST, file)
+  writeFileSync(path, text)
   // It was of the empty file that stood there.
-  rmSync(`${file}.map`, { force: true })
+  rmSync(`${path}.map`, { force: true })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  write('core/config/built-validators.js', validatorsText(ownSchemas()))
+  write('core/mcp/schema/built-meta-validators.js', metaValidatorsText())
 }

@@ -19,7 +19,7 @@ import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
-import { checkViews, createSessions } from './mcp/offer.ts'
+import { checkViews, createOffers } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
@@ -104,7 +104,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
-  const openSession = createSessions(offers)
+  const makeOffer = createOffers(offers)
   const stores = new Map(
     routes.map(route => {
       const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
@@ -124,7 +124,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     bounds: resolveSessions(config.sessions),
     ids: createSessionIds(secrets.keys('session-id'), node.number),
     log,
-    openSession,
+    makeOffer,
   })
   return {
     ...access,
@@ -137,7 +137,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       await addContributions(author, catalog, methods)
       checkViews(routes, offers)
     },
-    openSession,
+    makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
     answer: createDispatch(author, methods, log),

@@ -9,7 +9,7 @@ import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import type { AuthorHost } from './mcp/author-host.ts'
-import type { Call, CallRequest, OpenSession, RequestFacts } from './mcp/call.ts'
+import type { Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
@@ -33,8 +33,8 @@ export interface Services extends AccessServices {
   readonly streams: SessionStreams
   /** What tells the clients of a route of changes; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
-  /** What a request's caller sees, after `configureSession`. Throws `notFound` where the address names nothing. */
-  openSession(request: RequestFacts): Promise<OpenSession>
+  /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
+  makeOffer(request: RequestFacts): Promise<Offer>
   /** What the extensions of a route add; complete once every plugin is set up. */
   extensionsOn(route: Route): RouteExtensions
   /** A Call for one JSON-RPC message. */
@@ -52,6 +52,7 @@ export interface Services extends AccessServices {
 /** What the functions of a transport work with: the services, and what is the plugin's own. */
 export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'http'> {}
 
+/** What the functions of a transport work with, of its host. */
 export const transportOf = ({ name, log, http }: PluginHost, services: Services): Transport => ({
   ...services,
   name,

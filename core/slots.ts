@@ -5,6 +5,7 @@ import type { EventStore } from './sessions/event-store.ts'
 import type { Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
 
+/** The services that plugins may replace, by the name of their slot. */
 export interface Slots {
   /** Who may use what. Default: everything is open, and `authorize` knows scopes and roles. */
   access: AccessDecider

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
-import { REVISIONS } from '../core/index.ts'
+import { REVISIONS } from '../core/transport.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import {
   FAMILIES,

@@ -8,7 +8,7 @@ import { denialOnRoute, refuseAccess } from './access.ts'
 /** What throws `unauthorized` or `forbidden` with the challenge, in the body alone where the decider wants that. */
 export function createAdmission({ slot, leastScopes }: AccessServices) {
   return function admitCaller(call: Call, item: CatalogItem): void {
-    const { route, params } = call.session
+    const { route, params } = call.offer
     const access = slot('access', route)
     const denial = denialOnRoute(call.view.denialOf(item), call.user, route, access)
     if (!denial) return

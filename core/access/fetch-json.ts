@@ -7,6 +7,7 @@ import { shownUrl } from '../http/shown-url.ts'
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
 
+/** What a server answered. */
 export interface JsonReply {
   readonly status: number
   /** Undefined where the answer is no success or no JSON. */

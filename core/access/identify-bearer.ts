@@ -24,6 +24,7 @@ export interface TokenPlace {
   readonly params: Readonly<Record<string, string>>
 }
 
+/** Verifies a token. What it throws is a bug: 500. */
 export type VerifyToken = (token: string, place: TokenPlace) => TokenVerdict | Promise<TokenVerdict>
 
 /** Characters. Node's own limit for all headers of a request is 16 kB. */

@@ -4,6 +4,7 @@ import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 
+/** What a token, or its issuer, says of its user. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Where an issuer writes what. A path is a claim's name, or names joined by dots; names may contain dots. */
@@ -18,6 +19,7 @@ export interface ClaimPaths {
   clientId?: string | string[]
 }
 
+/** How long streams of a token's user may last. */
 export interface StreamOptions {
   /** Long-lived streams go on when the token that opened them expires. Default false. */
   streamsOutliveToken?: boolean | undefined

@@ -50,8 +50,10 @@ export const ERROR_KINDS = {
   unavailable: kind(503, -32603, 'Service unavailable'),
 } as const satisfies Record<string, ErrorKind>
 
+/** A row of the table of errors. */
 export type HostErrorKind = keyof typeof ERROR_KINDS
 
+/** What an error says beside its kind. */
 export interface HostErrorOptions {
   /** One sentence for the client, cut at 4,096 characters; appended to the kind's text. Never a secret, never another user's data. */
   detail?: string

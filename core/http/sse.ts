@@ -15,6 +15,7 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const
 
+/** A response that is an event stream. */
 export interface EventStream {
   /** Sends a message as one event. False when the stream is closed, or was closed because nobody reads it. */
   send(message: string, id?: string): boolean
@@ -49,6 +50,7 @@ function forget(res: ServerResponse) {
   timer = undefined
 }
 
+/** What an event stream is opened with. */
 export interface EventStreamOptions {
   /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>

@@ -20,10 +20,12 @@ export interface RequestState {
   user?: User
 }
 
+/** The Koa context that handlers and middleware are given. */
 export type HostContext = ParameterizedContext<RequestState> & {
   /** Parsed, where the endpoint asks for its `body`. */
   readonly request: { readonly body?: unknown }
 }
+/** Koa middleware of this host. */
 export type HostMiddleware = Middleware<RequestState>
 
 type Handler = (ctx: HostContext) => void | Promise<void>
@@ -56,8 +58,10 @@ export interface Endpoint {
 
 /** A Koa application, or middleware, to be served at a fixed path. */
 export type MountedApp = Koa | HostMiddleware
+/** As those of an endpoint. */
 export type MountSettings = Pick<Endpoint, 'public' | 'cors'>
 
+/** Where else an endpoint stands, beside its path. */
 export interface EndpointPlace {
   /** The path ends as this route's does: `ctx.state` gets its parameters, and one that names nothing answers 404. */
   readonly route?: Route

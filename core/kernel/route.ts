@@ -1,5 +1,6 @@
 // A configured path, as everything that acts on requests knows it. What is served there is a floor's above: core/mcp/routes.ts.
 
+/** Who may use a route: every user, the name of a policy, or whoever has all of these scopes and roles. */
 export type AuthorizeRule = true | string | { scope?: string | string[]; role?: string | string[] }
 
 /** A configured path, and who may come in by it. */

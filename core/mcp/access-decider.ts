@@ -25,7 +25,7 @@ export interface Audience {
 export interface DeniedCall {
   readonly method: string
   readonly user: User | undefined
-  readonly session: { readonly route: Route }
+  readonly offer: { readonly route: Route }
 }
 
 /** The slot `access`: what a policy plugin fills. */

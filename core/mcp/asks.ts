@@ -84,10 +84,10 @@ interface Bindings {
 
 /** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
 function bindingOf(call: Call, item: CatalogItem): string {
-  const { user, method, params, session } = call
+  const { user, method, params, offer } = call
   const caller = user ? userKey(user) : 'anonymous'
   const subject = params['arguments'] ?? params['uri'] ?? null
-  return JSON.stringify([caller, session.route.path, session.params, method, item.key, digest(subject), item.digest])
+  return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
 }
 
 /** The asks of one run of a handler. Throws `invalidParams` for a `requestState` that is not this request's. */

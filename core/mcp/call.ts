@@ -11,7 +11,7 @@ import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 import { encodeNotification } from './wire.ts'
 
-/** What a transport knows of an HTTP request when it opens a session. */
+/** What a transport knows of an HTTP request when it asks what to offer. */
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
@@ -24,8 +24,8 @@ export interface RequestFacts {
   readonly signal: () => AbortSignal
 }
 
-/** A session, or the span of one request where there are none: what its caller sees. */
-export interface OpenSession extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
+/** What a caller is offered: for a session, or for one request where there are none. */
+export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
   /** The session's id, where there is one. */
   readonly sessionId: string | undefined
   /** Always current: definitions may come and go while a session lasts. */
@@ -49,8 +49,8 @@ export interface ClientFacts {
 /** What a session's client may set, beside what it watches. */
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
-/** A session that lasts longer than its calls, as methods see it. */
-export interface LiveSession {
+/** A client's session, as the methods of its calls see it. */
+export interface CallSession {
   /** The least severe level that the client is sent. */
   logLevel: LogLevel
   /** False where it, or all of its owner's, watch as many resources as they may. */
@@ -82,9 +82,10 @@ interface CallFacts {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly revision: Revision
-  readonly session: OpenSession
-  /** The live session behind it; undefined where requests are served one by one. */
-  readonly live: LiveSession | undefined
+  /** What its sender is offered. */
+  readonly offer: Offer
+  /** The session that it belongs to; undefined where requests are served one by one. */
+  readonly session: CallSession | undefined
   readonly client: ClientFacts
   /** Who sends it: the user who opened the session, who may come with another token. */
   readonly user: User | undefined
@@ -96,7 +97,7 @@ interface CallFacts {
 
 /** What a transport gives to make a Call. */
 export interface CallRequest extends CallFacts {
-  /** The least severe level that the client wants to see; undefined: none. A live session has its own. */
+  /** The least severe level that the client wants to see; undefined: none. A session has its own. */
   readonly logLevel: LogLevel | undefined
   readonly channel: CallChannel
 }
@@ -123,6 +124,7 @@ export interface Call extends CallFacts {
   disconnect(retry?: number): void
 }
 
+/** The rest of the way, to the result; once. */
 export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
@@ -135,8 +137,8 @@ class TransportCall implements Call {
   readonly revision: Revision
   readonly rules: RevisionRules
   readonly modern: boolean
-  readonly session: OpenSession
-  readonly live: LiveSession | undefined
+  readonly offer: Offer
+  readonly session: CallSession | undefined
   readonly client: ClientFacts
   readonly user: User | undefined
   readonly view: View
@@ -147,7 +149,7 @@ class TransportCall implements Call {
   readonly #channel: CallChannel
 
   constructor(request: CallRequest) {
-    const { params, user, session } = request
+    const { params, user, offer } = request
     const { _meta } = params
     this.id = request.id
     this.method = request.method
@@ -155,11 +157,11 @@ class TransportCall implements Call {
     this.revision = request.revision
     this.rules = rulesOf(request.revision)
     this.modern = !this.rules.handshake
-    this.session = session
-    this.live = request.live
+    this.offer = offer
+    this.session = request.session
     this.client = request.client
     this.user = Object.freeze(user)
-    this.view = session.viewFor(user)
+    this.view = offer.viewFor(user)
     this.headers = request.headers
     this.asks = request.asks
     this.meta = isObject(_meta) ? _meta : NO_META
@@ -169,7 +171,7 @@ class TransportCall implements Call {
   }
 
   get logLevel() {
-    return this.live ? this.live.logLevel : this.#logLevel
+    return this.session ? this.session.logLevel : this.#logLevel
   }
   get signal() {
     return this.#channel.signal()

@@ -30,6 +30,7 @@ interface Item<D extends Definition> {
   /** Changes when the definition or its handler's source does; the same on every node of one release. */
   readonly digest: string
 }
+/** A tool, compiled. */
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
@@ -38,14 +39,18 @@ export interface ToolItem extends Item<ToolDefinition> {
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
 }
+/** A resource or a family of them, compiled. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
 }
+/** A prompt, compiled. */
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
+/** A definition, compiled: what lists show and access is decided about. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
+/** As the lists of the protocol are called. */
 export type ItemKind = CatalogItem['kind']
 
 /** Without the fields that are undefined, so that nothing empty travels. */

@@ -22,6 +22,7 @@ export interface ChangeBus {
   readonly history?: ChangeHistory
 }
 
+/** What a shared bus has carried. */
 export interface ChangeHistory {
   /** The place of the last change that this node's listeners were told. */
   readonly position: string

@@ -4,6 +4,7 @@ import type { User } from '../kernel/user.ts'
 import type { Definition } from './define.ts'
 import type { Implementation, ServerCapabilities } from './protocol.ts'
 
+/** The config's `server`: who this server says it is. */
 export interface ServerSettings extends Implementation {
   /** For the model: how to use this server. */
   instructions?: string
@@ -35,12 +36,14 @@ export interface SessionOptions {
   add(...definitions: Definition[]): void
 }
 
+/** The config's `configureSession`: changes what one caller is offered. A throw refuses the session, or the request. */
 export type ConfigureSession = (
   request: SessionRequest,
   session: SessionOptions,
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
 
+/** The config's `runSession`: acts around a session, and must call `run`, which resolves when the session is over. */
 export type RunSession = (
   request: SessionRequest,
   session: {

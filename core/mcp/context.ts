@@ -52,11 +52,11 @@ class HandlerContext implements CallContext {
     return this.#call.user
   }
   get session() {
-    const id = this.#call.session.sessionId
+    const id = this.#call.offer.sessionId
     return id === undefined ? undefined : { id }
   }
   get route() {
-    const { route, params } = this.#call.session
+    const { route, params } = this.#call.offer
     return { path: route.path, params }
   }
   get headers() {

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isBranded } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
-import type { FromJsonSchema, StandardSchema, ValueOf } from './infer.ts'
+import type { StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
   CallToolResult,
@@ -122,6 +122,7 @@ export type ToolReturn = string | number | boolean | null | undefined | object |
 
 const DEFINITION = Symbol.for('mcp-host.definition')
 
+/** A tool, as `defineTool` makes it. */
 export interface ToolDefinition extends Common {
   readonly [DEFINITION]: 'tool'
   name: string
@@ -133,6 +134,7 @@ export interface ToolDefinition extends Common {
   handler(args: never, ctx: CallContext): MaybePromise<ToolReturn>
 }
 
+/** A resource or a family of them, as `defineResource` makes it. */
 export interface ResourceDefinition extends Common {
   readonly [DEFINITION]: 'resource'
   name: string
@@ -166,6 +168,7 @@ export type Completer = (
   ctx: CallContext,
 ) => MaybePromise<string[] | Completion>
 
+/** An argument of a prompt; its value is a string. */
 export interface PromptArgument {
   title?: string
   description?: string
@@ -173,6 +176,7 @@ export interface PromptArgument {
   complete?: Completer
 }
 
+/** A prompt, as `definePrompt` makes it. */
 export interface PromptDefinition extends Common {
   readonly [DEFINITION]: 'prompt'
   name: string
@@ -180,6 +184,7 @@ export interface PromptDefinition extends Common {
   handler(args: never, ctx: CallContext): MaybePromise<string | PromptMessage[] | GetPromptResult>
 }
 
+/** What a toolset is made of. */
 export type Definition = ToolDefinition | ResourceDefinition | PromptDefinition
 
 /** The kind of a definition, or undefined for any other value. */
@@ -243,8 +248,6 @@ export class ToolError extends Error {
     return isBranded(value, TOOL_ERROR)
   }
 }
-
-export type { FromJsonSchema }
 
 /** `tool "purge"`. */
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`

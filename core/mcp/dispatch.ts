@@ -21,7 +21,7 @@ export function createDispatch(
 ): Answer {
   function logFailure(call: Call, err: unknown) {
     const name = call.params['name'] ?? call.params['uri']
-    const fields = { err, method: call.method, name, route: call.session.route.path }
+    const fields = { err, method: call.method, name, route: call.offer.route.path }
     // Ending with an error is what a handler is expected to do once its client is gone.
     if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
     else log.error(fields, 'a handler failed')
@@ -62,7 +62,7 @@ export function createDispatch(
   /** Made with the first call: by then both phases of the plugins are over. */
   const ways = new Map<Route, Answer>()
   return call => {
-    const { route } = call.session
+    const { route } = call.offer
     let way = ways.get(route)
     if (!way) {
       way = wayOn(route)

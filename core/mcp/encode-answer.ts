@@ -18,7 +18,7 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
   try {
     return encodeResult(call, result)
   } catch (err) {
-    log.error({ err, method: call.method, route: call.session.route.path }, 'a result cannot be written as JSON')
+    log.error({ err, method: call.method, route: call.offer.route.path }, 'a result cannot be written as JSON')
     throw new HostError('internal', { cause: err }).within200()
   }
 }

@@ -117,8 +117,8 @@ class KnownExtension implements AddedExtension {
   #checkResult(call: Call, type: string) {
     const { results = {} } = this.#extension
     const known = Object.hasOwn(results, call.method) ? results[call.method] : undefined
-    if (!this.#routes.has(call.session.route) || !known?.includes(type)) {
-      throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.session.route.path}`)
+    if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
+      throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
     }
     if (call.rules.handshake || !this.settingsOf(call)) throw this.#missing(call, `the result "${type}"`)
   }

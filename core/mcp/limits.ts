@@ -27,6 +27,7 @@ export const MAX_CLIENT_VALUES = 256
 export const MAX_URI = 8_192
 /** Resources that one session or one `subscriptions/listen` may watch, and the bytes that they cost together. */
 export const MAX_WATCHED = 1_000
+/** What those may cost together, bytes: WATCH_COST and the URI, each. */
 export const MAX_WATCHED_BYTES = 384 * 1_024
 /** Bytes that a watched resource costs beside its URI: its places in the tables of who watches what. */
 export const WATCH_COST = 250

@@ -8,6 +8,7 @@ import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 
+/** A JSON-RPC message as it was read. */
 export type Message =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
@@ -15,6 +16,7 @@ export type Message =
   /** Not a message; `id` is there where it could be read. */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
 
+/** One that can be served. */
 export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>

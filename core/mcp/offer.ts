@@ -4,7 +4,7 @@
 import { HostError, StartError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
-import type { OpenSession, RequestFacts } from './call.ts'
+import type { Offer, RequestFacts } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type {
   ConfigureSession,
@@ -19,7 +19,7 @@ import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest } from './view.ts'
 
-export interface SessionSettings {
+export interface OfferSettings {
   readonly config: {
     readonly server: ServerSettings
     readonly configureSession?: ConfigureSession
@@ -42,7 +42,7 @@ export interface SessionSettings {
 type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
 
 /** What a view of this route is cut from, for this choice of toolsets. */
-function requestView(settings: SessionSettings, route: CompiledRoute, choice: Choice): ViewRequest {
+function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choice): ViewRequest {
   const { config, varies, contributed, extensions: extensionsOn } = settings
   const toolsets = [...choice.toolsets, ...contributed(route)]
   const cacheScope = varies(route) ? 'private' : 'public'
@@ -53,7 +53,7 @@ function requestView(settings: SessionSettings, route: CompiledRoute, choice: Ch
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
 function cutView(
-  { viewFor, decidesAccess, accessOn }: SessionSettings,
+  { viewFor, decidesAccess, accessOn }: OfferSettings,
   route: CompiledRoute,
   request: ViewRequest,
   user?: User,
@@ -97,8 +97,8 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
   return { options, extra }
 }
 
-/** Opens sessions: for one request, or for as long as a session lasts. */
-export function createSessions(settings: SessionSettings) {
+/** Makes offers: for one request, or for as long as a session lasts. */
+export function createOffers(settings: OfferSettings) {
   const { config, catalog } = settings
   const { server, configureSession, runSession } = config
 
@@ -139,7 +139,7 @@ export function createSessions(settings: SessionSettings) {
   }
 
   const runIn =
-    (facts: RequestFacts): OpenSession['run'] =>
+    (facts: RequestFacts): Offer['run'] =>
     (body, restored = false) =>
       run(facts, body, restored)
 
@@ -152,7 +152,7 @@ export function createSessions(settings: SessionSettings) {
   }
 
   /** Throws `notFound` where the address names no toolset. */
-  return async function openSession(facts: RequestFacts): Promise<OpenSession> {
+  return async function makeOffer(facts: RequestFacts): Promise<Offer> {
     const { params, user, ip, sessionId } = facts
     const route = facts.route as CompiledRoute
     const base = route.toolsetsFor(params)
@@ -160,26 +160,26 @@ export function createSessions(settings: SessionSettings) {
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
     const runs = runSession && runIn(facts)
-    return new Opened({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
+    return new CallerOffer({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
   }
 }
 
 /** Cuts a view of one route. */
 type Cut = (request: ViewRequest, user: User | undefined) => View
 
-type OpenFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
+type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
 
-class Opened implements OpenSession {
-  readonly route: OpenSession['route']
-  readonly params: OpenSession['params']
-  readonly user: OpenSession['user']
+class CallerOffer implements Offer {
+  readonly route: Offer['route']
+  readonly params: Offer['params']
+  readonly user: Offer['user']
   readonly ip: string
   readonly sessionId: string | undefined
   readonly #request: ViewRequest
   readonly #cut: Cut
-  readonly #runs: OpenSession['run'] | undefined
+  readonly #runs: Offer['run'] | undefined
 
-  constructor(facts: OpenFacts, request: ViewRequest, cut: Cut, runs: OpenSession['run'] | undefined) {
+  constructor(facts: OfferFacts, request: ViewRequest, cut: Cut, runs: Offer['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -208,7 +208,7 @@ class Opened implements OpenSession {
 }
 
 /** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], settings: SessionSettings): void {
+export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings): void {
   for (const route of routes) {
     for (const toolsets of route.knownCombinations())
       cutView(settings, route, requestView(settings, route, { toolsets }))

@@ -1,6 +1,6 @@
 // The protocol's own nouns: `_meta` keys, log levels and the wire types that are public here.
 // They are written out, not re-exported, so that our declarations compile in a project that has no MCP SDK;
-// test/core/protocol.types.ts holds them against the official package's types.
+// test/mcp/protocol.types.ts holds them against the official package's types.
 
 /** Keys of `_meta` that the protocol reserves (2026-07-28, basic, "_meta"). */
 export const META = {
@@ -24,15 +24,21 @@ export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_
 
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+/** One of LOG_LEVELS. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** The id of a JSON-RPC request. */
 export type RequestId = string | number
+/** What ties notifications of progress to their request. */
 export type ProgressToken = string | number
+/** What stands under `_meta`. */
 export type Meta = Record<string, unknown>
+/** An object of JSON. */
 export type JsonObject = Record<string, unknown>
 /** A JSON Schema; draft 2020-12 unless its `$schema` says draft-07. */
 export type JsonSchema = JsonObject
 
+/** A picture that stands for something in a user interface. */
 export interface Icon {
   src: string
   mimeType?: string
@@ -50,6 +56,7 @@ export interface Implementation {
   icons?: Icon[]
 }
 
+/** What a client declares that it can do (schema, `ClientCapabilities`). */
 export interface ClientCapabilities {
   experimental?: Record<string, JsonObject>
   roots?: JsonObject
@@ -58,6 +65,7 @@ export interface ClientCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
+/** What a server declares that it can do (schema, `ServerCapabilities`). */
 export interface ServerCapabilities {
   experimental?: Record<string, JsonObject>
   logging?: JsonObject
@@ -68,6 +76,7 @@ export interface ServerCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
+/** Who says something in a conversation. */
 export type Role = 'user' | 'assistant'
 
 /** Hints about a resource or a content block (server/resources, "Annotations"). */
@@ -93,28 +102,33 @@ interface Annotated {
   _meta?: Meta
 }
 
+/** Text, as a content block. */
 export interface TextContent extends Annotated {
   type: 'text'
   text: string
 }
+/** A picture, as a content block. */
 export interface ImageContent extends Annotated {
   type: 'image'
   /** Base64. */
   data: string
   mimeType: string
 }
+/** Sound, as a content block. */
 export interface AudioContent extends Annotated {
   type: 'audio'
   /** Base64. */
   data: string
   mimeType: string
 }
+/** What is at a URI, in text. */
 export interface TextResourceContents {
   uri: string
   mimeType?: string
   text: string
   _meta?: Meta
 }
+/** What is at a URI, in bytes. */
 export interface BlobResourceContents {
   uri: string
   mimeType?: string
@@ -122,7 +136,9 @@ export interface BlobResourceContents {
   blob: string
   _meta?: Meta
 }
+/** What is at a URI. */
 export type ResourceContents = TextResourceContents | BlobResourceContents
+/** Where a resource is, as a content block: the client may read it. */
 export interface ResourceLink extends Annotated {
   type: 'resource_link'
   uri: string
@@ -133,26 +149,32 @@ export interface ResourceLink extends Annotated {
   size?: number
   icons?: Icon[]
 }
+/** The contents of a resource, as a content block. */
 export interface EmbeddedResource extends Annotated {
   type: 'resource'
   resource: ResourceContents
 }
+/** A part of a tool's result or of a prompt's message. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
+/** What `tools/call` answers (server/tools, "Tool Result"). */
 export interface CallToolResult {
   content: ContentBlock[]
   structuredContent?: unknown
   isError?: boolean
   _meta?: Meta
 }
+/** What `resources/read` answers. */
 export interface ReadResourceResult {
   contents: ResourceContents[]
   _meta?: Meta
 }
+/** A message of a prompt. */
 export interface PromptMessage {
   role: Role
   content: ContentBlock
 }
+/** What `prompts/get` answers. */
 export interface GetPromptResult {
   description?: string
   messages: PromptMessage[]
@@ -164,6 +186,7 @@ export type ElicitParams =
   | { mode?: 'form'; message: string; requestedSchema: JsonSchema & { type: 'object' } }
   | { mode: 'url'; message: string; url: string }
 
+/** What the user answered (client/elicitation). */
 export interface ElicitResult {
   action: 'accept' | 'decline' | 'cancel'
   /** Present when a form was accepted; conforms to its `requestedSchema`. */
@@ -171,6 +194,7 @@ export interface ElicitResult {
   _meta?: Meta
 }
 
+/** A message of a conversation with the client's language model. */
 export interface SamplingMessage {
   role: Role
   content: JsonObject | JsonObject[]
@@ -188,6 +212,7 @@ export interface SampleParams {
   toolChoice?: JsonObject
   metadata?: JsonObject
 }
+/** What the client's language model said. */
 export interface SampleResult {
   role: Role
   content: JsonObject | JsonObject[]
@@ -195,11 +220,13 @@ export interface SampleResult {
   stopReason?: string
   _meta?: Meta
 }
+/** A place that the client works in: a `file:` URI (client/roots). */
 export interface Root {
   uri: string
   name?: string
   _meta?: Meta
 }
+/** What `roots/list` answers. */
 export interface RootsResult {
   roots: Root[]
   _meta?: Meta

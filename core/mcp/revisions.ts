@@ -60,6 +60,7 @@ const ROWS = {
   '2024-11-05': FIRST,
 } as const satisfies Record<string, RevisionRules>
 
+/** A revision of the protocol that this host speaks. */
 export type Revision = keyof typeof ROWS
 
 /** Every revision, newest first. */
@@ -77,11 +78,13 @@ export const LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[0]
 /** What a request without a version header is taken for (2025-06-18, transports, "Protocol Version Header"). */
 export const ASSUMED_REVISION = '2025-03-26' satisfies Revision
 
+/** What is special about a revision. */
 export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 
 export const isRevision = (version: unknown): version is Revision =>
   typeof version === 'string' && Object.hasOwn(ROWS, version)
 
+/** True for a revision that begins with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
   isRevision(version) && ROWS[version].handshake
 

@@ -17,8 +17,10 @@ import { type Implementation, META, type ServerCapabilities } from './protocol.t
 import type { RevisionRules } from './revisions.ts'
 import { SerializedResult } from './wire.ts'
 
+/** A list that is served in pages. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
+/** What a caller is served, sorted and serialized once. */
 export interface View {
   readonly serverInfo: Implementation
   readonly instructions: string | undefined

@@ -13,6 +13,7 @@ export class SerializedResult {
   }
 }
 
+/** Whom an error answers. */
 export interface ErrorTarget {
   readonly id?: RequestId | undefined
   /** Undefined: unknown. */

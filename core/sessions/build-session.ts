@@ -1,6 +1,6 @@
 // Makes a session of this node, from the request that opens it or from its record: `configureSession` runs, with a signal
 // that aborts when the session is over. For registry.ts.
-import type { OpenSession, RequestFacts } from '../mcp/call.ts'
+import type { Offer, RequestFacts } from '../mcp/call.ts'
 import { Session, type SessionFacts } from './session.ts'
 
 /** The signal of a session's life, made only for those who look at it. */
@@ -22,13 +22,13 @@ function createLife() {
 }
 
 export async function buildSession(
-  openSession: (facts: RequestFacts) => Promise<OpenSession>,
+  makeOffer: (facts: RequestFacts) => Promise<Offer>,
   facts: RequestFacts,
-  session: Omit<SessionFacts, 'opened'>,
+  session: Omit<SessionFacts, 'offer'>,
 ): Promise<Session> {
   const life = createLife()
-  const opened = await openSession({ ...facts, sessionId: session.id, signal: life.signal })
-  const built = new Session({ ...session, opened })
+  const offer = await makeOffer({ ...facts, sessionId: session.id, signal: life.signal })
+  const built = new Session({ ...session, offer })
   life.endWith(built)
   return built
 }

@@ -5,6 +5,7 @@ import type { RequestFacts } from '../mcp/call.ts'
 import type { Owner } from './session-id.ts'
 import type { SessionOpening } from './session-record.ts'
 
+/** Who comes, and where. */
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
 
 export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })

@@ -20,6 +20,7 @@ export interface Announcement {
   tagged(id: RequestId): string
 }
 
+/** Who is told of changes, and of which. */
 export interface Subscriber {
   /** The lists it wants to hear of. */
   readonly lists: ReadonlySet<ItemKind>
@@ -38,6 +39,7 @@ export interface Subscription {
   end(): void
 }
 
+/** Tells subscribers of changes. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
   readonly size: number

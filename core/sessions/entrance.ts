@@ -9,6 +9,7 @@ import { notSure, perhapsRunning, running, sessionGone } from './refusals.ts'
 import type { Session } from './session.ts'
 import type { SessionOpening, SessionRecord } from './session-record.ts'
 import type { Entered } from './session-store.ts'
+import { takeRecord } from './take-record.ts'
 import type { ThisNode } from './this-node.ts'
 
 /** A request that names a session by its id, which its signature says to be the caller's. */
@@ -95,11 +96,11 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   }
 
   async function adopt(session: Session) {
-    if (session.home === name || !session.opened.spansRun) return
+    if (session.home === name || !session.offer.spansRun) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
+    // Its version stays behind: what others have changed since comes with the next record.
     session.home = name
-    session.version++
     await adoptRun(session)
   }
 
@@ -112,7 +113,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       if (!session || session.disposed) throw sessionGone()
       // It may have been built for another request meanwhile, at another address.
       checkPlace(entering, session.opening)
-      if (record) session.update(record, name)
+      if (record) takeRecord(session, record, name)
       await adopt(session)
       return session
     } catch (error) {

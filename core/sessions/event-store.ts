@@ -1,6 +1,7 @@
 // Where the events of resumable streams are kept until a client has them: in this process (memory-event-store.ts), or where
 // every node finds them, by a plugin.
 
+/** A message of a stream, as a store keeps it. */
 export interface StoredEvent {
   /** 1, 2, 3, ... within its stream. */
   readonly seq: number
@@ -43,6 +44,7 @@ export interface StreamWriter {
   readonly finished?: boolean
 }
 
+/** What a shared store knows of a stream. */
 export interface StreamState {
   readonly facts: string
   /** The number of its last message; 0: none yet. */
@@ -80,4 +82,5 @@ export class StreamFenced extends Error {
   }
 }
 
+/** What a store has after a place; undefined where some of it is gone. */
 export type StoredEvents = readonly StoredEvent[] | undefined

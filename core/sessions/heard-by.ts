@@ -8,7 +8,7 @@ import { updatedUri } from './change-feed.ts'
 import type { Session } from './session.ts'
 
 /** The stream, past which go the updates of resources that `user` may not read. */
-export function heardBy(stream: EventStream, { opened }: Session, user: User | undefined): EventStream {
+export function heardBy(stream: EventStream, { offer }: Session, user: User | undefined): EventStream {
   return {
     ...stream,
     get closed() {
@@ -16,7 +16,7 @@ export function heardBy(stream: EventStream, { opened }: Session, user: User | u
     },
     send(message, id) {
       const uri = updatedUri(message)
-      if (uri !== undefined && !mayHear(opened.viewFor(user), uri)) return !stream.closed
+      if (uri !== undefined && !mayHear(offer.viewFor(user), uri)) return !stream.closed
       return stream.send(message, id)
     },
   }

@@ -2,7 +2,7 @@
 // thousand idle sessions are kept in it, so a record is as small as it can be.
 import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { createOwners } from './owners.ts'
+import { createHolders } from './holders.ts'
 import type { SessionOpening, SessionRecord, SessionState, StateChange } from './session-record.ts'
 import type { Entered, SessionStore, Victim } from './session-store.ts'
 import { watchedCost } from './watched-uris.ts'
@@ -70,7 +70,7 @@ function changed(state: SessionState, change: StateChange): SessionState | 'full
 /** The default store, of the node of this name. `now` is injected by tests. */
 export function createMemorySessionStore(node: string, now: () => number = Date.now): SessionStore {
   const sessions = new Map<string, Kept>()
-  const owners = createOwners<Kept>()
+  const holders = createHolders<Kept>()
 
   /** Undefined for one that has idled for too long. */
   function find(digest: string): Kept | undefined {
@@ -83,23 +83,23 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
   function add(digest: string, record: SessionRecord, idleTimeout: number): Kept {
     const kept = new Kept(digest, record, now() + idleTimeout)
     sessions.set(digest, kept)
-    owners.add(kept)
+    holders.add(kept)
     return kept
   }
 
   function forget(kept: Kept) {
     sessions.delete(kept.digest)
-    owners.remove(kept)
+    holders.remove(kept)
   }
 
   /** They count as idle no more, so that each is given once. */
   function victims(maxIdle: number): readonly Victim[] {
-    if (owners.idleCount <= maxIdle) return NO_VICTIMS
+    if (holders.idleCount <= maxIdle) return NO_VICTIMS
     const found: Victim[] = []
-    while (owners.idleCount > maxIdle) {
-      const victim = owners.victim()
+    while (holders.idleCount > maxIdle) {
+      const victim = holders.victim()
       if (!victim) break
-      owners.use(victim)
+      holders.use(victim)
       found.push({ digest: victim.digest, holder: victim.holder })
     }
     return found
@@ -110,7 +110,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     shared: false,
     unsure: false,
     create(digest, record, { idleTimeout, maxPerOwner }) {
-      if (maxPerOwner !== undefined && owners.countOf(record.opening.holder) >= maxPerOwner) return false
+      if (maxPerOwner !== undefined && holders.countOf(record.opening.holder) >= maxPerOwner) return false
       add(digest, record, idleTimeout)
       return true
     },
@@ -162,10 +162,10 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
         const kept = find(digest)
         if (!kept) continue
         kept.inUse = inUse
-        if (inUse) owners.use(kept)
+        if (inUse) holders.use(kept)
         else {
           kept.expires = now() - ago + idleTimeout
-          owners.idle(kept)
+          holders.idle(kept)
         }
       }
       return victims(maxIdle)

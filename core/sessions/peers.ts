@@ -19,6 +19,7 @@ export interface Peers {
   leave(): Promise<void>
 }
 
+/** What one node tells another. */
 export type PeerMessage =
   /** The client's answer to a question that the receiver asked. */
   | {

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
-import type { OpenSession, RequestFacts } from '../mcp/call.ts'
+import type { Offer, RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { buildSession } from './build-session.ts'
@@ -16,12 +16,13 @@ import { sessionGone as gone, tooManySessions } from './refusals.ts'
 import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 import type { Session, SessionFacts } from './session.ts'
 import { digestOf, type SessionIds, shortId } from './session-id.ts'
+import type { SessionKeeper } from './session-keeper.ts'
 import { createSessionMarks } from './session-marks.ts'
-import type { SessionOwner } from './session-owner.ts'
 import { FIRST_STATE, type SessionRecord } from './session-record.ts'
 import { createSessionRuns } from './session-runs.ts'
 import { createKeeping } from './state-changes.ts'
 import { startSweeping } from './sweep.ts'
+import { takeRecord } from './take-record.ts'
 import type { ThisNode } from './this-node.ts'
 import { createWatchCharges } from './watched-uris.ts'
 
@@ -30,9 +31,10 @@ export interface RegistrySettings {
   readonly ids: SessionIds
   /** What brings changes to the sessions of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
-  readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
+  readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
 }
 
+/** The sessions of a node. */
 export interface SessionRegistry {
   /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
@@ -59,7 +61,7 @@ export interface SessionRegistry {
 const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
-  const { node, ids, feedOn, openSession } = settings
+  const { node, ids, feedOn, makeOffer } = settings
   const { name, store, peers, events, bounds, log, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
@@ -73,7 +75,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const stopSweeping = startSweeping(node, marks)
   let released = false
 
-  const owner: SessionOwner<Session> = {
+  const keeper: SessionKeeper<Session> = {
     feedOn,
     used: marks.mark,
     disposed(session, elsewhere) {
@@ -116,7 +118,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const record = { opening, state: FIRST_STATE, version: 1, home: name }
     const created = store.create(digest, record, bounds)
     if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
-    const session = await buildNew(facts, { id, digest, owner, opening, home: name, version: 1 })
+    const session = await buildNew(facts, { id, digest, keeper, opening, home: name, version: 1 })
     try {
       await runs.start(session)
     } catch (error) {
@@ -128,7 +130,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   /** `build`, of which nothing stays where it fails. */
-  async function buildNew(facts: RequestFacts, made: Omit<SessionFacts, 'opened'>): Promise<Session> {
+  async function buildNew(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
     try {
       return await build(facts, made)
     } catch (error) {
@@ -145,8 +147,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  async function build(facts: RequestFacts, made: Omit<SessionFacts, 'opened'>): Promise<Session> {
-    const session = await buildSession(openSession, facts, made)
+  async function build(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
+    const session = await buildSession(makeOffer, facts, made)
     // The host may have begun to close while `configureSession` took its time.
     refuseWhenReleased()
     sessions.set(session.id, session)
@@ -159,8 +161,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
-    const session = await build(facts, { id, digest, owner, opening, home, version: 0 })
-    session.update(record, name)
+    const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
+    takeRecord(session, record, name)
     return session
   }
 
@@ -200,16 +202,15 @@ export function createSessionRegistry(settings: RegistrySettings) {
     calls: createRunningCalls(bounds),
     find(id, caller, transport, requests = []) {
       const session = sessions.get(id)
-      if (session && session.opened.route !== caller.route) throw gone()
+      if (session && session.offer.route !== caller.route) throw gone()
       // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
-      const owned = session ? sameUser(session.opened.user, caller.user) : ids.read(id)?.isOwnedBy(ownerOf(caller))
+      const owned = session ? sameUser(session.offer.user, caller.user) : ids.read(id)?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }
       if (!owned) throw gone()
-      if (session && (session.transport !== transport || !sameParams(session.opened.params, caller.params)))
-        throw gone()
+      if (session && (session.transport !== transport || !sameParams(session.offer.params, caller.params))) throw gone()
       return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,

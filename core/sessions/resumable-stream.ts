@@ -6,6 +6,7 @@ import { createStreamName } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
 import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
 
+/** A stream whose messages are kept: a client that lost its connection comes back for the rest. */
 export interface ResumableStream {
   readonly name: string
   /** Stores a message, then sends it to whoever reads. `place`: where on the change bus it comes from. */

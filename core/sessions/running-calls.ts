@@ -4,6 +4,7 @@ import { HostError } from '../http/errors.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
 
+/** The requests that run at a node, by their session. */
 export interface RunningCalls {
   /**
    * Counts requests that begin. A batch is let in whole, where a single request would be. Throws `tooManyRequests` where

@@ -40,6 +40,7 @@ export const FIRST_STATE: SessionState = Object.freeze({
   watched: [],
 })
 
+/** A session as every node finds it. */
 export interface SessionRecord {
   readonly opening: SessionOpening
   readonly state: SessionState

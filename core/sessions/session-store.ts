@@ -47,6 +47,7 @@ export interface SessionStore {
   readonly unsure: boolean
 }
 
+/** A request that comes to a session, as the node that has it asks. */
 export interface Visit {
   /** The version of the copy that this node has; 0: none. */
   readonly version: number
@@ -56,6 +57,7 @@ export interface Visit {
   readonly from: readonly string[]
 }
 
+/** What a visit found. */
 export type Entered =
   /** `record`: undefined where the copy is of its version. */
   | { readonly kind: 'entered'; readonly record: SessionRecord | undefined }
@@ -64,6 +66,7 @@ export type Entered =
   /** There is no record; `ended`: it was ended, and a copy that did not hear of it is to go. */
   | { readonly kind: 'missing'; readonly ended: boolean }
 
+/** What a change of a record made of it. */
 export interface Changed {
   readonly record: SessionRecord
   /** Others that have a copy. */
@@ -93,6 +96,7 @@ export interface HeldHere {
   readonly claim: { readonly stream: string; readonly epoch: number } | undefined
 }
 
+/** Who has the stream for what belongs to no call. */
 export interface StreamClaim {
   /** Higher than that of any claim before, also after a loss; as before where this node had this very stream. */
   readonly epoch: number

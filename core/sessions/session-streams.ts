@@ -24,6 +24,7 @@ export interface ForwardedMessage {
   readonly user: User | undefined
 }
 
+/** The streams of a node's sessions. */
 export interface SessionStreams {
   /** A stream whose messages a client can come back for, with the answers to these requests. */
   open(session: Session, requests: readonly RequestId[]): ResumableStream
@@ -133,7 +134,7 @@ export function createSessionStreams(
       else if (message.type === 'follow') followers.add(message)
       else if (!session) return
       else if (message.type === 'released') release(session, message.epoch)
-      else takers.get(`${session.transport} ${session.opened.route.path}`)?.(session, message)
+      else takers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
     },
   }
 }

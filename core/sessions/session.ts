@@ -1,20 +1,14 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
-import type { ClientFacts, LiveSession, OpenSession } from '../mcp/call.ts'
+import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
 import type { Change } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import type { Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import type { SessionOwner } from './session-owner.ts'
-import {
-  NO_CLIENT,
-  type SessionOpening,
-  type SessionRecord,
-  type SessionState,
-  type StateChange,
-} from './session-record.ts'
+import type { SessionKeeper } from './session-keeper.ts'
+import { NO_CLIENT, type SessionOpening, type SessionRecord, type StateChange } from './session-record.ts'
 import { WatchedUris } from './watched-uris.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
@@ -30,18 +24,19 @@ const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 export interface SessionFacts {
   readonly id: string
   readonly digest: string
-  readonly opened: OpenSession
-  readonly owner: SessionOwner<Session>
+  readonly offer: Offer
+  readonly keeper: SessionKeeper<Session>
   readonly opening: SessionOpening
   readonly home: string
   readonly version: number
 }
 
-export class Session implements LiveSession {
+/** A client's session, at the node that serves it. */
+export class Session implements CallSession {
   readonly id: string
   /** What it is called where ids are not written down. */
   readonly digest: string
-  readonly opened: OpenSession
+  readonly offer: Offer
   /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
   /** The node that runs its `runSession`, and has the stream of a transport with only one. */
@@ -62,7 +57,7 @@ export class Session implements LiveSession {
   disposed = false
   /** Its requests that run, be it over; see running-calls.ts. */
   calls = 0
-  readonly #owner: SessionOwner<Session>
+  readonly #keeper: SessionKeeper<Session>
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
@@ -73,14 +68,14 @@ export class Session implements LiveSession {
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, digest, opened, owner, opening, home, version }: SessionFacts) {
+  constructor({ id, digest, offer, keeper, opening, home, version }: SessionFacts) {
     this.id = id
     this.digest = digest
-    this.opened = opened
+    this.offer = offer
     this.opening = opening
     this.home = home
     this.version = version
-    this.#owner = owner
+    this.#keeper = keeper
     this.lastUsed = Date.now()
   }
 
@@ -97,42 +92,28 @@ export class Session implements LiveSession {
   /** As it may be written down. */
   get record(): SessionRecord {
     const { opening, revision, client, logLevel, version, home } = this
-    return { opening, version, home, state: { revision, client, logLevel, watched: [...(this.#watched ?? [])] } }
+    return { opening, version, home, state: { revision, client, logLevel, watched: this.watched } }
   }
 
-  /** Takes over what its record says, where that is newer than what is known here. `node`: this one. */
-  update({ version, home, state }: Omit<SessionRecord, 'opening'>, node: string): void {
-    if (this.version >= version) return
-    this.version = version
-    // Another node took this one for dead, and runs it now.
-    if (this.home === node && home !== node) this.endRun()
-    this.home = home
-    this.#apply(state)
-  }
-
-  #apply({ revision, client, logLevel, watched }: SessionState): void {
-    this.revision = revision
-    this.client = client
-    this.logLevel = logLevel
-    const wanted = new Set(watched)
-    for (const uri of this.#watched ?? []) if (!wanted.has(uri)) this.unwatch(uri)
-    for (const uri of wanted) this.watch(uri, true)
+  /** The URIs of the resources that it watches. */
+  get watched(): readonly string[] {
+    return [...(this.#watched ?? [])]
   }
 
   /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */
   keep(change: StateChange): Promise<void> | undefined {
-    return this.#owner.keep(this, change)
+    return this.#keeper.keep(this, change)
   }
 
   /** Counts a use until the returned function is called: a session in use is never idle. */
   use(): () => void {
-    if (this.#uses++ === 0) this.#owner.used(this, true)
+    if (this.#uses++ === 0) this.#keeper.used(this, true)
     let over = false
     return () => {
       if (over) return
       over = true
       this.lastUsed = Date.now()
-      if (--this.#uses === 0 && !this.disposed) this.#owner.used(this, false)
+      if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
     }
   }
 
@@ -166,16 +147,16 @@ export class Session implements LiveSession {
   }
 
   #subscribe(): Subscription {
-    return this.#owner.feedOn(this.opened.route).subscribe({
+    return this.#keeper.feedOn(this.offer.route).subscribe({
       lists: LISTS,
-      covers: toolset => toolset === undefined || this.opened.toolsets().includes(toolset),
+      covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
   }
 
   /** False where it, or all of its owner's, watch as many resources as they may; `letIn`: another node has asked. */
   watch(uri: string, letIn = false): boolean {
-    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#owner.charge(this, bytes, isLetIn))
+    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#keeper.charge(this, bytes, isLetIn))
     if (!this.#watched.add(uri, letIn)) return false
     this.#subscription?.watch(uri)
     return true
@@ -203,13 +184,13 @@ export class Session implements LiveSession {
     if (!this.#calls?.delete(id)) return
     // A session idles without an empty map.
     if (this.#calls.size === 0) this.#calls = undefined
-    this.#owner.finished(this, [id])
+    this.#keeper.finished(this, [id])
   }
 
   /** Requests that were let in will not begin after all. */
   abandon(ids: readonly RequestId[]): void {
     const left = ids.filter(id => !this.#calls?.has(id))
-    if (left.length > 0) this.#owner.finished(this, left)
+    if (left.length > 0) this.#keeper.finished(this, left)
   }
 
   get running(): readonly RequestId[] {
@@ -223,7 +204,7 @@ export class Session implements LiveSession {
   /** The client cancels a call. One that is unknown or over is nobody's loss. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
     const cancel = this.#calls?.get(id)
-    if (!cancel) return this.#owner.passCancel(this, id, reason)
+    if (!cancel) return this.#keeper.passCancel(this, id, reason)
     cancel(new Error(reason))
     return undefined
   }
@@ -235,13 +216,13 @@ export class Session implements LiveSession {
 
   /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    this.#questions ??= new Questions(this.#owner.askPrefix())
+    this.#questions ??= new Questions(this.#keeper.askPrefix())
     return this.#questions.ask({ send, method, params, signal })
   }
 
   /** The client's answer to a question; one that nobody waits for is ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-    if (!this.#questions?.has(id)) return this.#owner.passAnswer(this, id, body)
+    if (!this.#questions?.has(id)) return this.#keeper.passAnswer(this, id, body)
     this.answerHere(id, body)
     return undefined
   }
@@ -291,6 +272,6 @@ export class Session implements LiveSession {
     for (const task of this.#disposing?.splice(0) ?? []) task()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
-    this.#owner.disposed(this, elsewhere)
+    this.#keeper.disposed(this, elsewhere)
   }
 }

@@ -2,7 +2,7 @@
 // hosts have one in all; a route whose plugins have options of their own, or are off, has another.
 import { StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { OpenSession, RequestFacts } from '../mcp/call.ts'
+import type { Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
@@ -33,7 +33,7 @@ export interface SessionsSettings {
   readonly bounds: SessionBounds
   readonly ids: SessionIds
   readonly log: Logger
-  readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
+  readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
 }
 
 export interface SessionsByRoute {
@@ -94,7 +94,7 @@ function joinRegistries(
   return {
     open: (facts, transport) => on(facts.route).open(facts, transport),
     find: (id, caller, transport, requests) => on(caller.route).find(id, caller, transport, requests),
-    end: (session, reason) => on(session.opened.route).end(session, reason),
+    end: (session, reason) => on(session.offer.route).end(session, reason),
     get released() {
       return registries.some(({ released }) => released)
     },
@@ -112,29 +112,29 @@ function joinRegistries(
 }
 
 const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams => ({
-  open: (session, requests) => on(session.opened.route).open(session, requests),
-  openStandalone: session => on(session.opened.route).openStandalone(session),
-  resume: (session, place) => on(session.opened.route).resume(session, place),
-  forward: (session, message) => on(session.opened.route).forward(session, message),
+  open: (session, requests) => on(session.offer.route).open(session, requests),
+  openStandalone: session => on(session.offer.route).openStandalone(session),
+  resume: (session, place) => on(session.offer.route).resume(session, place),
+  forward: (session, message) => on(session.offer.route).forward(session, message),
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
 /** Throws a StartError where what keeps the sessions of a route does not go together. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
-  const { storesOn, bounds, ids, log, openSession } = settings
+  const { storesOn, bounds, ids, log, makeOffer } = settings
   const feedOn = createFeeds(settings)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
       name: sessionStore.node,
       store: sessionStore,
       peers,
-      events: (session: Session) => storesOn(session.opened.route).eventStore,
-      bus: (session: Session) => storesOn(session.opened.route).changeBus,
+      events: (session: Session) => storesOn(session.offer.route).eventStore,
+      bus: (session: Session) => storesOn(session.offer.route).changeBus,
       bounds,
       log,
       sessions: new Map(),
     }
-    const { registry, start } = createSessionRegistry({ node, ids, feedOn, openSession })
+    const { registry, start } = createSessionRegistry({ node, ids, feedOn, makeOffer })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }
   })

@@ -2,13 +2,14 @@
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { NodeMessages } from './nodes/messages.ts'
 import type { Session } from './session.ts'
-import type { SessionOwner } from './session-owner.ts'
+import type { SessionKeeper } from './session-keeper.ts'
 import type { StateChange } from './session-record.ts'
 import type { Changed } from './session-store.ts'
+import { takeChange, takeRecord } from './take-record.ts'
 import type { ThisNode } from './this-node.ts'
 
 /** Keeps a change that the session here has made already; undefined where it is kept. */
-export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionOwner<Session>['keep'] {
+export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tell']): SessionKeeper<Session>['keep'] {
   function kept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
     if (changed === undefined) return undefined
     if (changed === 'full') {
@@ -18,9 +19,11 @@ export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tel
     }
     const { record, nodes } = changed
     const { version, state } = record
-    // One more: nobody else has changed anything, and the session has this change.
-    if (version === session.version + 1 && record.home === session.home) session.version = version
-    else session.update(record, name)
+    if (version === session.version + 1 && record.home === session.home) {
+      // Nobody else has changed anything.
+      session.version = version
+      takeChange(session, change)
+    } else takeRecord(session, record, name)
     return tell(nodes, { type: 'changed', session: session.digest, version, state })?.then(() => undefined)
   }
 

@@ -21,7 +21,7 @@ export function startSweeping({ name, store, bounds, log, sessions }: ThisNode, 
     if (left === undefined) {
       log.debug({ session: shortId(session.id) }, 'a session ended: idle')
       session.dispose(new Error('the session was idle for too long'))
-    } else if (!store.shared || (session.opened.spansRun && session.home === name)) {
+    } else if (!store.shared || (session.offer.spansRun && session.home === name)) {
       session.lastUsed = Date.now() - Math.max(0, bounds.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }

@@ -15,6 +15,7 @@ export interface Opened<Service> {
   close?(): void | Promise<void>
 }
 
+/** What a contract is run against. */
 export interface ContractSettings<Service> {
   /** Whether it is for several nodes. Then there are more checks, and those need two. */
   readonly shared: boolean

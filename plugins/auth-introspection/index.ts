@@ -1,16 +1,7 @@
 // Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
 // of `authorize` on the routes. docs/plugins/auth-introspection.md.
-import {
-  authorizeRoute,
-  definePlugin,
-  type FilledOptions,
-  identifyBearer,
-  needResource,
-  parseDuration,
-  StartError,
-  sameResources,
-  type TokenPlace,
-} from '../../core/index.ts'
+import { authorizeRoute, identifyBearer, needResource, sameResources, type TokenPlace } from '../../core/auth.ts'
+import { definePlugin, type FilledOptions, parseDuration, StartError } from '../../core/index.ts'
 import { introspect } from './introspect.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
 import { createVerifier } from './verify-token.ts'

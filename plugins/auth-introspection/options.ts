@@ -1,11 +1,7 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
-import {
-  type BuiltInOptions,
-  CLAIM_PATHS_SCHEMA,
-  DURATION_PATTERN,
-  ENDPOINT_URL_PATTERN,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-} from '../../core/index.ts'
+
+import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
 
 export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
 

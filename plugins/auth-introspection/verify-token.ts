@@ -5,12 +5,12 @@ import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
   type Claims,
-  type Logger,
   readUser,
   stringsAt,
   type TokenPlace,
   type TokenVerdict,
-} from '../../core/index.ts'
+} from '../../core/auth.ts'
+import type { Logger } from '../../core/index.ts'
 
 const MAX_REMEMBERED = 10_000
 /** Seconds that a client is told to wait while the authorization server does not answer. */

@@ -1,6 +1,6 @@
 // The checks of a token that jsonwebtoken leaves out or does too kindly: its header before the signature is verified,
 // its claims after. Most give the reason for a refusal, or undefined.
-import { type Claims, claimAt, stringsAt } from '../../core/index.ts'
+import { type Claims, claimAt, stringsAt } from '../../core/auth.ts'
 import type { Issuer } from './profile.ts'
 
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])

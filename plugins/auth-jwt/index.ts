@@ -1,6 +1,7 @@
 // JWT access tokens: who calls, by a token that a configured issuer signed for this server; and the enforcement of
 // `authorize` on the routes. docs/plugins/auth-jwt.md.
-import { authorizeRoute, definePlugin, identifyBearer, needResource } from '../../core/index.ts'
+import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
+import { definePlugin } from '../../core/index.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createProfile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'

@@ -1,13 +1,7 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
-import {
-  type BuiltInOptions,
-  CLAIM_PATHS_SCHEMA,
-  DURATION_PATTERN,
-  ENDPOINT_URL_PATTERN,
-  type FilledOptions,
-  type JsonSchema,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-} from '../../core/index.ts'
+
+import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 
 /** What jsonwebtoken can verify. */
 export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const

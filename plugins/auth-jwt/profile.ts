@@ -1,15 +1,8 @@
 // From options to what tokens are verified by: each issuer with its keys and algorithms. What cannot be verified by is
 // a StartError; what verifies less than it could is a warning.
-import {
-  errorText,
-  isLoopback,
-  type PluginHost,
-  parseDuration,
-  publicKeyIn,
-  StartError,
-  sameResources,
-  shownUrl,
-} from '../../core/index.ts'
+
+import { isLoopback, publicKeyIn, sameResources, shownUrl } from '../../core/auth.ts'
+import { errorText, type PluginHost, parseDuration, StartError } from '../../core/index.ts'
 import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
 import {
   type Algorithm,

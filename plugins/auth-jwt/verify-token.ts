@@ -2,14 +2,8 @@
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import {
-  type Claims,
-  readUser,
-  sameResources,
-  type TokenPlace,
-  type TokenVerdict,
-  type User,
-} from '../../core/index.ts'
+import { type Claims, readUser, sameResources, type TokenPlace, type TokenVerdict } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
 import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
 import type { Algorithm } from './options.ts'
 import type { Issuer, Profile } from './profile.ts'

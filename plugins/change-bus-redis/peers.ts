@@ -1,6 +1,8 @@
 // Messages to single nodes: each has an inbox, a Redis Stream, and a key that is there while the node is. A message for a
 // node that is gone is not kept.
-import type { PeerMessage, Peers, PluginHost } from '../../core/index.ts'
+
+import type { PluginHost } from '../../core/index.ts'
+import type { PeerMessage, Peers } from '../../core/transport.ts'
 import { type RedisConnection, redisScript } from '../families/redis/index.ts'
 import { inboxKey, leftKey, nodeKey } from './keys.ts'
 

@@ -1,6 +1,7 @@
 // An authorization server for development, in the same process: with it, login and step-up can be tried on one machine.
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import type Provider from 'oidc-provider'
+import { isLoopback } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -8,7 +9,6 @@ import {
   type HostContext,
   HostError,
   type HostMiddleware,
-  isLoopback,
   type PluginHost,
   type Services,
   StartError,

@@ -8,7 +8,7 @@ import {
   StreamFenced,
   type StreamState,
   type StreamWriter,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
 import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'

@@ -1,12 +1,12 @@
 // Protected resource metadata (RFC 9728): documents that tell clients where to get a token for each address, and the
 // slot `protectedResource`, from which challenges take their URL and auth plugins the audience.
 import koaCors from '@koa/cors'
+import { isLoopback } from '../../core/auth.ts'
 import {
   definePlugin,
   type Endpoint,
   type HostContext,
   type HostMiddleware,
-  isLoopback,
   type PluginHost,
   type Route,
   StartError,

@@ -1,5 +1,7 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
-import { type BuiltInOptions, ENDPOINT_URL_PATTERN, type FilledOptions, type OptionsSchema } from '../../core/index.ts'
+
+import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
 /** The same with their defaults. */

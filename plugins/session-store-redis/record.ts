@@ -1,5 +1,6 @@
 // A session's record as fields of a hash, and back. For store.ts; scripts.ts has the list of fields.
-import { type LogLevel, type Revision, type SessionRecord, watchedCost } from '../../core/index.ts'
+import type { LogLevel, Revision } from '../../core/index.ts'
+import { type SessionRecord, watchedCost } from '../../core/transport.ts'
 
 export type Fields = ReadonlyMap<string, string>
 

@@ -1,12 +1,12 @@
 // The session store that every node shares: one script for each thing that happens to a session. scripts.ts has what
 // happens at Redis, index-scripts.ts the bounds for all nodes together.
 import { createHash } from 'node:crypto'
+import type { PluginHost } from '../../core/index.ts'
 import {
   type Entered,
   type HeldHere,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
-  type PluginHost,
   type RequestId,
   type SessionBounds,
   type SessionRecord,
@@ -16,7 +16,7 @@ import {
   type StreamClaim,
   type Visit,
   watchCost,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
 import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'

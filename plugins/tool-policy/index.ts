@@ -1,13 +1,8 @@
 // Who may use which tools, resources and prompts: named policies, attached by a definition's `access` or by the
 // operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
-import {
-  type AuthorizeRule,
-  type CatalogItem,
-  definePlugin,
-  type PluginHost,
-  type Route,
-  type User,
-} from '../../core/index.ts'
+
+import type { CatalogItem } from '../../core/auth.ts'
+import { type AuthorizeRule, definePlugin, type PluginHost, type Route, type User } from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
@@ -63,7 +58,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     authorize: (rule, user) => denialFor(requirementOf(rule), user && holderOf(user)),
     scopesToEnter: (rule, user) => requirementOf(rule).standingOf(holderOf(user)).needed,
     deniesInBody: () => options.onDenied === 'error',
-    denied({ method, user, session: { route } }, item, { reason, scopes }) {
+    denied({ method, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
@@ -75,7 +70,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   })
   host.variesByCaller()
   const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
-  if (hasShadow) logShadow(host, call => access.get(call.session.route))
+  if (hasShadow) logShadow(host, call => access.get(call.offer.route))
   const routeScopes = (route: Route) => [
     ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
     ...route.challengeScopes,

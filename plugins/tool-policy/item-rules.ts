@@ -1,6 +1,7 @@
 // From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
-import { type CatalogItem, type ItemKind, nearest, StartError } from '../../core/index.ts'
+import type { CatalogItem, ItemKind } from '../../core/auth.ts'
+import { nearest, StartError } from '../../core/index.ts'
 import { globsOverlap, matchesGlob } from './glob.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Requirement } from './requirement.ts'

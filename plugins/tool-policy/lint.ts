@@ -1,6 +1,7 @@
 // What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
 // (item-rules.ts, requirement.ts).
-import { type CatalogItem, nearest, type PluginHost, type Route, type Services } from '../../core/index.ts'
+import type { CatalogItem } from '../../core/auth.ts'
+import { nearest, type PluginHost, type Route, type Services } from '../../core/index.ts'
 import { fits, type Rule, type Rules } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'

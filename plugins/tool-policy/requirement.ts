@@ -1,5 +1,6 @@
 // From a policy as written to a requirement that says, for one caller, what is needed and what is missing.
-import { claimAt, type Denial, StartError, type User } from '../../core/index.ts'
+import { claimAt, type Denial } from '../../core/auth.ts'
+import { StartError, type User } from '../../core/index.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
 /** What a caller brings: the scopes with all that they include. */

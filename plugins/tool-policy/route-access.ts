@@ -1,6 +1,7 @@
 // Who may use what on one route. Callers to whom every requirement of the route says the same are one audience, with
 // one view; what a user's audience is, is found out once for each user object.
-import type { Audience, CatalogItem, Denial, User } from '../../core/index.ts'
+import type { Audience, CatalogItem, Denial } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 

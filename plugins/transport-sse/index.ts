@@ -1,6 +1,7 @@
 // HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-import { type BuiltInOptions, definePlugin, HANDSHAKE_REVISIONS, StartError, transportOf } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, StartError } from '../../core/index.ts'
+import { HANDSHAKE_REVISIONS, transportOf } from '../../core/transport.ts'
 import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 

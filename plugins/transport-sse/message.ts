@@ -1,11 +1,10 @@
 // POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
   encodeError,
   type ForwardedMessage,
-  type HostContext,
-  HostError,
-  type McpRoute,
   readBody,
   readMessages,
   type Session,
@@ -15,7 +14,7 @@ import {
   type Transport,
   type ValidMessage,
   validBatch,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
 

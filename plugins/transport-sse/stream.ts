@@ -1,17 +1,16 @@
 // GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
+import type { HostContext, McpRoute } from '../../core/index.ts'
 import {
-  type HostContext,
   heardBy,
-  type McpRoute,
   openEventStream,
   RETRY,
   shuttingDown,
   type Transport,
   whenClosed,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
 function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {

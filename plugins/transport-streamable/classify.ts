@@ -1,25 +1,21 @@
 // Says once which revision a message speaks, or refuses it. Nothing behind this asks again.
 import type { IncomingHttpHeaders } from 'node:http'
+import { HostError, type Implementation, isObject, type LogLevel, type Revision } from '../../core/index.ts'
 import {
   ASSUMED_REVISION,
   type ClientFacts,
   clientInfoProblem,
-  HostError,
-  type Implementation,
   isHandshakeRevision,
   isModernRevision,
-  isObject,
   LATEST_HANDSHAKE,
   LOG_LEVELS,
-  type LogLevel,
   META,
   type Message,
   MODERN_REVISION,
-  type Revision,
   shown,
   sizeFault,
   type ValidMessage,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 /** A message's revision, and what its sender says of itself. */
 export interface Speech {

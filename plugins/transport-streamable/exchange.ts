@@ -1,7 +1,8 @@
 // The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
-import { type CallChannel, type HostError, LARGE_ANSWER, whenClosed } from '../../core/index.ts'
+import type { HostError } from '../../core/index.ts'
+import { type CallChannel, LARGE_ANSWER, whenClosed } from '../../core/transport.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250

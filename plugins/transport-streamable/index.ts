@@ -1,6 +1,7 @@
 // Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
 // get sessions, or on routes with `stateless: true` are served one by one as well.
-import { type BuiltInOptions, definePlugin, REVISIONS, transportOf } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'

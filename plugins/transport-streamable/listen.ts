@@ -1,32 +1,26 @@
 // `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
+
+import { findResource, type ItemKind, mayHear } from '../../core/auth.ts'
+import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../core/index.ts'
 import {
-  type Call,
   checkUri,
   createWatchCharges,
-  findResource,
-  type Honoured,
-  HostError,
   holderOf,
-  type ItemKind,
-  isObject,
   LIST_FILTERS,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
   META,
-  mayHear,
-  type PluginHost,
   RETRY,
   type RequestId,
   type RouteExtensions,
-  type Services,
   type Subscriber,
   WATCH_COST,
   watchedCost,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 /** What a client asks to hear of. */
 interface Filter {
@@ -125,22 +119,22 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
   }
 
   async function listen(call: Call): Promise<object> {
-    const { session, signal } = call
-    if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
-    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(session.route))
+    const { offer, signal } = call
+    if (!call.modern || !offer.route.listen) throw new HostError('methodNotFound', { detail: call.method })
+    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: session.ip }), watchedCost(uris))
+    const leave = enter(holderOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
-      covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
+      covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),
       deliver: announcement => {
         const { uri } = announcement
-        if (uri === undefined || mayHear(session.viewFor(call.user), uri)) call.send(announcement.tagged(id))
+        if (uri === undefined || mayHear(offer.viewFor(call.user), uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }
     call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = changesOn(session.route).subscribe(subscriber)
+    const subscription = changesOn(offer.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {

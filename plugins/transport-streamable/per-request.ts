@@ -1,17 +1,16 @@
 // Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   encodeAnswer,
   encodeError,
-  type HostContext,
-  HostError,
-  type McpRoute,
   type Message,
   nodeLost,
   openEventStream,
   rulesOf,
   statusOf,
   type Transport,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import type { Speech } from './classify.ts'
 import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { checkToolHeaders } from './standard-headers.ts'
@@ -43,7 +42,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     try {
-      const session = await host.openSession({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
+      const offer = await host.makeOffer({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
       const call = host.createCall({
         id,
         method,
@@ -51,8 +50,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
         headers,
         user,
         revision,
-        session,
-        live: undefined,
+        offer,
+        session: undefined,
         client,
         logLevel,
         channel: exchange,
@@ -60,7 +59,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       })
       if (call.modern) checkToolHeaders(call)
       let text = ''
-      await session.run(async () => {
+      await offer.run(async () => {
         text = encodeAnswer(host, call, await host.answer(call))
       })
       if (open.delete(request)) exchange.respond(text)

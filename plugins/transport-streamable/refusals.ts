@@ -1,5 +1,7 @@
 // Answers that are no answers of a call: accepted, refused.
-import { encodeError, type HostContext, HostError, type RequestId, statusOf } from '../../core/index.ts'
+
+import { type HostContext, HostError } from '../../core/index.ts'
+import { encodeError, type RequestId, statusOf } from '../../core/transport.ts'
 import { versionOf } from './classify.ts'
 
 /** Answers 202 to what expects no answer of its own. */

@@ -1,10 +1,9 @@
 // One POST from its headers to whoever answers it: read once, classified once, refused or passed on.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   ASSUMED_REVISION,
   demandBatches,
-  type HostContext,
-  HostError,
-  type McpRoute,
   type Message,
   MODERN_REVISION,
   readBody,
@@ -12,7 +11,7 @@ import {
   type Transport,
   type ValidMessage,
   validBatch,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import { classify, isModern, type Speech, versionOf } from './classify.ts'
 import { demandBoth } from './negotiate.ts'
 import { createPerRequest, type Request } from './per-request.ts'

@@ -1,13 +1,12 @@
 // GET and DELETE of sessions: the stream for messages that belong to no call, coming back to a stream that broke, and
 // the end of a session (2025-11-25 basic/transports).
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   type EventStream,
-  type HostContext,
-  HostError,
   heardBy,
   isModernRevision,
   MAX_OPEN_GETS,
-  type McpRoute,
   openEventStream,
   parseEventId,
   RETRY,
@@ -16,7 +15,7 @@ import {
   type Transport,
   whenClosed,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 

@@ -1,13 +1,12 @@
 // POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, everything else names it. A call goes on when
 // its connection drops; what it says meanwhile is kept for the client to come back for.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
   HANDSHAKE_REVISIONS,
-  type HostContext,
-  HostError,
   isHandshakeRevision,
   LATEST_HANDSHAKE,
-  type McpRoute,
   type Message,
   openEventStream,
   RETRY,
@@ -21,7 +20,7 @@ import {
   stopRequest,
   type Transport,
   type ValidMessage,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import { unsupported } from './classify.ts'
 import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { accept } from './refusals.ts'

@@ -1,7 +1,8 @@
 // Holds the headers of a 2026-07-28 request against its body, so that whoever routes by them and whoever answers see
 // the same request (basic/transports/streamable-http, "Server Validation").
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Call, checkHeaderParams, decodeHeaderValue, HostError, isObject, shown } from '../../core/index.ts'
+import { type Call, HostError, isObject } from '../../core/index.ts'
+import { checkHeaderParams, decodeHeaderValue, shown } from '../../core/transport.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([

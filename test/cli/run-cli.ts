@@ -1,13 +1,16 @@
-// The CLI as an operator runs it: a process of its own, in a folder with a config. Compiled, as in the package.
+// The CLI as an operator runs it: a process of its own, in a folder with a config. Its code is a bundle
+// of what the package has, which starts faster; test/slow/package.slow.ts runs the package itself.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { compiledFile, compiledUrl } from '../support/compiled.ts'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundledFile } from '../support/compiled.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
-export const CORE = compiledUrl('core/index.ts')
+export const CORE = pathToFileURL(bundledFile('core/index.ts')).href
+/** The same for `mcp-host/auth`. */
+export const AUTH = pathToFileURL(bundledFile('core/auth.ts')).href
 
 export interface Ended {
   /** The exit code, or the signal that ended it. */
@@ -30,12 +33,8 @@ export interface Running {
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
-/** The command line of `mcp-host ...args`, compiled. */
-export const cliCommand = (args: readonly string[]): string[] => [
-  process.execPath,
-  compiledFile('cli/main.ts'),
-  ...args,
-]
+/** The command line of `mcp-host ...args`. */
+export const cliCommand = (args: readonly string[]): string[] => [process.execPath, bundledFile('cli/main.ts'), ...args]
 
 /** Runs `mcp-host ...args` in `cwd`; `env` is put over this process's own. */
 export function startCli(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Running {

@@ -2,7 +2,7 @@
 // ends all the same.
 import { expect } from 'chai'
 import { HEARING_TIME } from '../../cli/workers/message.ts'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'

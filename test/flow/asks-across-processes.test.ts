@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { accepted, callTool, questionsIn } from '../fixtures/asking-client.ts'
-import { compiledFile } from '../support/compiled.ts'
+import { bundledFile } from '../support/compiled.ts'
 
 interface Node {
   readonly url: string
@@ -13,7 +13,7 @@ const children: ChildProcess[] = []
 
 async function forkHost(secret: string | undefined): Promise<Node> {
   const env = { ...process.env, ...(secret !== undefined && { ASKING_SECRET: secret }) }
-  const child = fork(compiledFile('test/fixtures/asking-host.ts'), {
+  const child = fork(bundledFile('test/fixtures/asking-host.ts'), {
     env,
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -1,6 +1,6 @@
 // What a client says of itself, and what it names: kept and repeated up to a bound, refused past it, in every era.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, META, type Services } from '../../core/index.ts'
+import { definePlugin, definePrompt, defineResource, defineTool, type Services } from '../../core/index.ts'
 import {
   MAX_CLIENT_FACT,
   MAX_CLIENT_VALUES,
@@ -12,6 +12,7 @@ import {
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
 } from '../../core/mcp/limits.ts'
+import { META } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { legacy, modern, type RpcAnswer } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, readWhole, tell } from '../support/session-client.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, MAX_LISTENS_PER_CALLER, type PluginHost, RETRY } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/index.ts'
+import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'

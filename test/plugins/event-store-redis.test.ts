@@ -2,7 +2,8 @@
 // trouble, and honest about what is gone.
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { type EventStore, HostError, type StoredEvents, type StreamWriter } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
 import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'

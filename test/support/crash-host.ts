@@ -1,14 +1,8 @@
 // A host in a process of its own that kills itself, as by kill -9, before or after its store keeps a certain event.
 // Argument: JSON of `CrashSettings`. It sends `{ url }` once it listens. Streams of its tool `talk` are kept in Redis.
 import { createHost } from '../../core/create-host.ts'
-import {
-  type ConfiguredPlugin,
-  definePlugin,
-  defineTool,
-  type EventStore,
-  type FilledOptions,
-  type Logger,
-} from '../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin, defineTool, type FilledOptions, type Logger } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
 import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/index.ts'
 

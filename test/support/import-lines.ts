@@ -84,7 +84,10 @@ const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': 
 /** The folder of a plugin or of a family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
 
-/** A plugin: the kernel's surface, its own files, its family's entry, packages. The table: the entries of all. */
+/** What plugins see of core: the package's entries, but for those of embedders and of tests. */
+const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
+
+/** A plugin: core's surface, its own files, its family's entry, packages. The table: the entries of all. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
@@ -92,7 +95,7 @@ function mayPluginImport(from: string, { specifier }: Import): boolean {
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
   const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)
-  return file === 'core/index.ts' || isIn(`plugins/${home}`, file) || entries.includes(file)
+  return SURFACE.includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {

@@ -2,14 +2,8 @@
 // sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
-import {
-  type ChangeFeed,
-  definePlugin,
-  defineResource,
-  defineTool,
-  type Logger,
-  type Services,
-} from '../../core/index.ts'
+import { definePlugin, defineResource, defineTool, type Logger, type Services } from '../../core/index.ts'
+import type { ChangeFeed } from '../../core/transport.ts'
 
 export interface Holding {
   /** Sessions that were opened so far, and those that are left. */

@@ -56,7 +56,7 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
   const added = new Map<object, Map<string, Method>>()
 
   function find(call: Call): Method | undefined {
-    const method = METHODS.get(call.method) ?? added.get(call.session.route)?.get(call.method)
+    const method = METHODS.get(call.method) ?? added.get(call.offer.route)?.get(call.method)
     const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
     return known && (!method.capability || call.view.capabilities[method.capability]) ? method : undefined
   }

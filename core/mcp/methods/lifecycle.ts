@@ -16,12 +16,12 @@ function withChanges(capabilities: ServerCapabilities): ServerCapabilities {
 }
 
 /** 2026-07-28 server/discover. */
-export function discover({ view, session }: Call): object {
+export function discover({ view, offer }: Call): object {
   const { serverInfo, capabilities, instructions, cacheScope } = view
   return {
     resultType: 'complete',
-    supportedVersions: session.route.revisions,
-    capabilities: session.route.listen ? withChanges(capabilities) : capabilities,
+    supportedVersions: offer.route.revisions,
+    capabilities: offer.route.listen ? withChanges(capabilities) : capabilities,
     ...(instructions !== undefined && { instructions }),
     ttlMs: LIST_TTL,
     cacheScope,
@@ -36,7 +36,7 @@ export function initialize({ params, view, session, revision }: Call): object {
   const { logging, ...others } = view.capabilities
   return {
     protocolVersion: revision,
-    capabilities: session.sessionId === undefined ? others : withChanges(view.capabilities),
+    capabilities: session === undefined ? others : withChanges(view.capabilities),
     serverInfo: view.serverInfo,
     ...(view.instructions !== undefined && { instructions: view.instructions }),
   }

@@ -67,7 +67,8 @@ const SHAPES: Readonly<Record<keyof ParamsOf | `${string}/list`, JsonSchema>> = 
   ),
 }
 
-const ajv = new Ajv2020({ strict: false })
+// Nothing of an author is in these: to compile the meta-schema would be most of the first request.
+const ajv = new Ajv2020({ strict: false, meta: false, validateSchema: false })
 const compiled = new Map<string, ValidateFunction>()
 
 function compile(schema: JsonSchema, name: string): ValidateFunction {

@@ -17,8 +17,8 @@ export const tooManyWatched = () =>
 
 /** The session of a call; methods that need one do not exist without. */
 function sessionOf(call: Call) {
-  if (!call.live) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
-  return call.live
+  if (!call.session) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
+  return call.session
 }
 
 /** The answer, once every node that serves the session can know. */

@@ -7,6 +7,7 @@ import { subschemas } from './subschemas.ts'
 
 const TYPES = ['string', 'integer', 'boolean'] as const
 
+/** A parameter that a header repeats: a property annotated with `x-mcp-header`. */
 export interface HeaderParam {
   /** Lower-case, as node spells header names: `mcp-param-region`. */
   readonly header: string

@@ -1,13 +1,13 @@
 // Compiles what an author gave as `input` or `output`: plain JSON Schema by ajv, Standard Schemas by their library.
 // At start-up, once a definition; a call then only runs what came out of here.
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
+import { DIALECTS, type Dialect, LENIENT, metaSchemaProblem } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -76,15 +76,6 @@ function standardToJson(standard: StandardSchema['~standard'], role: SchemaRole)
   }
 }
 
-const DIALECTS = {
-  'draft 2020-12': {
-    id: 'https://json-schema.org/draft/2020-12/schema',
-    create: (options: Options) => new Ajv2020(options),
-  },
-  'draft-07': { id: 'http://json-schema.org/draft-07/schema', create: (options: Options) => new Ajv(options) },
-} as const
-type Dialect = keyof typeof DIALECTS
-
 const withoutScheme = (uri: string) => uri.replace(/^https?:/, '').replace(/#$/, '')
 
 function dialectOf(schema: JsonSchema, role: SchemaRole): Dialect {
@@ -105,26 +96,14 @@ function checkShape(schema: JsonSchema, role: SchemaRole): void {
       throw new Error(`its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`)
     }
   }
-  checkAgainstMetaSchema(schema, dialect, role)
+  const problem = metaSchemaProblem(schema, dialect)
+  if (problem !== undefined) throw new Error(`its ${role} schema is not valid ${dialect}: ${problem}`)
   if (role === 'input' && schema['type'] !== 'object') {
     const found = JSON.stringify(schema['type']) ?? 'absent'
     throw new Error(
       `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
     )
   }
-}
-
-const LENIENT: Options = { strict: false, strictNumbers: true, logger: false }
-const metaValidators = new Map<Dialect, Ajv>()
-
-/** Throws where the schema breaks the rules of its dialect. The meta-schemas are compiled once. */
-function checkAgainstMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole): void {
-  const { id, create } = DIALECTS[dialect]
-  const meta = metaValidators.get(dialect) ?? create(LENIENT)
-  metaValidators.set(dialect, meta)
-  if (meta.validate(id, schema)) return
-  const reasons = meta.errorsText(meta.errors?.slice(0, 3), { dataVar: '#', separator: '; ' })
-  throw new Error(`its ${role} schema is not valid ${dialect}: ${reasons}`)
 }
 
 function createValidator(schema: JsonSchema, dialect: Dialect, options: Options): ValidateFunction {

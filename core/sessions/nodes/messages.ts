@@ -2,14 +2,15 @@
 import type { RequestId } from '../../mcp/protocol.ts'
 import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
-import type { SessionOwner } from '../session-owner.ts'
+import type { SessionKeeper } from '../session-keeper.ts'
+import { takeRecord } from '../take-record.ts'
 import type { ThisNode } from '../this-node.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 
 /** Messages for a stream or its readers. */
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
 
-export interface NodeMessages extends Pick<SessionOwner<Session>, 'passAnswer' | 'passCancel' | 'askPrefix'> {
+export interface NodeMessages extends Pick<SessionKeeper<Session>, 'passAnswer' | 'passCancel' | 'askPrefix'> {
   /** Told to those who have a copy; one that is not heard is found out with the next request. Undefined: to nobody. */
   tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
   /** Whether a node runs a request that is registered as its own; undefined where it does not say. */
@@ -30,7 +31,7 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
     if (message.type === 'answer') session.answerHere(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
-    else session.update({ version: message.version, state: message.state, home: session.home }, name)
+    else takeRecord(session, { version: message.version, state: message.state, home: session.home }, name)
   }
 
   return {

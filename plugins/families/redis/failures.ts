@@ -1,6 +1,7 @@
 // What went wrong with Redis, and what whoever asked is told: 503 where Redis could not say, the error itself where
 // it did. For connection.ts.
-import { HostError, isUnavailable } from '../../../core/index.ts'
+import { HostError } from '../../../core/index.ts'
+import { isUnavailable } from '../../../core/transport.ts'
 import { explainRefusal } from './refusals.ts'
 
 /** Seconds. */

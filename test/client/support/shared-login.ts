@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFileTokenCache } from '../../../client/node/index.ts'
-import { compiledFile } from '../../support/compiled.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { startFakeServers } from './fake-servers.ts'
 import type { RefreshJob, RefreshReport } from './refreshing-process.ts'
 import { startClient } from './start-client.ts'
@@ -34,7 +34,7 @@ export async function shareLogin(about: { processes: number; rounds: number; loc
   await startClient(fake, { tokenCache: createFileTokenCache(directory) }).post()
   const job: RefreshJob = { serverUrl: fake.serverUrl, directory, locked: about.locked }
   const children = Array.from({ length: about.processes }, () =>
-    fork(compiledFile('test/client/support/refreshing-process.ts'), [JSON.stringify(job)], { execArgv: [] }),
+    fork(bundledFile('test/client/support/refreshing-process.ts'), [JSON.stringify(job)], { execArgv: [] }),
   )
   const roundsByRefreshes: Record<number, number> = {}
   const answers: Record<string, number> = {}

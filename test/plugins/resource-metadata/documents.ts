@@ -1,13 +1,6 @@
 // What the tests of resource metadata share: a config, documents as clients fetch them, and where challenges point.
-import {
-  authorizeRoute,
-  type Config,
-  definePlugin,
-  type PluginHost,
-  type ProtectedResource,
-  type Route,
-  type Services,
-} from '../../../core/index.ts'
+import { authorizeRoute, type ProtectedResource } from '../../../core/auth.ts'
+import { type Config, definePlugin, type PluginHost, type Route, type Services } from '../../../core/index.ts'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { hello } from '../../fixtures/plugins.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { MODERN_REVISION } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { ask, initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'

@@ -1,7 +1,7 @@
 // Processes that use the file cache beside the test: started, heard, killed, and ended with the test at the latest.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { compiledFile } from '../../../support/compiled.ts'
+import { bundledFile } from '../../../support/compiled.ts'
 import type { Job, Told } from './cache-process.ts'
 
 const running = new Set<ChildProcess>()
@@ -18,7 +18,7 @@ export interface Forked {
 }
 
 export function forkJob(job: Job): Forked {
-  const child = fork(compiledFile('test/client/node/support/cache-process.ts'), [JSON.stringify(job)], {
+  const child = fork(bundledFile('test/client/node/support/cache-process.ts'), [JSON.stringify(job)], {
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

@@ -1,0 +1,146 @@
+// A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
+import { expect } from 'chai'
+import Koa from 'koa'
+import { type Endpoint, HostError } from '../../core/index.ts'
+import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { requestHead, sendRaw } from '../support/raw-http.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+/** Says which path it sees; what ends with `-missing` it leaves to others. */
+function createApp() {
+  const app = new Koa()
+  app.use((ctx, next) => {
+    if (ctx.path.endsWith('missing')) return next()
+    if (ctx.path === '/teapot') ctx.throw(418, 'short and stout')
+    if (ctx.path === '/refused') throw new HostError('forbidden', { detail: 'by the app' })
+    ctx.body = `${ctx.method} ${ctx.path}${ctx.search}`
+  })
+  return app
+}
+
+const mounted = (path: string, settings?: Pick<Endpoint, 'public' | 'cors'>) =>
+  plugin(host => host.mount(path, createApp(), settings))
+
+const get = async (url: string, init?: RequestInit) => {
+  const response = await fetch(url, init)
+  return [response.status, await response.text()] as const
+}
+
+describe('host.mount', () => {
+  it('serves an app at its path and below, with what is left of the path, whatever the verb', async () => {
+    const { url } = await startHost(withPlugins({ app: mounted('/app') }))
+    expect(await get(`${url}/app`)).to.deep.equal([200, 'GET /'])
+    expect(await get(`${url}/app/`)).to.deep.equal([200, 'GET /'])
+    expect(await get(`${url}/app/a/b?c=d`)).to.deep.equal([200, 'GET /a/b?c=d'])
+    expect(await get(`${url}/%61pp/caf%c3%a9`, { method: 'PATCH' })).to.deep.equal([200, 'PATCH /caf%C3%A9'])
+    expect((await modern(url, 'tools/call', { name: 'hello' })).status).to.equal(200)
+  })
+
+  it('never hands over a path that is odd, nor one that begins like its own', async () => {
+    const { url } = await startHost(withPlugins({ app: mounted('/app') }))
+    for (const path of [
+      '/app//a',
+      '/app/../x',
+      '/app/%2e%2e/x',
+      '/app/a%2fb',
+      '/app/%00',
+      '/apple',
+      '/App',
+      '/x/app',
+    ]) {
+      const { status } = await sendRaw(url, requestHead(url, { method: 'GET', path }))
+      expect(status, path).to.equal(404)
+    }
+  })
+
+  it('answers 404 where the app goes on, and what the app throws as it means it', async () => {
+    const { url } = await startHost(withPlugins({ app: mounted('/app') }))
+    const [status, text] = await get(`${url}/app/missing`)
+    expect([status, JSON.parse(text).error.code]).to.deep.equal([404, -32600])
+    expect(await get(`${url}/app/teapot`)).to.deep.equal([418, 'short and stout'])
+    expect((await get(`${url}/app/refused`))[1]).to.contain('Forbidden: by the app')
+  })
+
+  it('checks Host and Origin before the app, unless it is public', async () => {
+    const { url } = await startHost(withPlugins({ app: mounted('/app'), open: mounted('/open', { public: true }) }))
+    const headers = { Origin: 'https://evil.example' }
+    expect((await get(`${url}/app/a`, { headers }))[0]).to.equal(403)
+    expect(await get(`${url}/open/a`, { headers })).to.deep.equal([200, 'GET /a'])
+  })
+
+  it('leaves their addresses to endpoints of its own plugin', async () => {
+    const own = plugin(host => {
+      host.mount('/app', createApp())
+      const at = (what: string) => ({
+        methods: {
+          GET(ctx: { body: unknown }) {
+            ctx.body = what
+          },
+        },
+      })
+      host.endpoint('/app/own', at('own'))
+      host.endpoint('/app/item/:id', at('item'))
+    })
+    const { url } = await startHost(withPlugins({ own }))
+    expect((await get(`${url}/app/own`))[1]).to.equal('own')
+    expect((await get(`${url}/app/item/1`))[1]).to.equal('item')
+    expect((await get(`${url}/app/own`, { method: 'POST' }))[0]).to.equal(405)
+    expect((await get(`${url}/app/own/more`))[1]).to.equal('GET /own/more')
+  })
+
+  const routes = { '/': { toolsets: 'all' }, '/a/b': { toolsets: 'all' }, '/t/:category': { toolsets: ':category' } }
+  for (const [path, why] of [
+    ['/', "would take addresses of routes['/']"],
+    ['/a', "would take addresses of routes['/a/b']"],
+    ['/a/b', "would take addresses of routes['/a/b']"],
+    ['/%61', "would take addresses of routes['/a/b']"],
+    ['/t', "would take addresses of routes['/t/:category']"],
+    ['/t/files', "would take addresses of routes['/t/:category']"],
+    ['/health', 'would take /health, which plugins.health serves'],
+    ['/other/below', 'would take'],
+    ['/x/:id', 'has a parameter'],
+  ] as const) {
+    it(`stops the start at ${path}`, () => {
+      const other = mounted('/other')
+      const below = plugin(host => host.endpoint('/other/below', { methods: {} }))
+      const clash = path === '/other/below' ? { below, app: other } : { app: mounted(path) }
+      return expectStopped(withPlugins({ health: {}, ...clash }, { routes }), why)
+    })
+  }
+
+  it('stops the start where two apps would share a place', async () => {
+    for (const [one, other] of [
+      ['/app', '/app'],
+      ['/app', '/app/below'],
+      ['/app/below', '/app'],
+    ] as const) {
+      await expectStopped(withPlugins({ one: mounted(one), other: mounted(other) }), /two things|would take/)
+    }
+    const twice = plugin(host => {
+      host.mount('/app', createApp())
+      host.mount('/app', createApp())
+    })
+    await expectStopped(withPlugins({ twice }), 'two things would be served at /app')
+  })
+
+  it('may stand below a route, and takes nothing of it', async () => {
+    const lock = plugin(host =>
+      host.admit(() => {
+        throw new HostError('unauthorized')
+      }),
+    )
+    const app = mounted('/a/b/app')
+    const { url } = await startHost({
+      toolsets: { all: [hello] },
+      routes: { '/a/b': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'transport-sse': {}, lock, app },
+    })
+    expect((await modern(`${url}/a/b`, 'tools/list')).status).to.equal(401)
+    expect((await get(`${url}/a/b/sse`))[0]).to.equal(401)
+    expect(await get(`${url}/a/b/app/x`)).to.deep.equal([200, 'GET /x'])
+  })
+})
