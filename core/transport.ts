@@ -24,6 +24,7 @@ export {
   MAX_OPEN_GETS,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
 } from './mcp/limits.ts'
 export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
@@ -84,4 +85,4 @@ export type {
 } from './sessions/session-store.ts'
 export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
 export type { Resumption } from './sessions/stream-parts.ts'
-export { watchCost } from './sessions/watched-uris.ts'
+export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'

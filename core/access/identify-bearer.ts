@@ -13,7 +13,8 @@ import { challenge } from './access.ts'
 /** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  | { readonly refused: string }
+  /** `audience`, for the log alone: whom it should have been for, where it is for somebody else. */
+  | { readonly refused: string; readonly audience?: readonly string[] }
   /** Nobody can tell now; `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
 
@@ -83,8 +84,10 @@ export function identifyBearer(
   services: AccessServices,
   verify: VerifyToken,
 ): HostMiddleware {
-  const denied = (ctx: HostContext, route: Route, reason: string) =>
-    host.log.warn({ denied: 'authentication', reason, route: route.path, ip: ctx.ip }, 'refused a token')
+  const denied = (ctx: HostContext, route: Route, reason: string, audience?: readonly string[]) => {
+    const wanted = audience && { audience }
+    host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
+  }
 
   return async (ctx, next) => {
     const { route, params } = ctx.state
@@ -101,7 +104,7 @@ export function identifyBearer(
       const headers = { 'Retry-After': String(verdict.retryAfter) }
       throw new HostError('unavailable', { detail: verdict.unavailable, headers })
     }
-    denied(ctx, route, verdict.refused)
+    denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
     throw refuse(services, place, verdict.refused, 'malformed' in verdict)
   }
 }

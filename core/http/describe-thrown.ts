@@ -8,6 +8,8 @@ const MAX_STACK = 8_000
 export interface ThrownText {
   readonly type?: string
   readonly message: string
+  /** The message of what caused it, where that is not in its own. */
+  readonly cause?: string
   readonly stack?: string
 }
 
@@ -40,15 +42,24 @@ export function errorText(thrown: unknown): string {
   return attempt(() => String(thrown)) ?? 'a value that cannot be written as text'
 }
 
+function causeOf(error: Error, message: string): string | undefined {
+  const cause = attempt(() => error.cause)
+  if (cause === undefined) return undefined
+  const text = shortened(errorText(cause), MAX_MESSAGE)
+  return message.includes(text) ? undefined : text
+}
+
 /** What a log line says of anything thrown. */
 export function describeThrown(thrown: unknown, withStack = false): ThrownText {
   const message = shortened(errorText(thrown), MAX_MESSAGE)
   if (!isError(thrown)) return { message }
   const type = textAt(thrown, 'name', 200)
+  const cause = causeOf(thrown, message)
   const stack = withStack ? textAt(thrown, 'stack', MAX_STACK) : undefined
   return {
     ...(type !== undefined && { type }),
     message,
+    ...(cause !== undefined && { cause }),
     ...(stack !== undefined && { stack }),
   }
 }

@@ -3,6 +3,10 @@
 
 /** Requests that a connection may send ahead of the one that is being answered. */
 export const MAX_SENT_AHEAD = 100
+/** Bytes that those requests may hold together: their headers, and what came of their bodies. */
+export const MAX_HELD_AHEAD = 512 * 1024
+/** Bytes that a header costs beside its text: two strings, and their places in a list. */
+export const HEADER_COST = 64
 /** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
 export const LEAST_TAKEN = 64 * 1024
 /**

@@ -24,11 +24,14 @@ interface Reader {
 interface Handle {
   readonly bytesWritten: number
   readonly writeQueueSize: number
+  /** Of TLS: the TCP connection below. */
+  readonly _parent?: Handle
 }
 
 /** Bytes that the reader's side took. What Node publishes counts a large write as waiting until all of it is taken. */
 function takenBy(socket: Socket): number {
-  const { _handle: handle } = socket as unknown as { readonly _handle?: Handle | null }
+  const { _handle: own } = socket as unknown as { readonly _handle?: Handle | null }
+  const handle = own?._parent ?? own
   return handle?.writeQueueSize === undefined
     ? socket.bytesWritten - socket.writableLength
     : handle.bytesWritten - handle.writeQueueSize

@@ -31,7 +31,7 @@ export const MAX_WATCHED = 1_000
 export const MAX_WATCHED_BYTES = 384 * 1_024
 /** Bytes that a watched resource costs beside its URI: its places in the tables of who watches what. */
 export const WATCH_COST = 250
-/** The same bytes, of all sessions of one owner together. */
+/** The same bytes, of all sessions of one owner together, and of all its `subscriptions/listen`. */
 export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
 /** `subscriptions/listen` streams that one caller may have open. */
 export const MAX_LISTENS_PER_CALLER = 100

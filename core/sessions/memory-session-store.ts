@@ -1,10 +1,11 @@
 // The records of sessions in this process: for one node, and gone with it. The default of the slot `sessionStore`; a hundred
 // thousand idle sessions are kept in it, so a record is as small as it can be.
-import { MAX_WATCHED } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { createHolders } from './holders.ts'
 import type { SessionOpening, SessionRecord, SessionState, StateChange } from './session-record.ts'
 import type { Entered, SessionStore, Victim } from './session-store.ts'
+import { watchedCost } from './watched-uris.ts'
 
 /** A record, and what is known of its use. */
 class Kept {
@@ -62,7 +63,8 @@ function changed(state: SessionState, change: StateChange): SessionState | 'full
   if ('unwatch' in change) return { ...state, watched: watched.filter(uri => uri !== change.unwatch) }
   if (!('watch' in change)) return { ...state, ...change }
   if (watched.includes(change.watch)) return state
-  return watched.length >= MAX_WATCHED ? 'full' : { ...state, watched: [...watched, change.watch] }
+  const more = [...watched, change.watch]
+  return more.length > MAX_WATCHED || watchedCost(more) > MAX_WATCHED_BYTES ? 'full' : { ...state, watched: more }
 }
 
 /** The default store, of the node of this name. `now` is injected by tests. */

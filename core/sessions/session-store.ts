@@ -22,7 +22,7 @@ export interface SessionStore {
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
   /** Requests are answered. Not waited for; one that is not told is found out when its id comes again. */
   leave(digest: string, requests: readonly RequestId[]): void
-  /** Undefined where there is no record; `full`, and no change, past `MAX_WATCHED` resources. */
+  /** Undefined where there is no record; `full`, and no change, past `MAX_WATCHED` resources or `MAX_WATCHED_BYTES` that they cost. */
   change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
   /** The node that runs a request. */
   nodeOf(digest: string, request: RequestId): Awaitable<string | undefined>

@@ -5,10 +5,13 @@ import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST
 /** Bytes that watching a resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
 
+/** The same of several resources. */
+export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
+
 /** Counts bytes for the session's owner, fewer where they are negative; false, and not counted, past what is allowed. */
 export type Charge = (bytes: number, letIn: boolean) => boolean
 
-/** Counts what all sessions of each owner watch together at this node. */
+/** Counts what all sessions, or all streams, of each owner watch together at this node. */
 export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {
   const byHolder = new Map<string, number>()
   return (holder, bytes, letIn) => {

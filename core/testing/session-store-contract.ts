@@ -1,6 +1,6 @@
 // What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { MAX_WATCHED } from '../mcp/limits.ts'
+import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/limits.ts'
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import { FIRST_STATE } from '../sessions/session-record.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
@@ -51,6 +51,18 @@ const records: Promises<SessionStore>['alone'] = {
     equal(record?.version, 6)
     deepEqual(await enter(store, 'one', { version: 6 }), { kind: 'entered', record: undefined })
   },
+  async 'lets a session watch so many bytes of resources'(store) {
+    const long = (index: number) => `note://${index}/`.padEnd(MAX_URI, 'x')
+    const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
+    const watched = Array.from({ length: most - 1 }, (_, index) => long(index))
+    await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
+    ok((await store.change('one', { watch: long(most) })) !== 'full')
+    equal(await store.change('one', { watch: long(most + 1) }), 'full')
+    ok((await store.change('one', { watch: long(most) })) !== 'full')
+    await store.change('one', { unwatch: long(most) })
+    ok((await store.change('one', { watch: long(most + 1) })) !== 'full')
+  },
+
   async 'lets a session watch so many resources, each once'(store) {
     const watched = Array.from({ length: MAX_WATCHED }, (_, index) => `note://${index}`)
     await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)

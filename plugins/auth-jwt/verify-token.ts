@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Claims, readUser, sameResources, type TokenPlace, type TokenVerdict } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
-import { audienceProblem, headerProblem, lifetimeProblem, purposeProblem } from './check-token.ts'
+import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
 import type { Algorithm } from './options.ts'
 import type { Issuer, Profile } from './profile.ts'
 import { readToken } from './read-token.ts'
@@ -24,6 +24,7 @@ interface Remembered {
   readonly until: number
 }
 
+type Refusal = Extract<TokenVerdict, { refused: string }>
 type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
@@ -63,13 +64,15 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     return named ?? (validate.issuer ? undefined : first)
   }
 
-  function claimsProblem(claims: Claims, issuer: Issuer, resource: string): string | undefined {
-    const wanted = issuer.audience ?? sameResources(resource)
-    return (
-      (validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined) ??
-      (validate.audience ? audienceProblem(claims, issuer, wanted) : undefined) ??
-      purposeProblem(claims, issuer)
-    )
+  function refuseClaims(claims: Claims, issuer: Issuer, resource: string): Refusal | undefined {
+    const late = validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined
+    if (late !== undefined) return { refused: late }
+    const audience = issuer.audience ?? sameResources(resource)
+    if (validate.audience && !isFor(claims, issuer, audience)) {
+      return { refused: 'the token is for another audience', audience }
+    }
+    const problem = purposeProblem(claims, issuer)
+    return problem === undefined ? undefined : { refused: problem }
   }
 
   async function verify(token: string, resource: string): Promise<Outcome> {
@@ -81,8 +84,8 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // A token that is refused for its claims needs no key: garbage costs no question to the issuer.
-    const early = claimsProblem(claims, issuer, resource)
-    if (early !== undefined) return { refused: early }
+    const early = refuseClaims(claims, issuer, resource)
+    if (early) return early
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found

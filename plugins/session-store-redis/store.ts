@@ -6,6 +6,7 @@ import {
   type Entered,
   type HeldHere,
   MAX_WATCHED,
+  MAX_WATCHED_BYTES,
   type RequestId,
   type SessionBounds,
   type SessionRecord,
@@ -14,6 +15,7 @@ import {
   type StateChange,
   type StreamClaim,
   type Visit,
+  watchCost,
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
@@ -119,8 +121,13 @@ class RedisSessionStore implements SessionStore {
   }
 
   #change(keys: readonly string[], change: StateChange): Promise<Reply> {
-    if ('watch' in change) return this.#ask(WATCH, keys, [this.node, change.watch, String(MAX_WATCHED)])
-    if ('unwatch' in change) return this.#ask(UNWATCH, keys, [this.node, change.unwatch])
+    if ('watch' in change) {
+      const most = [String(MAX_WATCHED), String(MAX_WATCHED_BYTES)]
+      return this.#ask(WATCH, keys, [this.node, change.watch, String(watchCost(change.watch)), ...most])
+    }
+    if ('unwatch' in change) {
+      return this.#ask(UNWATCH, keys, [this.node, change.unwatch, String(watchCost(change.unwatch))])
+    }
     const fields =
       'logLevel' in change
         ? ['level', change.logLevel]

@@ -5,18 +5,20 @@ import { findResource, type ItemKind, mayHear } from '../../core/auth.ts'
 import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../core/index.ts'
 import {
   checkUri,
+  createWatchCharges,
   holderOf,
   LIST_FILTERS,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
   META,
   RETRY,
   type RequestId,
   type RouteExtensions,
   type Subscriber,
   WATCH_COST,
-  watchCost,
+  watchedCost,
   whenTokenExpires,
 } from '../../core/transport.ts'
 
@@ -53,7 +55,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
   const distinct = [...new Set(asked as string[])]
   // Before any of them is looked up.
   for (const uri of distinct) checkUri(uri)
-  if (distinct.reduce((bytes, uri) => bytes + watchCost(uri), 0) > MAX_WATCHED_BYTES) {
+  if (watchedCost(distinct) > MAX_WATCHED_BYTES) {
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
@@ -69,19 +71,22 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
   return { lists, uris, acknowledged, honoured }
 }
 
-/** Counts open streams by caller. */
+const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '60' } })
+
+/** Counts open streams by caller, and what all that they watch costs. Throws `tooManyRequests`. */
 function createCounter() {
   const counts = new Map<string, number>()
-  return (caller: string): (() => void) => {
+  const charge = createWatchCharges()
+  return (caller: string, cost: number): (() => void) => {
     const count = (counts.get(caller) ?? 0) + 1
-    if (count > MAX_LISTENS_PER_CALLER) {
-      throw new HostError('tooManyRequests', {
-        detail: `at most ${MAX_LISTENS_PER_CALLER} open subscriptions`,
-        headers: { 'Retry-After': '60' },
-      })
+    if (count > MAX_LISTENS_PER_CALLER) throw tooMany(`at most ${MAX_LISTENS_PER_CALLER} open subscriptions`)
+    if (!charge(caller, cost, false)) {
+      const most = `${MAX_WATCHED_BYTES_PER_OWNER} bytes of URIs and ${WATCH_COST} for each`
+      throw tooMany(`all open subscriptions together watch at most ${most}`)
     }
     counts.set(caller, count)
     return () => {
+      charge(caller, -cost, true)
       const left = (counts.get(caller) ?? 1) - 1
       if (left > 0) counts.set(caller, left)
       else counts.delete(caller)
@@ -118,7 +123,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     if (!call.modern || !offer.route.listen) throw new HostError('methodNotFound', { detail: call.method })
     const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: offer.ip }))
+    const leave = enter(holderOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),

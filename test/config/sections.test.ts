@@ -1,6 +1,7 @@
 // What plugins share: sections of the config, and things of one host.
 import { expect } from 'chai'
 import { defineConfig, definePlugin, type SectionSchemas } from '../../core/index.ts'
+import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -82,6 +83,17 @@ export const acme = definePlugin({
   it('is an unknown option where no plugin declares it', async () => {
     await expectStopped(withQueue({}), /queue\s+unknown option/)
     await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+unknown option/)
+  })
+
+  it('that built-in plugins share is for others too: redis, by `mcp-host/redis`', async () => {
+    const seen: unknown[] = []
+    const counting = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
+      options: NO_OPTIONS,
+      sections: REDIS_SECTIONS,
+      setup: host => void seen.push(host.section('redis')?.url),
+    })
+    await startHost(withPlugins({ counting: counting() }, { redis: { url: 'redis://127.0.0.1:1\n' } }))
+    expect(seen).to.deep.equal(['redis://127.0.0.1:1'])
   })
 
   it('that is unknown does not keep other mistakes from being told', async () => {

@@ -244,6 +244,26 @@ describe('URIs that a client names', () => {
       expect(params.notifications.resourceSubscriptions).to.have.length(uris.length)
       stream.drop()
     }
+    const each = mostLong * (MAX_URI + WATCH_COST)
+    const most = Math.floor(MAX_WATCHED_BYTES_PER_OWNER / each)
+    const uris = many(mostLong, MAX_URI)
+    const streams = await Promise.all(
+      Array.from({ length: most + 5 }, () => listen(url, { resourceSubscriptions: uris })),
+    )
+    const open = streams.filter(({ status }) => status === 200)
+    console.log(`      ${open.length} of ${streams.length} listens of ${each} bytes of URIs are open at once`)
+    expect(open).to.have.length(most)
+    expect(new Set(streams.map(({ status }) => status))).to.deep.equal(new Set([200, 429]))
+    // Streams without resources cost none of it, and one that ends makes room.
+    const without = await listen(url, { toolsListChanged: true })
+    expect(without.status).to.equal(200)
+    for (const stream of [...open, without]) stream.drop()
+    const again = async (): Promise<number> => {
+      const stream = await listen(url, { resourceSubscriptions: uris })
+      stream.drop()
+      return stream.status
+    }
+    while ((await again()) !== 200);
   })
 })
 

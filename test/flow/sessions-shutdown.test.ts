@@ -118,11 +118,14 @@ describe('a host that closes', () => {
     const leftAt = performance.now()
     left.drop()
     await pause(600)
+    const openedAt = performance.now()
     const open = await Promise.all(Array.from({ length: MAX_LISTENS_PER_CALLER }, () => listen(url, {})))
     expect(new Set(open.map(({ status }) => status))).to.deep.equal(new Set([200]))
     // When the one that left would have been ended, which the others are only later.
     await pause(leftAt + RETRY + 50 - performance.now())
-    expect((await listen(url, {})).status).to.equal(429)
+    const { status } = await listen(url, {})
+    // A busy machine may come too late: those that were open are over then, and nothing is shown.
+    if (performance.now() - openedAt < RETRY) expect(status).to.equal(429)
     for (const stream of open) stream.drop()
     finish('')
     await running

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { serveInTurn } from '../../core/http/in-turn.ts'
-import { MAX_SENT_AHEAD } from '../../core/http/limits.ts'
+import { MAX_HELD_AHEAD, MAX_SENT_AHEAD } from '../../core/http/limits.ts'
 import { createGate } from '../support/gate.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 
@@ -39,6 +39,8 @@ const names = (count: number) => Array.from({ length: count }, (_, index) => `/$
 const gets = (paths: readonly string[], headers = '') =>
   paths.map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`).join('')
 const LAST = 'GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+/** What is cut while it still sends may be told so. */
+const reset = () => ''
 const bodies = (text: string) => [...text.matchAll(/\r\n\r\n(\/[a-z0-9]+)/g)].map(([, body]) => body)
 
 describe('requests that are sent ahead', () => {
@@ -113,6 +115,40 @@ describe('requests that are sent ahead', () => {
     expect(await text).to.equal('')
     console.log(`      sent ${MAX_SENT_AHEAD + 2}: begun ${begun.length}, connections ended ${refused.length}`)
     expect([begun.length, refused.length]).to.deep.equal([1, 1])
+  })
+
+  it(`end their connection where they hold more than ${MAX_HELD_AHEAD} bytes, headers of two letters too`, async () => {
+    serve = () => undefined
+    for (const headers of ['a: 1\r\n'.repeat(1_200), `a: ${'x'.repeat(15_000)}\r\n`]) {
+      begun = []
+      refused = []
+      const socket = await openSocket(url)
+      const text = readToEnd(socket)
+      socket.write(gets(names(MAX_SENT_AHEAD), headers))
+      expect(await text.catch(reset)).to.equal('')
+      expect([begun.length, refused.length]).to.deep.equal([1, 1])
+    }
+  })
+
+  it('end their connection where the bodies that came hold more', async () => {
+    serve = () => undefined
+    const socket = await openSocket(url)
+    const text = readToEnd(socket)
+    const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 12000\r\n\r\n${'x'.repeat(12_000)}`
+    socket.write(post.repeat(MAX_SENT_AHEAD))
+    expect(await text.catch(reset)).to.equal('')
+    expect(refused).to.have.length(1)
+  })
+
+  it('are served where each has a token and the headers of a browser', async () => {
+    serve = (req, res) => void setImmediate(() => res.end(String(req.url)))
+    const headers = Array.from({ length: 20 }, (_, index) => `Header-${index}: ${'x'.repeat(60)}\r\n`).join('')
+    const socket = await openSocket(url)
+    const text = readToEnd(socket)
+    const sent = names(MAX_SENT_AHEAD)
+    socket.write(gets(sent, `${headers}Authorization: Bearer ${'x'.repeat(1_500)}\r\n`) + LAST)
+    expect(bodies(await text)).to.deep.equal([...sent, '/last'])
+    expect(refused).to.have.length(0)
   })
 
   it('are counted behind a response that is none of ours, and never begin', async () => {

@@ -51,6 +51,31 @@ describe('the lines of one kind', () => {
     expect(describeThrown(faults).message).to.match(/^fault 0\n.{1990,2000}…$/s)
   })
 
+  it('say what caused an error: what is thrown for clients says it to nobody', async () => {
+    const tool = `defineTool({ name: 'fail', handler() {
+      throw new Error('cannot be reached', { cause: new Error('connect ECONNREFUSED') })
+    } })`
+    const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText({ tool }) }))
+    await modern(await running.listening(), 'tools/call', { name: 'fail' })
+    running.child.kill('SIGTERM')
+    const { stderr } = await running.ended
+    const [line] = linesOf(stderr).filter(({ err }) => err)
+    expect(line?.err).to.deep.equal({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
+  })
+
+  it('say a cause once, shortened, whatever it is', () => {
+    const withCause = (cause: unknown) => describeThrown(new Error('cannot be read: gone', { cause })).cause
+    expect(withCause(new Error('gone'))).to.equal(undefined)
+    expect(withCause('x'.repeat(5_000))).to.have.length(2_001)
+    expect(withCause(Object.create(null))).to.equal('a value that cannot be written as text')
+    const unreadable = Object.defineProperty(new Error('a'), 'cause', {
+      get() {
+        throw new Error('b')
+      },
+    })
+    expect(describeThrown(unreadable)).to.deep.equal({ type: 'Error', message: 'a' })
+  })
+
   it('that anonymous clients cause are told by their number, and are short', async () => {
     const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText() }))
     const url = await running.listening()

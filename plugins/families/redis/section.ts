@@ -1,5 +1,5 @@
 // How Redis is reached: the config's section `redis`, and the same options of each plugin that uses it, as types and as
-// JSON Schema. settings.ts makes one of the two.
+// JSON Schema. settings.ts makes one of the two. As `mcp-host/redis` it is for plugins from elsewhere, too.
 import {
   type Config,
   DURATION_PATTERN,

@@ -65,7 +65,8 @@ describe('a verified token', () => {
     const { state, ask } = createSubject()
     await ask()
     state.resource = 'https://b.example/mcp'
-    expect(await ask()).to.deep.equal({ refused: 'the token is for another audience' })
+    const audience = ['https://b.example/mcp']
+    expect(await ask()).to.deep.equal({ refused: 'the token is for another audience', audience })
   })
 
   it('vouches for no token that is nearly the same', async () => {
