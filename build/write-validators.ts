@@ -1,9 +1,11 @@
 // A step of `npm run build`: compiles the validators of the config, of the built-in plugins' options and of definitions
-// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them; and
-// into core/mcp/schema/built-meta-validators.js that of the meta-schema by which authors' schemas are checked.
+// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them; into
+// core/mcp/schema/built-meta-validators.js that of the meta-schema by which authors' schemas are checked; and into
+// core/mcp/methods/built-param-validators.js those of methods' params, so that no first request waits for them.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
 import { buildConfigSchema, withoutRequired } from '../core/config/host-schema.ts'
@@ -11,6 +13,7 @@ import { createWritingAjv } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
 import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
+import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../core/mcp/methods/params.ts'
 import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/meta-schema.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
@@ -39,6 +42,19 @@ export function metaValidatorsText(): string {
   return [...REQUIRE, code, `export const BUILT_META_VALIDATORS = { '${BUILT_DIALECT}': meta }`, ''].join('\n')
 }
 
+/** The text of the module with the validators of the params of the host's own methods. */
+export function paramValidatorsText(): string {
+  const ajv = new Ajv2020({ ...PARAM_OPTIONS, code: { source: true, esm: true } })
+  // Methods share schemas; one that is written twice would be declared twice.
+  const schemas = [...new Set(Object.values(PARAM_SCHEMAS))]
+  for (const [index, schema] of schemas.entries()) ajv.addSchema(schema, `v${index}`)
+  const code = standalone.default(ajv, Object.fromEntries(schemas.map((_, index) => [`v${index}`, `v${index}`])))
+  const table = Object.entries(PARAM_SCHEMAS)
+    .map(([name, schema]) => `'${name}': v${schemas.indexOf(schema)}`)
+    .join(', ')
+  return [...REQUIRE, code, `export const BUILT_PARAM_VALIDATORS = { ${table} }`, ''].join('\n')
+}
+
 /** The text of the module; `formats` is where it finds own-ajv.js. */
 export function validatorsText(schemas: readonly object[], formats = './own-ajv.js'): string {
   const ajv = createWritingAjv()
@@ -64,4 +80,5 @@ function write(file: string, text: string): void {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   write('core/config/built-validators.js', validatorsText(ownSchemas()))
   write('core/mcp/schema/built-meta-validators.js', metaValidatorsText())
+  write('core/mcp/methods/built-param-validators.js', paramValidatorsText())
 }

@@ -2,13 +2,14 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { metaValidatorsText, ownSchemas, validatorsText } from '../../build/write-validators.ts'
+import { metaValidatorsText, ownSchemas, paramValidatorsText, validatorsText } from '../../build/write-validators.ts'
 import { explainProblems } from '../../core/config/explain-problems.ts'
 import { createAjv } from '../../core/config/own-ajv.ts'
 import { schemaKey } from '../../core/config/schema-key.ts'
 import type { JsonSchema } from '../../core/index.ts'
+import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../../core/mcp/methods/params.ts'
 import { DIALECTS, LENIENT } from '../../core/mcp/schema/meta-schema.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
@@ -37,14 +38,17 @@ function* attempts(schema: JsonSchema): Generator<unknown> {
 describe('a built validator', () => {
   after(removeFolders)
   let built: Readonly<Record<string, ValidateFunction>> = {}
+  let builtParams: Readonly<Record<string, ValidateFunction>> = {}
   let builtMeta: Readonly<Record<string, ValidateFunction>> = {}
 
   before(async () => {
-    const texts = { 'built.js': validatorsText(ownSchemas(), OWN_AJV), 'meta.js': metaValidatorsText() }
+    const own = validatorsText(ownSchemas(), OWN_AJV)
+    const texts = { 'built.js': own, 'meta.js': metaValidatorsText(), 'params.js': paramValidatorsText() }
     const folder = await makeFolder(texts)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     built = (await import(pathToFileURL(join(folder, 'built.js')).href)).BUILT_VALIDATORS
     builtMeta = (await import(pathToFileURL(join(folder, 'meta.js')).href)).BUILT_META_VALIDATORS
+    builtParams = (await import(pathToFileURL(join(folder, 'params.js')).href)).BUILT_PARAM_VALIDATORS
   })
 
   it('of every schema of ours gives the answers of one that is compiled at start', () => {
@@ -66,6 +70,23 @@ describe('a built validator', () => {
     console.log(`      ${Object.keys(built).length} validators, ${tried} values, ${refused} of them refused alike`)
     expect(refused).to.be.greaterThan(1_000)
     expect(tried - refused).to.be.greaterThan(100)
+  })
+
+  it('of the params of every method of ours gives the same answers', () => {
+    let refused = 0
+    for (const [name, schema] of Object.entries(PARAM_SCHEMAS)) {
+      const compiled = new Ajv2020(PARAM_OPTIONS).compile(schema)
+      for (const value of [
+        ...attempts(schema),
+        { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'x', value: '' } },
+      ]) {
+        const answers = [builtParams[name], compiled].map(one => ({ fits: one?.(value), errors: one?.errors }))
+        expect(answers[0]).to.deep.equal(answers[1])
+        if (answers[0]?.fits === false) refused += 1
+      }
+    }
+    expect(Object.keys(builtParams)).to.deep.equal(Object.keys(PARAM_SCHEMAS))
+    expect(refused).to.be.greaterThan(100)
   })
 
   it('of the meta-schema refuses the same schemas with the same errors', () => {

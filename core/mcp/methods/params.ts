@@ -3,6 +3,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Call } from '../call.ts'
 import { type JsonObject, type JsonSchema, LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { BUILT_PARAM_VALIDATORS } from './built-param-validators.ts'
 
 /** The params of the host's own methods, as far as the host uses them. */
 export interface ParamsOf {
@@ -67,12 +68,16 @@ const SHAPES: Readonly<Record<keyof ParamsOf | `${string}/list`, JsonSchema>> = 
   ),
 }
 
-// Nothing of an author is in these: to compile the meta-schema would be most of the first request.
-const ajv = new Ajv2020({ strict: false, meta: false, validateSchema: false })
-const compiled = new Map<string, ValidateFunction>()
+/** Every schema by its name: that of the method, and what a client says about itself. */
+export const PARAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = { ...SHAPES, clientInfo: CLIENT_INFO }
 
-function compile(schema: JsonSchema, name: string): ValidateFunction {
-  const validate = compiled.get(name) ?? ajv.compile(schema)
+// Nothing of an author is in these: to compile the meta-schema would be most of the first request.
+export const PARAM_OPTIONS = { strict: false, meta: false, validateSchema: false } as const
+const ajv = new Ajv2020(PARAM_OPTIONS)
+const compiled = new Map<string, ValidateFunction>(Object.entries(BUILT_PARAM_VALIDATORS))
+
+function validatorOf(name: keyof typeof PARAM_SCHEMAS): ValidateFunction {
+  const validate = compiled.get(name) ?? ajv.compile(PARAM_SCHEMAS[name] ?? false)
   compiled.set(name, validate)
   return validate
 }
@@ -89,7 +94,7 @@ function complain({ errors }: ValidateFunction, root: string): string {
 /** Why a method of the host's own cannot have these params; undefined: it can, or is none of ours. */
 export function paramsProblem({ method, params }: Call): string | undefined {
   if (!Object.hasOwn(SHAPES, method)) return undefined
-  const validate = compile(SHAPES[method as keyof ParamsOf], method)
+  const validate = validatorOf(method)
   return validate(params) ? undefined : complain(validate, 'params')
 }
 
@@ -99,6 +104,6 @@ export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name)
 
 /** Why a client cannot say this about itself; undefined: it can. */
 export function clientInfoProblem(info: unknown): string | undefined {
-  const validate = compile(CLIENT_INFO, 'clientInfo')
+  const validate = validatorOf('clientInfo')
   return validate(info) ? undefined : complain(validate, 'clientInfo')
 }
