@@ -2,7 +2,8 @@
 // (core/http/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
 
 import { HostError } from '../http/errors.ts'
-import type { BodyKind, HostMiddleware } from './endpoint.ts'
+import { parseJson } from '../http/json-text.ts'
+import type { BodyKind, HostContext, HostMiddleware } from './endpoint.ts'
 
 const TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],
@@ -21,33 +22,60 @@ function refusalOf(error: Error, limit: number): HostError {
   return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
 }
 
+/** False for any charset but UTF-8, and for one that cannot be told. */
+function isUtf8({ request }: HostContext): boolean {
+  const [, ...parameters] = request.get('Content-Type').toLowerCase().split(';')
+  return parameters
+    .map(parameter => parameter.trim())
+    .every(parameter => !parameter.startsWith('charset') || /^charset="?utf-?8"?$/.test(parameter))
+}
+
+/** An object or a list: anything else is no document that an endpoint could mean. */
+function parseDocument(text: string): object {
+  const value = parseJson(text)
+  if (typeof value === 'object' && value !== null) return value
+  throw new HostError('parseError', { detail: 'the body must be an object or a list' })
+}
+
+/** A field is a string, or several of one name a list: no name makes objects, or hides what every object has. */
+function parseForm(text: string): Readonly<Record<string, string | string[]>> {
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
+    throw new HostError('parseError', { detail: `at most ${MAX_FIELDS} fields` })
+  }
+  const fields = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (name in Object.prototype) continue
+    const known = fields.get(name)
+    if (known === undefined) fields.set(name, value)
+    else if (typeof known === 'string') fields.set(name, [known, value])
+    else known.push(value)
+  }
+  return Object.fromEntries(fields)
+}
+
+const PARSERS: Record<BodyKind, (text: string) => unknown> = {
+  json: parseDocument,
+  form: parseForm,
+  text: text => text,
+}
+
 /**
  * The middleware for each kind of body; `limit` in bytes. It throws `payloadTooLarge`, `unsupportedMediaType` for another
- * Content-Type, charset or a compressed body, and `parseError` for what cannot be read as the type that it claims.
+ * Content-Type, charset or a compressed body, and `parseError` or `invalidRequest` for what cannot be read as the type that
+ * it claims, or is past the bounds of JSON (core/http/json-text.ts).
  */
 export async function createBodyReader(limit: number) {
   const { koaBody } = await import('koa-body')
 
   return function readBodyAs(kind: BodyKind): HostMiddleware {
     const types = [...TYPES[kind]]
+    const parse = PARSERS[kind]
+    // As text alone: its bounds are looked at before anything parses it.
     const read = koaBody({
-      json: kind === 'json',
-      urlencoded: kind === 'form',
-      text: kind === 'text',
-      jsonTypes: types,
-      urlencodedTypes: types,
+      json: false,
+      urlencoded: false,
       textTypes: types,
-      jsonLimit: limit,
-      formLimit: limit,
       textLimit: limit,
-      // A field is a string, or several of one name an array: no name makes objects.
-      queryString: {
-        depth: 0,
-        allowDots: false,
-        parseArrays: false,
-        parameterLimit: MAX_FIELDS,
-        throwOnLimitExceeded: true,
-      },
       onError(error) {
         throw refusalOf(error, limit)
       },
@@ -55,12 +83,16 @@ export async function createBodyReader(limit: number) {
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
     return (ctx, next) => {
       if (!VERBS.has(ctx.method)) return next()
-      const { charset } = ctx.request
+      const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
-      if (!ctx.is(types) || !isPlain || (charset !== '' && !/^utf-?8$/i.test(charset))) {
-        throw new HostError('unsupportedMediaType', { detail: fits })
-      }
-      return read(ctx as Parameters<typeof read>[0], next)
+      const fitting = ctx.is(types)
+      // Null: neither a length nor chunks are announced.
+      if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
+      if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
+      return read(ctx as Parameters<typeof read>[0], () => {
+        request.body = parse(String(request.body))
+        return next()
+      })
     }
   }
 }

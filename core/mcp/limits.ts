@@ -5,17 +5,6 @@
 /** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
 export const LARGE_ANSWER = 64 * 1024
 
-/** Deepest nesting of arrays and objects in a body. */
-export const MAX_DEPTH = 128
-/**
- * Objects and lists of a body, whatever its size; a longer one has one for each so many characters. Four megabytes of `{},`
- * are 1.4 million, which JSON.parse alone holds the event loop for, and no data is like that.
- */
-export const OBJECTS_IN_ANY_BODY = 100_000
-export const CHARACTERS_PER_OBJECT = 8
-/** Members of one object, and characters of a key: past these, a map of distinct keys costs more than all else of a body. */
-export const MAX_MEMBERS = 100_000
-export const MAX_KEY = 8_192
 /** Most entries of a batch. */
 export const MAX_BATCH = 50
 /** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */

@@ -1,9 +1,9 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
 
 import { HostError } from '../http/errors.ts'
+import { parseJson } from '../http/json-text.ts'
 import { isShortName } from './client-said.ts'
 import { isObject } from './is-object.ts'
-import { findForbidden } from './json-text.ts'
 import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
@@ -21,19 +21,7 @@ export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
 
-const BYTE_ORDER_MARK = 0xfeff
 const NO_PARAMS: Params = Object.freeze({})
-
-function parse(text: string): unknown {
-  if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
-  const forbidden = findForbidden(text)
-  if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
-  try {
-    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
-  } catch (cause) {
-    throw new HostError('parseError', { detail: 'the body is not JSON', cause })
-  }
-}
 
 /** False for a progress token that would be too much to repeat; one of another type is none. */
 function isTokenShort({ _meta: meta }: Params): boolean {
@@ -74,7 +62,7 @@ function toMessage(value: unknown): Message {
  * `__proto__` or `constructor.prototype` keys.
  */
 export function readMessages(text: string): Message | readonly Message[] {
-  const value = parse(text)
+  const value = parseJson(text)
   if (!Array.isArray(value)) return toMessage(value)
   if (value.length === 0) throw new HostError('invalidRequest', { detail: 'the batch is empty' })
   if (value.length > MAX_BATCH)

@@ -9,6 +9,7 @@ import { modern } from '../support/rpc.ts'
 import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
 
 let url: string
+let largeUrl: string
 let log: LogLine[]
 let served = 0
 before(async () => {
@@ -26,15 +27,18 @@ before(async () => {
       host.routeEndpoint(`/${body}`, () => ({ body, methods: { POST: echo } }))
     }
   })
-  ;({ url, log } = await startHost(
-    withPlugins(
-      { pages, identify: identifyByHeader() },
-      {
-        http: { port: 0, maxBodySize: '1kb' },
-        routes: { '/': { toolsets: 'all', plugins: { pages: false } }, '/r': { toolsets: 'all' } },
-      },
-    ),
-  ))
+  const start = (maxBodySize: string) =>
+    startHost(
+      withPlugins(
+        { pages, identify: identifyByHeader() },
+        {
+          http: { port: 0, maxBodySize },
+          routes: { '/': { toolsets: 'all', plugins: { pages: false } }, '/r': { toolsets: 'all' } },
+        },
+      ),
+    )
+  ;({ url, log } = await start('1kb'))
+  ;({ url: largeUrl } = await start('4mb'))
 })
 after(stopHosts)
 
@@ -42,7 +46,12 @@ const FORM = 'application/x-www-form-urlencoded'
 
 async function send(path: string, type: string, body: string | Uint8Array<ArrayBuffer>, init: RequestInit = {}) {
   const headers = { 'Content-Type': type, ...(init.headers as Record<string, string>) }
-  const response = await fetch(url + path, { method: 'POST', body, ...init, headers })
+  const response = await fetch(path.startsWith('/large') ? largeUrl + path.slice('/large'.length) : url + path, {
+    method: 'POST',
+    body,
+    ...init,
+    headers,
+  })
   return [response.status, await response.text()] as const
 }
 
@@ -63,6 +72,46 @@ describe('a body', () => {
     expect(({} as { x?: number }).x).to.equal(undefined)
   })
 
+  it('of a form has a list wherever a name occurs again, however often, and at most so many fields', async () => {
+    const fields = (count: number) => Array(count).fill('a=1').join('&')
+    for (const count of [20, 21, 250]) {
+      expect(JSON.parse((await send('/form', FORM, fields(count)))[1]).a, `${count}`).to.deep.equal(
+        Array(count).fill('1'),
+      )
+    }
+    expect((await send('/large/form', FORM, fields(1_000)))[0]).to.equal(200)
+    expect((await send('/large/form', FORM, fields(1_001)))[0]).to.equal(400)
+    expect((await send('/large/form', FORM, '&'.repeat(2_000_000)))[0]).to.equal(400)
+    expect(await send('/form', FORM, '__proto__=1&__proto__=2&toString=3&a=%&=5&&b')).to.deep.equal([
+      200,
+      '{"a":"%","":"5","b":""}',
+    ])
+    expect(await send('/form', FORM, '')).to.deep.equal([200, '{}'])
+  })
+
+  it('of JSON has the bounds of a message, and they are looked at before it is parsed', async () => {
+    for (const [name, body] of [
+      ['deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+      ['many lists', `[${'[],'.repeat(600_000)}[]]`],
+      ['many objects', `[${'{},'.repeat(600_000)}{}]`],
+      ['many members', `{${Array.from({ length: 150_000 }, (_, index) => `"${index}":1`).join(',')}}`],
+      ['no JSON, and deep', '['.repeat(1_000)],
+      ['prototype', '{"constructor":{"prototype":{"x":1}}}'],
+    ] as const) {
+      const [status, text] = await send('/large/json', 'application/json', body)
+      expect([status, JSON.parse(text).error.code], name).to.deep.equal([400, -32600])
+    }
+    expect((await send('/large/json', 'application/json', `[${'{},'.repeat(50_000)}{}]`))[0]).to.equal(200)
+  })
+
+  it('of JSON is an object or a list: one that is empty, or missing, is 400', async () => {
+    for (const body of ['', '  ', 'null', '1', 'true']) {
+      expect((await send('/json', 'application/json', body))[0], body).to.equal(400)
+    }
+    const head = requestHead(url, { path: '/json', headers: { Connection: 'close' } })
+    expect((await sendRaw(url, head)).status).to.equal(400)
+  })
+
   it('of another type, charset or coding is 415', async () => {
     for (const [path, type, headers] of [
       ['/json', 'text/plain', {}],
@@ -71,6 +120,10 @@ describe('a body', () => {
       ['/form', 'multipart/form-data; boundary=x', {}],
       ['/text', 'application/json', {}],
       ['/text', 'text/plain; charset=iso-8859-1', {}],
+      ['/text', 'text/plain; charset="utf-16le', {}],
+      ['/text', 'text/plain; charset=utf-16; x', {}],
+      ['/text', 'text/plain; charset=utf-8; charset=utf-16', {}],
+      ['/text', 'text/plain; charset', {}],
       ['/json', 'application/json', { 'Content-Encoding': 'gzip' }],
       ['/json', 'application/json', { 'Content-Encoding': 'br' }],
     ] as const) {

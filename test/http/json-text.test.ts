@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { findForbidden } from '../../core/mcp/json-text.ts'
-import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/mcp/limits.ts'
+import { findForbidden } from '../../core/http/json-text.ts'
+import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/limits.ts'
 import { readMessages } from '../../core/mcp/message.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }

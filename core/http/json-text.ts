@@ -1,6 +1,7 @@
-// Looks at the text of a message before anything parses it: how deep it is nested, how many objects and lists it makes, and
+// Reads JSON that strangers wrote, messages and other bodies. Its text is looked at before anything parses it: how deep it is nested, how many objects and lists it makes, and
 // whether a key in it could reach a prototype once somebody copies it. One pass over the characters, whatever they are; no
 // recursion meets a hostile depth.
+import { HostError } from './errors.ts'
 import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
 
 /** A character of a key may be written as six. */
@@ -45,7 +46,7 @@ function readKey(text: string, start: number, end: number): string | typeof MALF
   }
 }
 
-/** Why no message may have this text, in words for the client; undefined: it may, if it is JSON. */
+/** Why no body may have this text, in words for the client; undefined: it may, if it is JSON. */
 export function findForbidden(text: string): string | undefined {
   /** For each object or array that is open: whether it is the value of a key `constructor`. */
   const open: boolean[] = []
@@ -80,4 +81,18 @@ export function findForbidden(text: string): string | undefined {
     } else if (code === COMMA) key = undefined
   }
   return undefined
+}
+
+const BYTE_ORDER_MARK = 0xfeff
+
+/** Throws `invalidRequest` for text that is empty or past the bounds, and `parseError` for what is no JSON. */
+export function parseJson(text: string): unknown {
+  if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
+  const forbidden = findForbidden(text)
+  if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
+  try {
+    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
+  } catch (cause) {
+    throw new HostError('parseError', { detail: 'the body is not JSON', cause })
+  }
 }
