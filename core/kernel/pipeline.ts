@@ -132,11 +132,11 @@ export async function createPipeline(
   app.use(ctx => {
     const target = readTarget(ctx.req.url ?? '')
     const found = target && table.match(target.path)
-    const { ip, host } = forwardedBy(ctx.req)
+    const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
     state.path = target?.path
-    state.hosts = target?.authority === undefined ? [host] : [host, target.authority]
+    state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
     if (target) {
       // Whoever reads the path by another name, such as ctx.path, reads the same.

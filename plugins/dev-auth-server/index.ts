@@ -42,7 +42,8 @@ function refuseForeignHost({ req }: HostContext): void {
   // The server may be somebody else's (`Host.callback`), who may listen for everybody.
   const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
   if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `to a caller at ${from}` })
-  for (const host of [req.headers.host ?? '', req.headers['x-forwarded-host'] ?? 'localhost']) {
+  const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers
+  for (const host of [named ?? authority ?? '', authority ?? '', forwarded ?? 'localhost']) {
     const address = `http://${host}`
     if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
       throw new HostError('hostNotAllowed', { detail: String(host) })

@@ -1,6 +1,7 @@
 // A host in somebody else's server: what it answers there is what it answers on its own port.
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -210,6 +211,35 @@ describe('Host.callback', () => {
     expect([cancelled, aborted]).to.deep.equal([1, 1])
     expect((await running).message.error.code).to.equal(-32603)
     expect((await modern(url, 'tools/call', { name: 'where' })).status).to.equal(503)
+  })
+
+  it('checks every host that a request of HTTP/2 names: `:authority`, and Host where it is there', async () => {
+    const host = await embed('https://mcp.acme.example')
+    const handle = host.callback()
+    await host.start()
+    const server = createHttp2Server({}, (req, res) => void handle(req as never, res as never)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    ends.unshift(async () => {
+      client.destroy()
+      server.close()
+    })
+    const { headers: own, body } = modernRequest('tools/call', { name: 'where' })
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...own }
+    async function statusOf(hosts: Readonly<Record<string, string>>) {
+      const stream = client.request({ ':method': 'POST', ':path': '/', ...headers, ...hosts })
+      stream.end(body)
+      const [answer] = await once(stream, 'response')
+      stream.resume()
+      return answer[':status']
+    }
+    const ours = 'mcp.acme.example'
+    const evil = 'evil.example'
+    expect(await statusOf({ ':authority': ours })).to.equal(200)
+    expect(await statusOf({ ':authority': ours, host: ours })).to.equal(200)
+    expect(await statusOf({ ':authority': evil })).to.equal(403)
+    expect(await statusOf({ ':authority': evil, host: ours })).to.equal(403)
+    expect(await statusOf({ ':authority': ours, host: evil })).to.equal(403)
   })
 
   it('says that a body was read before', async () => {
