@@ -94,6 +94,16 @@ function createCounter() {
   }
 }
 
+/** What the task gives; where it throws, the place is free again. */
+function orLeave<T>(leave: () => void, task: () => T): T {
+  try {
+    return task()
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
 /** A message that belongs to a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
 const tellerOf =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
@@ -133,8 +143,11 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
       },
     }
     const _meta = { [META.subscriptionId]: id }
-    call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = changesOn(offer.route).subscribe(subscriber)
+    const subscription = orLeave(leave, () => {
+      // What extensions acknowledge may not go into JSON.
+      call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
+      return changesOn(offer.route).subscribe(subscriber)
+    })
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {

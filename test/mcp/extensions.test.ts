@@ -2,7 +2,7 @@
 // result type, a header rule and a filter of `subscriptions/listen`, in the manner of Tasks.
 import { expect } from 'chai'
 import { definePlugin, defineTool, type Extension, HostError, isObject, type PluginHost } from '../../core/index.ts'
-import { META } from '../../core/transport.ts'
+import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern, modernRequest, type RpcOptions } from '../support/rpc.ts'
@@ -194,6 +194,27 @@ describe('an extension that a plugin adds', () => {
     await host.close()
     expect((await restOf(stream)).map(({ result }) => isObject(result))).to.deep.equal([true])
     expect(ended).to.equal(1)
+  })
+})
+
+describe('a subscription whose acknowledgement fails', () => {
+  after(stopHosts)
+
+  it('leaves its place to others', async () => {
+    let acknowledged: unknown = 1n
+    const failing = plugin(host => {
+      const listenFilters = { all: () => ({ acknowledged, begin: () => () => undefined }) }
+      host.extension(ID, { clientMustDeclare: false, listenFilters })
+    })
+    const { url } = await startHost(withPlugins({ failing }))
+    for (let count = 0; count < MAX_LISTENS_PER_CALLER; count++) {
+      const { message } = await modern(url, 'subscriptions/listen', { notifications: { all: true } })
+      expect(message.error.code).to.equal(-32603)
+    }
+    acknowledged = true
+    const stream = await listen(url, { all: true })
+    expect((await nextMessage(stream)).params?.notifications).to.deep.equal({ all: true })
+    stream.drop()
   })
 })
 
