@@ -121,8 +121,10 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   host.streams.receive(host.name, route, (session, message) => void takeForwarded(session, message))
 
   return async (ctx: HostContext) => {
-    const session = await find(ctx)
+    let session = await find(ctx)
     const text = await readBody(ctx.req, host.http.maxBodySize)
+    // It may have ended while the body came: whoever looks for it now is told so.
+    if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
     // The stream may be at another node: what the message leads to happens there.
