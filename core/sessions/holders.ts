@@ -17,6 +17,8 @@ export interface Holders<S extends Held> {
   readonly count: number
   readonly idleCount: number
   countOf(holder: string): number
+  /** Those of a holder that idle, longest idle first. */
+  idleOf(holder: string): Iterable<S>
   add(session: S): void
   remove(session: S): void
   /** The session idles from now on. */
@@ -40,6 +42,7 @@ export function createHolders<S extends Held>(): Holders<S> {
       return idleCount
     },
     countOf: holder => holders.get(holder)?.count ?? 0,
+    idleOf: holder => holders.get(holder)?.idle ?? [],
     add(session) {
       const holder = holders.get(session.holder) ?? { idle: new Set<S>(), count: 0 }
       holders.set(session.holder, holder)

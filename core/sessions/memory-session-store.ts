@@ -92,6 +92,13 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     holders.remove(kept)
   }
 
+  /** Whether a holder may have one more. Those of theirs that have idled for too long are forgotten first. */
+  function admits(holder: string, most: number | undefined): boolean {
+    if (most === undefined || holders.countOf(holder) < most) return true
+    for (const kept of holders.idleOf(holder)) find(kept.digest)
+    return holders.countOf(holder) < most
+  }
+
   /** They count as idle no more, so that each is given once. */
   function victims(maxIdle: number): readonly Victim[] {
     if (holders.idleCount <= maxIdle) return NO_VICTIMS
@@ -110,7 +117,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     shared: false,
     unsure: false,
     create(digest, record, { idleTimeout, maxPerOwner }) {
-      if (maxPerOwner !== undefined && holders.countOf(record.opening.holder) >= maxPerOwner) return false
+      if (!admits(record.opening.holder, maxPerOwner)) return false
       add(digest, record, idleTimeout)
       return true
     },
@@ -174,8 +181,10 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
       const kept = find(digest)
       return kept && Math.max(0, kept.expires - now())
     },
-    restore(digest, record, { requests, claim }, { idleTimeout }) {
+    restore(digest, record, { requests, claim }, { idleTimeout, maxPerOwner }) {
       if (find(digest)) return true
+      // Its place was given to another one.
+      if (!admits(record.opening.holder, maxPerOwner)) return false
       const kept = add(digest, record, idleTimeout)
       // Whether it is in use it is told, if it is.
       kept.inUse = false

@@ -179,6 +179,18 @@ const bounds: Promises<SessionStore>['alone'] = {
     await store.end('a1', 'ada')
     equal(await open(store, 'a3', 'ada', most), true)
   },
+  async 'does not count those that have idled for too long'(store) {
+    const most = { maxPerOwner: 2, idleTimeout: SHORT }
+    for (const digest of ['a1', 'a2']) {
+      equal(await open(store, digest, 'ada', most), true)
+      await mark(store, [[digest, 'ada', false]], most)
+    }
+    equal(await open(store, 'a3', 'ada', most), false)
+    await pause(SHORT * 1.5)
+    equal(await open(store, 'a3', 'ada', most), true)
+    equal(await open(store, 'a4', 'ada', most), true)
+    equal(await open(store, 'a5', 'ada', most), false)
+  },
   async 'lets a holder have any number, where there is no bound'(store) {
     for (let index = 0; index < 50; index++) equal(await open(store, `a${index}`), true)
   },
