@@ -29,6 +29,8 @@ import { createWatchCharges } from './watched-uris.ts'
 export interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
+  /** The paths of all routes of the host, those whose sessions are kept elsewhere too. */
+  readonly paths: readonly string[]
   /** What brings changes to the sessions of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
@@ -61,7 +63,7 @@ export interface SessionRegistry {
 const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
-  const { node, ids, feedOn, makeOffer } = settings
+  const { node, ids, paths, feedOn, makeOffer } = settings
   const { name, store, peers, events, bounds, log, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
@@ -204,8 +206,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw gone()
       // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
-      const owned = session ? sameUser(session.offer.user, caller.user) : ids.read(id)?.isOwnedBy(ownerOf(caller))
+      const facts = session ? undefined : ids.read(id)
+      const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
+        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }

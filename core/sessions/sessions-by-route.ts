@@ -123,6 +123,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { storesOn, bounds, ids, log, makeOffer } = settings
   const feedOn = createFeeds(settings)
+  const paths = settings.routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
       name: sessionStore.node,
@@ -134,7 +135,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       log,
       sessions: new Map(),
     }
-    const { registry, start } = createSessionRegistry({ node, ids, feedOn, makeOffer })
+    const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }
   })
