@@ -29,3 +29,17 @@ export const userKey = ({ issuer = '', subject, subjectClaim }: UserName): strin
 /** Whether both are one user, or both nobody. */
 export const sameUser = (one: UserName | undefined, other: UserName | undefined): boolean =>
   one === undefined || other === undefined ? one === other : one === other || userKey(one) === userKey(other)
+
+/** Asking this is cheaper than asking each object. */
+const frozen = new WeakSet<User>()
+
+/**
+ * Freezes a user, once: what was decided by its scopes, roles and claims stays what they say. Of a claim that is an object,
+ * the inside is left to whoever made it.
+ */
+export function freezeUser(user: User): User {
+  if (frozen.has(user)) return user
+  for (const part of [user.scopes, user.roles, user.claims]) Object.freeze(part)
+  frozen.add(Object.freeze(user))
+  return user
+}

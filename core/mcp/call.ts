@@ -2,7 +2,7 @@
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { User } from '../kernel/user.ts'
+import { freezeUser, type User } from '../kernel/user.ts'
 import { isShortName } from './client-said.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
@@ -102,7 +102,7 @@ export interface CallRequest extends CallFacts {
   readonly channel: CallChannel
 }
 
-/** One JSON-RPC message on its way. Frozen, and its `params` and `user` with it. */
+/** One JSON-RPC message on its way. Frozen, and its `params` and `user` with it, and the user's scopes, roles and claims. */
 export interface Call extends CallFacts {
   /** What is special about the revision. */
   readonly rules: RevisionRules
@@ -160,7 +160,7 @@ class TransportCall implements Call {
     this.offer = offer
     this.session = request.session
     this.client = request.client
-    this.user = Object.freeze(user)
+    this.user = user && freezeUser(user)
     this.view = offer.viewFor(user)
     this.headers = request.headers
     this.asks = request.asks
