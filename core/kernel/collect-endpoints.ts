@@ -1,9 +1,9 @@
 // What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
-import koaMount from 'koa-mount'
 import { StartError } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import type { CrossOrigin, Endpoint, HostMiddleware } from './endpoint.ts'
+import type { CrossOrigin, Endpoint } from './endpoint.ts'
+import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
@@ -82,7 +82,7 @@ function mountedApps(notes: KernelNotes, others: readonly Found[], routes: reado
       kind: kindOf(settings),
       cors: settings.cors,
       hooks: hooksAt(notes, undefined),
-      app: koaMount(shapeOf(place), app) as HostMiddleware,
+      app: serveMounted(shapeOf(place), app),
     }
     checkMount(mount, place, [...others, ...mounts], routes)
     mounts.push(mount)
