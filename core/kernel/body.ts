@@ -4,7 +4,7 @@
 import { HostError } from '../http/errors.ts'
 import type { BodyKind, HostMiddleware } from './endpoint.ts'
 
-const TYPES: Record<BodyKind, readonly string[]> = {
+export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],
   form: ['application/x-www-form-urlencoded'],
   text: ['text/*'],
@@ -29,7 +29,7 @@ export async function createBodyReader(limit: number) {
   const { koaBody } = await import('koa-body')
 
   return function readBodyAs(kind: BodyKind): HostMiddleware {
-    const types = [...TYPES[kind]]
+    const types = [...BODY_TYPES[kind]]
     const read = koaBody({
       json: kind === 'json',
       urlencoded: kind === 'form',

@@ -33,6 +33,8 @@ export interface Place {
 
 export interface Served extends Place {
   readonly path: string
+  /** The plugin that serves it. */
+  readonly by: string
   /** Serves what is below its path, too. */
   readonly below?: boolean
 }
@@ -124,7 +126,7 @@ export async function createPipeline(
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
-    add(place.path, { route: place.route, run: compile(place) })
+    add(place.path, { route: place.route, run: compile(place) }, place.by)
   }
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)

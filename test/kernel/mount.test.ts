@@ -188,12 +188,13 @@ describe('host.mount', () => {
     ['/t/files', "would take addresses of routes['/t/:category']"],
     ['/health', 'would take /health, which plugins.health serves'],
     ['/other/below', 'would take'],
+    ['/outer/inner', 'is below /outer, where plugins.outer has mounted an app; choose another path'],
     ['/x/:id', 'has a parameter'],
   ] as const) {
     it(`stops the start at ${path}`, () => {
       const other = mounted('/other')
       const below = plugin(host => host.endpoint('/other/below', { methods: {} }))
-      const clash = path === '/other/below' ? { below, app: other } : { app: mounted(path) }
+      const clash = path === '/other/below' ? { below, app: other } : { outer: mounted('/outer'), app: mounted(path) }
       return expectStopped(withPlugins({ health: {}, ...clash }, { routes }), why)
     })
   }
@@ -204,13 +205,13 @@ describe('host.mount', () => {
       ['/app', '/app/below'],
       ['/app/below', '/app'],
     ] as const) {
-      await expectStopped(withPlugins({ one: mounted(one), other: mounted(other) }), /two things|would take/)
+      await expectStopped(withPlugins({ one: mounted(one), other: mounted(other) }), /both serve|would take|is below/)
     }
     const twice = plugin(host => {
       host.mount('/app', createApp())
       host.mount('/app', createApp())
     })
-    await expectStopped(withPlugins({ twice }), 'two things would be served at /app')
+    await expectStopped(withPlugins({ twice }), 'plugins.twice serves /app twice; give one of the two another path')
   })
 
   it('may stand below a route, and takes nothing of it', async () => {
