@@ -14,9 +14,27 @@ const VERBS = new Set(['POST', 'PUT'])
 /** More than any form that a person fills in. */
 const MAX_FIELDS = 1_000
 
+/** True for JSON that is well-formed, but a text, a number, true, false or null. */
+function isBareValue(text: string): boolean {
+  if (/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function faultOf(error: Error): string {
+  // As qs refuses what has too much.
+  if (error instanceof RangeError) return `the form has more than ${MAX_FIELDS} fields`
+  const isBare = 'body' in error && typeof error.body === 'string' && isBareValue(error.body)
+  return isBare ? 'the body must be a JSON object or list' : 'the body is malformed'
+}
+
 function refusalOf(error: Error, limit: number): HostError {
   const status = 'status' in error ? error.status : undefined
-  if (status !== 413) return new HostError('parseError', { detail: 'the body is malformed' })
+  if (status !== 413) return new HostError('parseError', { detail: faultOf(error) })
   // The rest is not read: the connection ends with the answer.
   return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
 }
@@ -46,6 +64,7 @@ export async function createBodyReader(limit: number) {
         allowDots: false,
         parseArrays: false,
         parameterLimit: MAX_FIELDS,
+        arrayLimit: MAX_FIELDS,
         throwOnLimitExceeded: true,
       },
       onError(error) {
