@@ -9,6 +9,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import { declaring } from './declaring.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
@@ -103,13 +104,12 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   let settled = false
-  const isSettled = () => settled
-  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, isSettled }
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
-  await setUpPlugins(instances, instance => ({
-    ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
-    ...createAuthorHost(instance, author, config.server, isSettled),
-  }))
+  await setUpPlugins(instances, instance => {
+    const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
+    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+  })
   slots.seal()
   checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
 

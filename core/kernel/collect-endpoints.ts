@@ -2,7 +2,6 @@
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
 import { StartError } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import { checkEndpoint } from './check-registration.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
@@ -45,7 +44,6 @@ function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
-      checkEndpoint(instance.name, path, endpoint)
       const found = { ...endpoint, path, route, by: instance.name, hooks }
       if (endpoint.public) return [{ ...found, kind: 'P' }]
       const cors = endpoint.cors ?? policy?.middleware

@@ -1,9 +1,7 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
-import { STATUS_CODES } from 'node:http'
-import { Readable } from 'node:stream'
-import { isError } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
+import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
 import { shownUrl } from '../http/shown-url.ts'
 import type { HostContext } from './endpoint.ts'
 import type { Logger } from './log.ts'
@@ -26,25 +24,6 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
   } else {
     log.debug({ refused: kind, detail, path: shownPath(ctx) }, 'refused a request')
   }
-}
-
-/** What `ctx.throw(503, '...')` throws, and other Koa middleware: http-errors'. Its text is for the client if it says so. */
-interface HttpError extends Error {
-  readonly expose: boolean
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-function isHttpError(thrown: unknown): thrown is HttpError {
-  if (!isError(thrown) || !('expose' in thrown) || typeof thrown.expose !== 'boolean') return false
-  return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 600
-}
-
-/** Koa tells of a connection that its client broke as of anything that fails; of a body that breaks, the connection too. */
-function isClientGone(thrown: unknown, { req, body }: HostContext): boolean {
-  if (!isError(thrown) || !('code' in thrown)) return false
-  if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
-  return thrown === req.socket.errored && !(body instanceof Readable && body.errored === thrown)
 }
 
 type TellFailure = (thrown: unknown, ctx?: HostContext) => void
@@ -95,8 +74,7 @@ export function createErrorWriter({ tellFailure, encode }: ErrorWriterSettings, 
     ctx.status = statusOf(error)
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
     ctx.type = HostError.is(error) ? 'json' : 'text'
-    if (HostError.is(error)) ctx.body = encode(error)
-    else ctx.body = error.expose ? error.message : (STATUS_CODES[error.status] ?? String(error.status))
+    ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }
 
   return async (ctx: HostContext, next: () => Promise<unknown>) => {

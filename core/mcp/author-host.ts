@@ -1,5 +1,4 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
-import { declaring } from '../kernel/check-registration.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
@@ -63,11 +62,11 @@ export function createAuthorHost(
   instance: PluginInstance,
   notes: AuthorNotes,
   server: AuthorHost['server'],
-  isSettled: () => boolean,
 ): AuthorHost {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
-  const declared: Omit<AuthorHost, 'server'> = {
+  return {
+    server: { name: server.name, version: server.version },
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method: (name, answer) => note(notes.methods, { name, answer }),
@@ -79,11 +78,6 @@ export function createAuthorHost(
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     variesByCaller: () => note(notes.varies, true),
     revisions: list => note(notes.revisions, list),
-  }
-  const functionAt = { around: 0, observe: 0, method: 1, revisions: 0 }
-  return {
-    server: { name: server.name, version: server.version },
-    ...declaring(instance, isSettled, declared, { functionAt }),
   }
 }
 

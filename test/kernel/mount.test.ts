@@ -1,4 +1,5 @@
 // A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
+import type { RequestListener } from 'node:http'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import { expect } from 'chai'
@@ -149,6 +150,27 @@ describe('host.mount', () => {
     expect((await get(`${url}/app/fails`))[0]).to.equal(404)
     const errors = log.filter(({ level }) => level === 'error').map(({ err }) => String(err))
     expect(errors.sort()).to.deep.equal(['Error: a listener failed', 'Error: told'])
+  })
+
+  it('serves what takes req and res, as Express does, where it says the status and waits for the end', async () => {
+    const listener: RequestListener = async (req, res) => {
+      await new Promise(resolve => setTimeout(resolve, 5))
+      res.end(`${req.method} ${req.url}`)
+    }
+    const express = plugin(host =>
+      host.mount(
+        '/app',
+        ctx =>
+          new Promise<void>(done => {
+            ctx.respond = false
+            ctx.status = 200
+            ctx.res.once('close', done)
+            listener(ctx.req, ctx.res)
+          }),
+      ),
+    )
+    const { url } = await startHost(withPlugins({ express }))
+    expect(await get(`${url}/app/a?b=c`)).to.deep.equal([200, 'GET /a?b=c'])
   })
 
   it('checks Host and Origin before the app, unless it is public', async () => {

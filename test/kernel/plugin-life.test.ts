@@ -209,7 +209,7 @@ describe('what a plugin registers is checked as it comes', () => {
     ],
     'an unknown body on a route': [
       host => host.routeEndpoint('/e', () => ({ body: 'xml' as never, methods: {} })),
-      `endpoint('/e') has the body "xml"; it is one of json, form, text`,
+      `routeEndpoint('/e') has the body "xml"; it is one of json, form, text`,
     ],
     'no methods': [host => host.endpoint('/e', {} as never), "endpoint('/e') has no methods, handlers by verb"],
     'no handler': [
