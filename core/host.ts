@@ -22,6 +22,7 @@ import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -109,7 +110,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
     ...createAuthorHost(instance, author, config.server),
   }))
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
+  const isShared = (route: Route) => slots.on('sessionStore', route).shared
+  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
 
   const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)

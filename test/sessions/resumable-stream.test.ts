@@ -186,7 +186,13 @@ describe('a resumable stream over a store that answers at once', () => {
     expect(failures).to.have.length(1)
   })
 
-  for (const [what, wrong] of Object.entries({ undefined: undefined, 'a text': '2', zero: 0, 'the same again': 1, 'a gap': 3 })) {
+  for (const [what, wrong] of Object.entries({
+    undefined: undefined,
+    'a text': '2',
+    zero: 0,
+    'the same again': 1,
+    'a gap': 3,
+  })) {
     it(`takes a store that gives ${what} as a number for one that failed`, async () => {
       const store = createMemoryEventStore()
       const append: EventStore['append'] = (session, stream, message, known) =>
