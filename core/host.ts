@@ -96,7 +96,7 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const node = createNode()
-  const slots = createSlots(defaultSlots(node.name))
+  const slots = createSlots(defaultSlots(node.name), ['scopesToEnter'])
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)
