@@ -1,22 +1,32 @@
 // What is wrong with what an author adds at set-up, in words: the parts of an extension, and methods. Its types say the same
 // to those who have them checked.
-import { isDeepStrictEqual } from 'node:util'
 import { isObject } from './is-object.ts'
 import { nearest } from './nearest.ts'
 
 const PARTS = ['settings', 'methods', 'nameHeaders', 'results', 'listenFilters', 'clientMustDeclare']
+
+/** Beyond it a value is taken for one that holds itself. */
+const MAX_DEPTH = 100
 
 const found = (value: unknown): string => {
   if (Array.isArray(value)) return 'found a list'
   return value === undefined || value === null ? `found ${value}` : `found a ${typeof value}`
 }
 
-const isJson = (value: object): boolean => {
-  try {
-    return isDeepStrictEqual(JSON.parse(JSON.stringify(value)), value)
-  } catch {
-    return false
-  }
+/** What is undefined is left out of JSON. */
+function isJson(value: unknown, depth = 0): boolean {
+  if (value === null || value === undefined || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth > MAX_DEPTH) return false
+  if (!Array.isArray(value) && Object.prototype.toString.call(value) !== '[object Object]') return false
+  return Object.values(value).every(entry => isJson(entry, depth + 1))
+}
+
+/** Throws where a method's result, or what `around` made of it, is none. */
+export function demandObject(method: string, result: unknown): asserts result is object {
+  if (typeof result === 'object' && result !== null) return
+  const what = result === undefined || result === null ? String(result) : `a ${typeof result}`
+  throw new TypeError(`the result of ${method} must be an object; found ${what}`)
 }
 
 /** Undefined: nothing is wrong. */
@@ -43,9 +53,7 @@ function recordFault(part: string, value: unknown, faultOf: (name: string, value
 function settingsFault(settings: unknown): string | undefined {
   if (settings === undefined) return undefined
   if (!isObject(settings)) return `\`settings\` takes a JSON object; ${found(settings)}`
-  return isJson(settings)
-    ? undefined
-    : '`settings` holds what JSON cannot: take out functions, dates, bigints and undefined'
+  return isJson(settings) ? undefined : '`settings` holds what JSON cannot: take out functions, dates and bigints'
 }
 
 /** Undefined: the parts of this extension are what they should be. */

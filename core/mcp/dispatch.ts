@@ -7,12 +7,17 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { observed } from './observe.ts'
+import { resultTypeOf } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
+
+/** Types of results by hand that are told of. */
+const MAX_HANDMADE = 100
 
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
@@ -27,8 +32,22 @@ export function createDispatch(
     else log.error(fields, 'a handler failed')
   }
 
+  const handmade = new Set<string>()
+
+  /** What a result says by hand is not its type (encode-answer.ts): its author is told, once for each. */
+  function warnOfHandmade({ method, offer }: Call, result: { readonly resultType?: unknown }) {
+    const { resultType } = result
+    if (resultType === undefined || resultType === 'complete' || resultTypeOf(result)) return
+    const name = `${method} ${resultType}`
+    if (handmade.size === MAX_HANDMADE || handmade.has(name)) return
+    handmade.add(name)
+    const why = 'a result says a resultType by hand and goes out as "complete": make it with result() of host.extension'
+    log.warn({ method, resultType, route: offer.route.path }, why)
+  }
+
   async function answer(call: Call): Promise<object> {
     const result = await methods.answer(call)
+    demandObject(call.method, result)
     if (FAILURE in result) logFailure(call, result[FAILURE])
     return result
   }
@@ -43,7 +62,9 @@ export function createDispatch(
         // Before plugins: they too take params for what they should be.
         methods.check(call)
         const result = await inner(call)
+        demandObject(call.method, result)
         checkResultType(call, result)
+        if (call.modern) warnOfHandmade(call, result)
         return result
       } catch (error) {
         if (HostError.is(error)) throw error

@@ -113,8 +113,8 @@ class KnownExtension implements AddedExtension {
   }
 
   /** Throws `missingCapability` for a client that does not declare the extension. */
-  demand(call: Call): void {
-    if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(call, call.method)
+  demand(call: Call, what = call.method): void {
+    if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
   }
 
   #checkResult(call: Call, type: string) {
@@ -123,11 +123,14 @@ class KnownExtension implements AddedExtension {
     if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
       throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
     }
-    if (call.rules.handshake || !this.settingsOf(call)) throw this.#missing(call, `the result "${type}"`)
+    if (call.rules.handshake || !this.settingsOf(call)) {
+      // Older revisions have no result types, whatever their clients declare.
+      const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
+      throw this.#missing(`the result "${type}"`, revision)
+    }
   }
 
-  #missing({ rules }: Call, what: string): HostError {
-    const revision = rules.handshake ? ', in a revision without a handshake' : ''
+  #missing(what: string, revision = ''): HostError {
     return new HostError('missingCapability', {
       detail: `${what} is for clients that declare the extension ${this.id}${revision}`,
       data: { requiredCapabilities: { extensions: { [this.id]: {} } } },
@@ -206,7 +209,7 @@ function keep(known: KnownExtension, extension: Extension, kept: Kept) {
   for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)
   for (const [name, filter] of Object.entries(listenFilters)) {
     kept.listenFilters.set(name, (wanted, call) => {
-      known.demand(call)
+      known.demand(call, `the filter "${name}" of subscriptions/listen`)
       return filter(wanted, call)
     })
   }
