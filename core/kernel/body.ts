@@ -4,7 +4,7 @@
 import { HostError } from '../http/errors.ts'
 import type { BodyKind, HostMiddleware } from './endpoint.ts'
 
-const TYPES: Record<BodyKind, readonly string[]> = {
+export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],
   form: ['application/x-www-form-urlencoded'],
   text: ['text/*'],
@@ -14,9 +14,27 @@ const VERBS = new Set(['POST', 'PUT'])
 /** More than any form that a person fills in. */
 const MAX_FIELDS = 1_000
 
+/** True for JSON that is well-formed, but a text, a number, true, false or null. */
+function isBareValue(text: string): boolean {
+  if (/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function faultOf(error: Error): string {
+  // As qs refuses what has too much.
+  if (error instanceof RangeError) return `the form has more than ${MAX_FIELDS} fields`
+  const isBare = 'body' in error && typeof error.body === 'string' && isBareValue(error.body)
+  return isBare ? 'the body must be a JSON object or list' : 'the body is malformed'
+}
+
 function refusalOf(error: Error, limit: number): HostError {
   const status = 'status' in error ? error.status : undefined
-  if (status !== 413) return new HostError('parseError', { detail: 'the body is malformed' })
+  if (status !== 413) return new HostError('parseError', { detail: faultOf(error) })
   // The rest is not read: the connection ends with the answer.
   return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
 }
@@ -29,7 +47,7 @@ export async function createBodyReader(limit: number) {
   const { koaBody } = await import('koa-body')
 
   return function readBodyAs(kind: BodyKind): HostMiddleware {
-    const types = [...TYPES[kind]]
+    const types = [...BODY_TYPES[kind]]
     const read = koaBody({
       json: kind === 'json',
       urlencoded: kind === 'form',
@@ -46,6 +64,7 @@ export async function createBodyReader(limit: number) {
         allowDots: false,
         parseArrays: false,
         parameterLimit: MAX_FIELDS,
+        arrayLimit: MAX_FIELDS,
         throwOnLimitExceeded: true,
       },
       onError(error) {

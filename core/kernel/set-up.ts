@@ -3,6 +3,8 @@
 
 import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { parsePattern } from '../http/path-pattern.ts'
+import { checkApp, checkEndpoint, declaring } from './check-registration.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost, Readiness } from './kernel-host.ts'
@@ -64,6 +66,8 @@ export interface HostFacts<Slots extends object>
   nodeOf(instance: PluginInstance): string
   /** What stands at a top-level key of the config. */
   section(name: string): unknown
+  /** What is served is settled: nothing more can be registered. */
+  isSettled(): boolean
 }
 
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
@@ -89,11 +93,40 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, isSettled, ...facts }: HostFacts<Slots>,
 ): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
+  const declared = {
+    use: hook('use'),
+    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
+    edge: hook('edge'),
+    identify: hook('identify'),
+    admit: hook('admit'),
+    endpoint(path, endpoint, place) {
+      parsePattern(path, `plugins.${instance.name}: endpoint('${path}')`)
+      checkEndpoint(instance.name, path, endpoint)
+      note(notes.endpoints, { ...place, path, endpoint })
+    },
+    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    mount(path, app, settings = {}) {
+      checkApp(instance.name, path, app)
+      note(notes.mounts, { path, app, settings })
+    },
+    serving: task => note(notes.serving, task),
+    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
+  } satisfies Partial<KernelHost<Slots, Services>>
+  const functionAt = {
+    use: 0,
+    crossOrigin: 0,
+    edge: 0,
+    identify: 0,
+    admit: 0,
+    routeEndpoint: 1,
+    serving: 0,
+    starting: 0,
+  }
   return {
     ...facts,
     name: instance.name,
@@ -101,14 +134,7 @@ export function createKernelHost<Slots extends object, Services>(
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
-    use: hook('use'),
-    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
-    edge: hook('edge'),
-    identify: hook('identify'),
-    admit: hook('admit'),
-    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
-    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
-    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
+    ...declaring(instance, isSettled, declared, { functionAt, middleware: HOOK_POINTS }),
     fill: (slot, service) => slots.fill(slot, service, instance),
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
@@ -122,8 +148,6 @@ export function createKernelHost<Slots extends object, Services>(
       if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
       return value
     },
-    serving: task => note(notes.serving, task),
-    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),
     draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),

@@ -1,5 +1,6 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
 import { StartError } from '../http/errors.ts'
+import { declaring } from '../kernel/check-registration.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
@@ -64,11 +65,11 @@ export function createAuthorHost(
   instance: PluginInstance,
   notes: AuthorNotes,
   server: AuthorHost['server'],
+  isSettled: () => boolean,
 ): AuthorHost {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
-  return {
-    server: { name: server.name, version: server.version },
+  const declared: Omit<AuthorHost, 'server'> = {
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method(name, answer) {
@@ -84,6 +85,11 @@ export function createAuthorHost(
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     variesByCaller: () => note(notes.varies, true),
     revisions: list => note(notes.revisions, list),
+  }
+  const functionAt = { around: 0, observe: 0, method: 1, revisions: 0 }
+  return {
+    server: { name: server.name, version: server.version },
+    ...declaring(instance, isSettled, declared, { functionAt }),
   }
 }
 
