@@ -37,7 +37,7 @@ import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
-import type { Slots } from './slots.ts'
+import { type Slots, slotFault } from './slots.ts'
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
@@ -96,7 +96,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const node = createNode()
-  const slots = createSlots(defaultSlots(node.name), ['scopesToEnter'])
+  const defaults = defaultSlots(node.name)
+  const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)

@@ -21,15 +21,11 @@ export interface SlotTable<Slots extends object> {
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
-/** The methods that a service lacks, beside those of the default one. */
-function missingFrom(service: unknown, standard: object, optional: readonly string[]): string[] {
-  const has = (name: string) => service != null && typeof Reflect.get(Object(service), name) === 'function'
-  const needed = Object.keys(standard).filter(name => typeof Reflect.get(standard, name) === 'function')
-  return needed.filter(name => !optional.includes(name) && !has(name))
-}
-
-/** The slots of a host, with what is in them where nobody fills them. A service has the methods of its default but the `optional`. */
-export function createSlots<Slots extends object>(defaults: Slots, optional: readonly string[] = []): SlotTable<Slots> {
+/** The slots of a host, with what is in them where nobody fills them. `faultOf`: why a service is none for its slot. */
+export function createSlots<Slots extends object>(
+  defaults: Slots,
+  faultOf: (slot: string, service: unknown) => string | undefined,
+): SlotTable<Slots> {
   const filled = new Map<keyof Slots, Map<Route, { readonly service: unknown; readonly by: string }>>()
   let sealed = false
 
@@ -42,16 +38,8 @@ export function createSlots<Slots extends object>(defaults: Slots, optional: rea
     fill(slot, service, { name, routes }) {
       if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
       const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
-      if (!Object.hasOwn(defaults, slot)) {
-        throw refuse(`there is no slot "${String(slot)}"; there are: ${Object.keys(defaults).join(', ')}`)
-      }
-      const missing = missingFrom(service, defaults[slot] as object, optional)
-      if (missing.length > 0) {
-        const what = service === undefined || service === null ? String(service) : `a ${typeof service}`
-        throw refuse(
-          `what it fills the slot ${String(slot)} with is ${what} that lacks the methods ${missing.join(', ')}`,
-        )
-      }
+      const fault = faultOf(String(slot), service)
+      if (fault !== undefined) throw refuse(fault)
       const byRoute = filled.get(slot) ?? new Map()
       filled.set(slot, byRoute)
       for (const route of routes) {

@@ -12,12 +12,9 @@ import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { observed } from './observe.ts'
-import { resultTypeOf } from './result-type.ts'
+import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
-
-/** Types of results by hand that are told of. */
-const MAX_HANDMADE = 100
 
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
@@ -32,18 +29,7 @@ export function createDispatch(
     else log.error(fields, 'a handler failed')
   }
 
-  const handmade = new Set<string>()
-
-  /** What a result says by hand is not its type (encode-answer.ts): its author is told, once for each. */
-  function warnOfHandmade({ method, offer }: Call, result: { readonly resultType?: unknown }) {
-    const { resultType } = result
-    if (resultType === undefined || resultType === 'complete' || resultTypeOf(result)) return
-    const name = `${method} ${resultType}`
-    if (handmade.size === MAX_HANDMADE || handmade.has(name)) return
-    handmade.add(name)
-    const why = 'a result says a resultType by hand and goes out as "complete": make it with result() of host.extension'
-    log.warn({ method, resultType, route: offer.route.path }, why)
-  }
+  const warnOfHandmade = createHandmadeWarning(log)
 
   async function answer(call: Call): Promise<object> {
     const result = await methods.answer(call)

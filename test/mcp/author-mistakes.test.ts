@@ -52,7 +52,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: PluginHost) 
     ['results', '"tools/call"', 'a list of names'],
   ],
   ['results of an unknown method', adding({ results: { 'tools/cal': ['job'] } }), ['"tools/cal"', 'nobody answers']],
-  ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['"jobs/get"', 'found undefined']],
+  ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
   [
     'host.method of a notification',
     h => loose(h).method('notifications/x', answer),
