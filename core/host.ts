@@ -23,6 +23,7 @@ import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -37,7 +38,7 @@ import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
-import type { Slots } from './slots.ts'
+import { type Slots, slotFault } from './slots.ts'
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
@@ -96,7 +97,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const node = createNode()
-  const slots = createSlots(defaultSlots(node.name))
+  const defaults = defaultSlots(node.name)
+  const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)
@@ -111,7 +113,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
     return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
   })
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
+  const isShared = (route: Route) => slots.on('sessionStore', route).shared
+  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
 
   const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)

@@ -70,7 +70,7 @@ describe('what a plugin adds', () => {
       withPlugins({ one: takes('a/b'), two: takes('a/b') }),
       /plugins\.two.*"a\/b" is answered/,
       undefined,
-      1,
+      2,
     )
   })
 
