@@ -114,4 +114,17 @@ function report(error: unknown, verbose: boolean): void {
   process.exit(exitCode ?? 1)
 }
 
-run(process.argv.slice(2)).catch(error => report(error, process.argv.includes('--verbose')))
+const NEVER_SETTLES =
+  'it waits for a promise that never settles, and nothing else is left to do: look for an `await` at the top of the config, ' +
+  'or of a module that it imports'
+
+let over = false
+// Node would end with exit code 0.
+process.once('beforeExit', () => {
+  if (!over) report(new StartError(NEVER_SETTLES, { exitCode: 1 }), false)
+})
+run(process.argv.slice(2))
+  .catch(error => report(error, process.argv.includes('--verbose')))
+  .finally(() => {
+    over = true
+  })

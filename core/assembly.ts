@@ -2,6 +2,7 @@
 // the tasks in which they define what is served (host.ts).
 import { randomBytes } from 'node:crypto'
 import { createAdmission } from './access/admission.ts'
+import { createRouteAdmission } from './access/authorize-route.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -81,6 +82,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
+  const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
   const settings: HandlerSettings = {
     callTimeout,
@@ -95,6 +97,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     config,
     catalog,
     viewFor: createViews(catalog),
+    admit,
     varies: (route: CompiledRoute) =>
       config.configureSession !== undefined ||
       route.authorize !== undefined ||
@@ -125,6 +128,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     ids: createSessionIds(secrets.keys('session-id'), node.number),
     log,
     makeOffer,
+    admit,
   })
   return {
     ...access,
@@ -137,6 +141,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       await addContributions(author, catalog, methods)
       checkViews(routes, offers)
     },
+    admit,
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,

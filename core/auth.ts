@@ -21,8 +21,8 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { isLoopback } from './http/guard.ts'
 export { shownUrl } from './http/shown-url.ts'
-export { isLoopback } from './kernel/guard.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export type {
   AccessDecider,

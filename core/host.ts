@@ -9,19 +9,21 @@ import type { FilledConfig } from './config/define-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import { declaring } from './declaring.ts'
 import { createHttpServer } from './http/create-server.ts'
-import { StartError } from './http/errors.ts'
+import { HostError, StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, type Ending } from './kernel/ending.ts'
-import { createInFlight } from './kernel/in-flight.ts'
+import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
@@ -36,21 +38,21 @@ import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
-import type { Slots } from './slots.ts'
+import { type Slots, slotFault } from './slots.ts'
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Runs what plugins start before the host listens; `listen` does it too. */
+  /** Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it closes. */
   start(): Promise<void>
   /** Who may do what at a path, decided without a request; undefined where nothing is served. */
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
   /**
-   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, and `close` at the end.
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503 without, and `close` at the end.
    * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
    * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
    */
@@ -95,21 +97,24 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const toolsets = await loadToolsets(config.toolsets, directory)
 
   const node = createNode()
-  const slots = createSlots(defaultSlots(node.name))
+  const defaults = defaultSlots(node.name)
+  const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = () => checkReadiness(notes, inFlight.draining())
   const section = (name: string): unknown => Reflect.get(config, name)
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  let settled = false
   const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
-  await setUpPlugins(instances, instance => ({
-    ...createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys }),
-    ...createAuthorHost(instance, author, config.server),
-  }))
+  await setUpPlugins(instances, instance => {
+    const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
+    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+  })
   slots.seal()
-  checkSharing({ processes, routes, isFilled: slots.isFilled, ownKeys: secrets.generated, suggest })
+  const isShared = (route: Route) => slots.on('sessionStore', route).shared
+  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
 
   const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)
@@ -120,11 +125,12 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
-  const start = async () => {
-    services.startSessions()
-    for (const task of notes.starting.splice(0)) await task()
-  }
   const { served, nowhere } = collectEndpoints(notes, routes)
+  settled = true
+  const life = createLife(async () => {
+    services.startSessions()
+    for (const task of notes.starting) await task()
+  }, inFlight)
   const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
   const handle = app.callback()
   const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
@@ -141,13 +147,13 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       return routes.map(summarizeRoute)
     },
     runtime,
-    start,
+    start: life.start,
     inspect(path) {
       listening ||= `http://${http.host}:${http.port}`
       return inspectAddress(path, { ...inspected, leastScopes, notes })
     },
     async listen() {
-      await start()
+      await life.start()
       await listenOn(server, http)
       listening = addressOf(server)
     },
@@ -159,6 +165,7 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       }
       const watch = watchReaders({ timeout: http.writeTimeout }, slowReaders)
       return inOwnTurn((req, res) => {
+        if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
         if (req.httpVersionMajor < 2) watch(req.socket, res)
         return handle(req, res)
@@ -173,6 +180,27 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
+}
+
+/** The start of a host: once, and before its end. */
+function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
+  let starting: Promise<void> | undefined
+  let started = false
+  return {
+    hasStarted: () => started,
+    async start() {
+      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      starting ??= run()
+      await starting
+      started = true
+    },
+  }
+}
+
+async function refuseEarly(res: ServerResponse, log: Logger) {
+  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
+  const error = new HostError('unavailable', { detail: 'the server is starting' })
+  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
 const NO_SECRETS =

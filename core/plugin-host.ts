@@ -9,7 +9,7 @@ import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import type { AuthorHost } from './mcp/author-host.ts'
-import type { Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
@@ -33,6 +33,11 @@ export interface Services extends AccessServices {
   readonly streams: SessionStreams
   /** What tells the clients of a route of changes; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
+  /**
+   * Whether a caller may enter a route, by its `authorize`; throws `unauthorized` or `forbidden`. For transports whose callers
+   * do not come through `admit`: `makeOffer`, `sessions.open` and `sessions.find` ask it of whoever is not `admitted`.
+   */
+  readonly admit: AdmitCaller
   /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
   makeOffer(request: RequestFacts): Promise<Offer>
   /** What the extensions of a route add; complete once every plugin is set up. */

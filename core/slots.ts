@@ -20,3 +20,19 @@ export interface Slots {
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
 }
+
+/** The default services have these, others may leave them out. */
+const OPTIONAL = new Set(['scopesToEnter'])
+
+/** Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can. */
+export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
+  const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
+  if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`
+  const has = (of: unknown, name: string) => of != null && typeof Reflect.get(Object(of), name) === 'function'
+  const missing = Object.keys(standard).filter(
+    name => has(standard, name) && !OPTIONAL.has(name) && !has(service, name),
+  )
+  if (missing.length === 0) return undefined
+  const what = service === undefined || service === null ? String(service) : `a ${typeof service}`
+  return `what it fills the slot ${slot} with is ${what} that lacks the methods ${missing.join(', ')}`
+}

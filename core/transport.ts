@@ -5,6 +5,7 @@ export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './
 export { readBody } from './http/read-body.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export type {
+  AdmitCaller,
   AskClient,
   CallChannel,
   CallRequest,

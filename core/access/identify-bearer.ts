@@ -2,8 +2,8 @@
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
 import { HostError, StartError } from '../http/errors.ts'
+import { isLoopback } from '../http/guard.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
-import { isLoopback } from '../kernel/guard.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'

@@ -1,7 +1,7 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
 
-import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
+import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
@@ -22,6 +22,8 @@ interface Found<Value> {
 /** What a config holds that has a schema of its own. */
 interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
+  /** Plugins that were not called. */
+  readonly uncalled: Path[]
   readonly definitions: Found<Definition>[]
 }
 
@@ -31,7 +33,7 @@ interface Held {
  * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
-  const held: Held = { configured: [], definitions: [] }
+  const held: Held = { configured: [], uncalled: [], definitions: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
     ...checkValue(loaded, [], view, schema),
@@ -39,10 +41,17 @@ export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
       return checkValue(loaded, path, plainView(options, path, held), own)
     }),
+    ...held.uncalled.map(path => problemAt(loaded, path, { ...UNCALLED, path })),
     ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value)),
   ]
   return inFileOrder(problems)
 }
+
+const UNCALLED = {
+  kind: 'wrong value',
+  found: 'a plugin that is not called',
+  expected: 'it called with its options, as in thePlugin({ ... })',
+} as const
 
 /** Problems whose line is known first, by line. */
 export const inFileOrder = (problems: readonly Problem[]): Problem[] =>
@@ -78,8 +87,10 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))
   if (!isPlain(value)) return value
   const entries = Object.entries(value).filter(([key, item]) => {
-    if (!isPluginPath(path) || !isConfiguredPlugin(item)) return item !== undefined
-    held.configured.push({ path: [...path, key], value: item })
+    if (!isPluginPath(path)) return item !== undefined
+    if (isConfiguredPlugin(item)) held.configured.push({ path: [...path, key], value: item })
+    else if (isPluginFactory(item)) held.uncalled.push([...path, key])
+    else return item !== undefined
     return false
   })
   return Object.fromEntries(entries.map(([key, item]) => [key, view(item, key)]))

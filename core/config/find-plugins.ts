@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { resolve as resolvePackage } from 'import-meta-resolve'
 import { errorText, StartError } from '../http/errors.ts'
-import { isConfiguredPlugin, type Plugin, type PluginFactory } from '../kernel/define-plugin.ts'
+import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/define-plugin.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
@@ -23,8 +23,7 @@ function checkPlugin(plugin: Plugin<object>, where: string): Plugin<object> {
   return plugin
 }
 
-const pluginIn = (value: unknown): Plugin<object> | undefined =>
-  typeof value === 'function' && 'plugin' in value ? (value as PluginFactory<object>).plugin : undefined
+const pluginIn = (value: unknown): Plugin<object> | undefined => (isPluginFactory(value) ? value.plugin : undefined)
 
 async function importPlugin(name: string, directory: string): Promise<Plugin<object>> {
   const where = `plugins['${name}']`

@@ -5,7 +5,7 @@ import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
 import type { BodyKind, HostContext, HostMiddleware } from './endpoint.ts'
 
-const TYPES: Record<BodyKind, readonly string[]> = {
+export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
   json: ['application/json', 'application/*+json'],
   form: ['application/x-www-form-urlencoded'],
   text: ['text/*'],
@@ -34,13 +34,13 @@ function isUtf8({ request }: HostContext): boolean {
 function parseDocument(text: string): object {
   const value = parseJson(text)
   if (typeof value === 'object' && value !== null) return value
-  throw new HostError('parseError', { detail: 'the body must be an object or a list' })
+  throw new HostError('parseError', { detail: 'the body must be a JSON object or list' })
 }
 
 /** A field is a string, or several of one name a list: no name makes objects, or hides what every object has. */
 function parseForm(text: string): Readonly<Record<string, string | string[]>> {
   if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
-    throw new HostError('parseError', { detail: `at most ${MAX_FIELDS} fields` })
+    throw new HostError('parseError', { detail: `the form has more than ${MAX_FIELDS} fields` })
   }
   const fields = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(text)) {
@@ -68,7 +68,7 @@ export async function createBodyReader(limit: number) {
   const { koaBody } = await import('koa-body')
 
   return function readBodyAs(kind: BodyKind): HostMiddleware {
-    const types = [...TYPES[kind]]
+    const types = [...BODY_TYPES[kind]]
     const parse = PARSERS[kind]
     // As text alone: its bounds are looked at before anything parses it.
     const read = koaBody({

@@ -1,19 +1,14 @@
 // What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
-import koaMount from 'koa-mount'
 import { StartError } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import type { CrossOrigin, Endpoint, HostMiddleware } from './endpoint.ts'
+import type { CrossOrigin, Endpoint } from './endpoint.ts'
+import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
 import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
-
-interface Found extends Served {
-  /** The plugin that serves it. */
-  readonly by: string
-}
 
 /** What plugins hung on the steps of a route; of what belongs to no route, those that the config switches on for all. */
 function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
@@ -31,7 +26,7 @@ function policyOf(notes: KernelNotes, route: Route): CrossOrigin | undefined {
 
 const kindOf = ({ public: open = false }: Pick<Endpoint, 'public'>) => (open ? 'P' : 'F')
 
-function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: boolean): Found[] {
+function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: boolean): Served[] {
   return notes.endpoints
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
@@ -40,12 +35,12 @@ function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: 
     })
 }
 
-function routeEndpoints(notes: KernelNotes, route: Route): Found[] {
+function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
   const hooks = hooksAt(notes, route)
   const policy = policyOf(notes, route)
   return notes.routeEndpoints
     .filter(({ instance }) => instance.routes.includes(route))
-    .flatMap(({ instance, value: { suffix, define } }): Found[] => {
+    .flatMap(({ instance, value: { suffix, define } }): Served[] => {
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
@@ -57,32 +52,35 @@ function routeEndpoints(notes: KernelNotes, route: Route): Found[] {
 }
 
 /** Throws a StartError where a mount would share its place with anything but its own plugin's endpoints. */
-function checkMount(mount: Found, place: Pattern, others: readonly Found[], routes: readonly Route[]) {
+function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
   const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
     throw fail('has a parameter; an app is mounted at a fixed path')
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
   const route = routes.find(({ path }) => meets(path))
   if (route) throw fail(`would take addresses of routes['${route.path}']; mount the app beside it`)
-  const isWithin = ({ path, below }: Found) => (below ?? false) && reaches(parsePattern(path, path), place)
-  const other = others.find(found => found.by !== mount.by && (meets(found.path) || isWithin(found)))
-  if (other) throw fail(`would take ${other.path}, which plugins.${other.by} serves; choose another path`)
+  const isWithin = ({ path, below }: Served) => (below ?? false) && reaches(parsePattern(path, path), place)
+  const foreign = others.filter(({ by }) => by !== mount.by)
+  const taken = foreign.find(({ path }) => meets(path))
+  if (taken) throw fail(`would take ${taken.path}, which plugins.${taken.by} serves; choose another path`)
+  const outer = foreign.find(isWithin)
+  if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.by} has mounted an app; choose another path`)
 }
 
 /** Apps at a fixed path and below it. */
-function mountedApps(notes: KernelNotes, others: readonly Found[], routes: readonly Route[]): Found[] {
-  const mounts: Found[] = []
+function mountedApps(notes: KernelNotes, others: readonly Served[], routes: readonly Route[]): Served[] {
+  const mounts: Served[] = []
   for (const { instance, value } of notes.mounts) {
     const { path, app, settings } = value
     const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
-    const mount: Found = {
+    const mount: Served = {
       path,
       below: true,
       by: instance.name,
       kind: kindOf(settings),
       cors: settings.cors,
       hooks: hooksAt(notes, undefined),
-      app: koaMount(shapeOf(place), app) as HostMiddleware,
+      app: serveMounted(shapeOf(place), app),
     }
     checkMount(mount, place, [...others, ...mounts], routes)
     mounts.push(mount)

@@ -95,6 +95,10 @@ export type PluginFactory<
   Sections extends object = object,
 > = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
 
+/** True for a plugin that was not called: what `definePlugin` returned. */
+export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
+  typeof value === 'function' && 'plugin' in value
+
 /** Makes a plugin of its options' schema and its set-up. */
 export function definePlugin<
   Options extends object,

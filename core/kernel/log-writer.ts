@@ -4,6 +4,9 @@
 /** Bytes that may wait for a reader of stderr. */
 export const MAX_WAITING_LOG = 1024 * 1024
 
+/** Those that have been given a listener: all hosts of a process write to one. */
+const heard = new WeakSet<object>()
+
 type Stderr = Pick<NodeJS.WriteStream, 'write' | 'writableLength' | 'on'>
 
 export interface LogWriter {
@@ -16,7 +19,8 @@ export interface LogWriter {
 export function createLogWriter(stderr: Stderr, dropped: (lines: number) => string): LogWriter {
   let lost = 0
   // A reader that is gone ends nothing but the log.
-  stderr.on('error', () => undefined)
+  if (!heard.has(stderr)) stderr.on('error', () => undefined)
+  heard.add(stderr)
 
   function write(line: string) {
     // One line alone may be larger than the bound.

@@ -10,10 +10,10 @@ export interface Matched<Target> {
 }
 
 export interface PathTable<Target> {
-  /** Throws a StartError when the path is taken, or can be none. */
-  add(path: string, target: Target): void
+  /** Throws a StartError when the path is taken, or can be none. `by`: the plugin that serves it. */
+  add(path: string, target: Target, by?: string): void
   /** Serves a fixed path and what is below it, where nothing that was added has the place. Throws as `add`. */
-  addBelow(path: string, target: Target): void
+  addBelow(path: string, target: Target, by?: string): void
   /** `path` is canonical (request-target.ts). */
   match(path: string): Matched<Target> | undefined
 }
@@ -23,6 +23,14 @@ interface Entry<Target> {
   /** The optional parameter is left out: a path that is written so stands before it. */
   readonly shortened: boolean
   readonly target: Target
+  readonly by: string | undefined
+}
+
+function clashAt(path: string, one: string | undefined, other: string | undefined): StartError {
+  const twice = `plugins.${one} serves ${path} twice; give one of the two another path`
+  const both = `plugins.${one} and plugins.${other} both serve ${path}; give one of them another path, or switch it off`
+  const why = one === undefined ? `two things would be served at ${path}` : one === other ? twice : both
+  return new StartError(why, { exitCode: 2 })
 }
 
 const NO_PARAMS = Object.freeze({})
@@ -68,25 +76,23 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
 
 export function createPathTable<Target>(): PathTable<Target> {
   const entries = new Map<string, Entry<Target>>()
-  const below = new Map<string, Matched<Target>>()
+  const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'by'>>()
   let match: ReturnType<typeof compile<Target>> | undefined
 
   return {
-    add(path, target) {
+    add(path, target, by) {
       match = undefined
       for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
-        if (other && other.shortened === shortened) {
-          throw new StartError(`two things would be served at ${path}`, { exitCode: 2 })
-        }
-        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target })
+        if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
+        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
       }
     },
-    addBelow(path, target) {
+    addBelow(path, target, by) {
       const shape = shapeOf(parsePattern(path, path))
-      if (below.has(shape)) throw new StartError(`two things would be served at ${path}`, { exitCode: 2 })
-      below.set(shape, { target, params: NO_PARAMS })
+      if (below.has(shape)) throw clashAt(path, below.get(shape)?.by, by)
+      below.set(shape, { target, params: NO_PARAMS, by })
     },
     match(path) {
       match ??= compile(entries.values())

@@ -4,15 +4,17 @@ import Koa from 'koa'
 import compose from 'koa-compose'
 import { HostError } from '../http/errors.ts'
 import { createForwarded } from '../http/forwarded.ts'
+import { createGuard } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { readTarget } from '../http/request-target.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
-import { createGuard } from './guard.ts'
+import type { Logger } from './log.ts'
+import { refuseAddress } from './mounted-app.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import type { Route } from './route.ts'
-import { createErrorWriter, type ErrorWriterSettings } from './write-errors.ts'
+import { createErrorWriter, createFailureLog, type ErrorWriterSettings } from './write-errors.ts'
 
 /** An endpoint, or the lack of one, with all that may act there. */
 export interface Place {
@@ -31,12 +33,15 @@ export interface Place {
 
 export interface Served extends Place {
   readonly path: string
+  /** The plugin that serves it. */
+  readonly by: string
   /** Serves what is below its path, too. */
   readonly below?: boolean
 }
 
-export interface PipelineSettings extends ErrorWriterSettings {
+export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
+  readonly log: Logger
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -61,13 +66,10 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
 }
 
-const refuseAddress = () => {
-  throw new HostError('notFound', { detail: 'nothing is served at this path' })
-}
-
 /** What each step is at a place; nothing, where the place has none of it. */
 async function createSteps(
-  { http, ...errors }: PipelineSettings,
+  http: ResolvedHttp,
+  errors: ErrorWriterSettings,
   isBodyRead: boolean,
 ): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
   const writeErrors = createErrorWriter(errors)
@@ -101,7 +103,7 @@ async function createSteps(
     identify: ({ hooks }) => hooks.identify,
     admit: ({ hooks }) => hooks.admit,
     body: ({ body }) => (body && readBody ? [readBody(body)] : []),
-    verb: ({ app, methods }) => (app ? [app, refuseAddress] : methods ? [dispatchVerb(methods)] : []),
+    verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
 }
 
@@ -109,10 +111,12 @@ async function createSteps(
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
-  settings: PipelineSettings,
+  { http, log, encode }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
+  const tellFailure = createFailureLog(log)
   const steps = await createSteps(
-    settings,
+    http,
+    { tellFailure, encode },
     served.some(({ body }) => body !== undefined),
   )
   const compile = (place: Place): Run =>
@@ -122,10 +126,10 @@ export async function createPipeline(
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
-    add(place.path, { route: place.route, run: compile(place) })
+    add(place.path, { route: place.route, run: compile(place) }, place.by)
   }
   const runNowhere = compile(nowhere)
-  const forwardedBy = createForwarded(settings.http)
+  const forwardedBy = createForwarded(http)
 
   // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
   const app = new Koa<RequestState>()
@@ -148,6 +152,7 @@ export async function createPipeline(
     if (found.target.route) state.route = found.target.route
     return found.target.run(ctx)
   })
-  app.silent = true
+  // What fails behind Koa's back: a body midway, what an app emits.
+  app.on('error', tellFailure)
   return app
 }

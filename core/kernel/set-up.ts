@@ -8,6 +8,7 @@ import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, 
 import type { KernelHost, Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
+import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
@@ -69,7 +70,7 @@ export interface HostFacts<Slots extends object>
 /** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
 export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
   try {
-    await part()
+    await inTime(part, START_PATIENCE)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
@@ -79,7 +80,7 @@ export async function startPlugin(name: string, part: () => void | Promise<void>
 /** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
 async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
   try {
-    await part()
+    await inTime(part, CLOSE_PATIENCE)
   } catch (err) {
     log.error({ err }, 'failed to close')
   }

@@ -9,7 +9,7 @@ export interface Filler {
 }
 
 export interface SlotTable<Slots extends object> {
-  /** Throws a StartError where another plugin has the slot on one of these routes, and once `seal` was called. */
+  /** Throws a StartError where there is no such slot, the service lacks a method, another plugin has the slot on one of these routes, and once `seal` was called. */
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name], filler: Filler): void
   /** Nothing is filled from now on: services are built from what is here. */
   seal(): void
@@ -21,8 +21,11 @@ export interface SlotTable<Slots extends object> {
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
-/** The slots of a host, with what is in them where nobody fills them. */
-export function createSlots<Slots extends object>(defaults: Slots): SlotTable<Slots> {
+/** The slots of a host, with what is in them where nobody fills them. `faultOf`: why a service is none for its slot. */
+export function createSlots<Slots extends object>(
+  defaults: Slots,
+  faultOf: (slot: string, service: unknown) => string | undefined,
+): SlotTable<Slots> {
   const filled = new Map<keyof Slots, Map<Route, { readonly service: unknown; readonly by: string }>>()
   let sealed = false
 
@@ -34,13 +37,17 @@ export function createSlots<Slots extends object>(defaults: Slots): SlotTable<Sl
   return {
     fill(slot, service, { name, routes }) {
       if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
+      const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
+      const fault = faultOf(String(slot), service)
+      if (fault !== undefined) throw refuse(fault)
       const byRoute = filled.get(slot) ?? new Map()
       filled.set(slot, byRoute)
       for (const route of routes) {
         const other = byRoute.get(route)?.by
+        if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; once is to be`)
         if (other !== undefined) {
-          const where = `plugins.${name}: ${other} already provides the ${String(slot)} of routes['${route.path}']`
-          throw new StartError(`${where}; switch one of them off there`, { exitCode: 2 })
+          const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
+          throw refuse(`${where}; switch one of them off there`)
         }
         byRoute.set(route, { service, by: name })
       }

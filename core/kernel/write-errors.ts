@@ -1,10 +1,11 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
-
 import { HostError, statusOf } from '../http/errors.ts'
+import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
 import { shownUrl } from '../http/shown-url.ts'
 import type { HostContext } from './endpoint.ts'
 import type { Logger } from './log.ts'
+import { mountedAppOf } from './mounted-app.ts'
 
 /** What of a request target that names no path goes into a log line. */
 const SHOWN_TARGET = 200
@@ -25,20 +26,37 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
   }
 }
 
-/** What `ctx.throw(403, '...')` throws, and other Koa middleware refuses with: its text is meant for the client. */
-interface ExposedError extends Error {
-  readonly expose: true
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-}
+type TellFailure = (thrown: unknown, ctx?: HostContext) => void
 
-function isExposed(thrown: unknown): thrown is ExposedError {
-  if (!(thrown instanceof Error) || !('expose' in thrown) || thrown.expose !== true) return false
-  return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 500
+/** Puts what failed into the log, once a request, and tells the `error` listeners of the mounted app that it came from. */
+export function createFailureLog(log: Logger): TellFailure {
+  const told = new WeakMap<object, unknown>()
+  const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
+
+  function tellApp(thrown: unknown, ctx: HostContext) {
+    const app = mountedAppOf(ctx)
+    try {
+      if (app && app.listenerCount('error') > 0) app.emit('error', thrown, ctx)
+    } catch (err) {
+      log.error({ err, path: shownPath(ctx) }, 'a listener for errors of a mounted app failed')
+    }
+  }
+
+  return (err, ctx) => {
+    if (!ctx) return log.error({ err }, 'a request failed')
+    if (HostError.is(err)) return logRefusal(log, ctx, err)
+    // Of one that breaks off, Koa tells twice.
+    if (told.has(ctx) && told.get(ctx) === err) return
+    told.set(ctx, err)
+    const fields = { err, path: shownPath(ctx) }
+    if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
+    if (!isToClient(err)) log.error(fields, 'a request failed')
+    tellApp(err, ctx)
+  }
 }
 
 export interface ErrorWriterSettings {
-  readonly log: Logger
+  readonly tellFailure: TellFailure
   /** The body of an error answer, as JSON. */
   readonly encode: (error: HostError) => string
 }
@@ -47,18 +65,16 @@ export interface ErrorWriterSettings {
  * Answers what is thrown behind it; headers that were set before, such as CORS, stay. Where the answer has begun, its
  * connection is cut, so that nobody takes what came for all of it; `spare` leaves it alone instead.
  */
-export function createErrorWriter({ log, encode }: ErrorWriterSettings, { spare = false } = {}) {
+export function createErrorWriter({ tellFailure, encode }: ErrorWriterSettings, { spare = false } = {}) {
   function write(ctx: HostContext, thrown: unknown) {
-    const exposed = isExposed(thrown)
-    if (!exposed && !HostError.is(thrown)) log.error({ err: thrown, path: shownPath(ctx) }, 'a request failed')
-    const error = exposed || HostError.is(thrown) ? thrown : new HostError('internal')
-    if (HostError.is(error)) logRefusal(log, ctx, error)
+    tellFailure(thrown, ctx)
     if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
+    const error = isHttpError(thrown) || HostError.is(thrown) ? thrown : new HostError('internal')
     ctx.respond = true
     ctx.status = statusOf(error)
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
     ctx.type = HostError.is(error) ? 'json' : 'text'
-    ctx.body = HostError.is(error) ? encode(error) : error.message
+    ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }
 
   return async (ctx: HostContext, next: () => Promise<unknown>) => {

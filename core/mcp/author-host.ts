@@ -1,8 +1,10 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
+import { StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog } from './catalog.ts'
+import { methodFault } from './check-added.ts'
 import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -20,7 +22,7 @@ export interface AuthorHost {
   around(wrap: Wrap): void
   /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
   observe(observer: Observer): void
-  /** Answers a JSON-RPC method. One that the host or another plugin answers already stops the start. */
+  /** Answers a JSON-RPC method. One that the host or another plugin answers stops the start; so does a notification's name. */
   method(name: string, answer: Answer): void
   /**
    * Adds an extension of the protocol to the plugin's routes: declares `capabilities.extensions[id]` there, and adds methods,
@@ -69,7 +71,11 @@ export function createAuthorHost(
     server: { name: server.name, version: server.version },
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
-    method: (name, answer) => note(notes.methods, { name, answer }),
+    method(name, answer) {
+      const fault = methodFault(name, answer)
+      if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
+      note(notes.methods, { name, answer })
+    },
     extension(id, extension) {
       const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
       for (const method of added.methods) note(notes.methods, method)
@@ -99,6 +105,11 @@ export async function addContributions(notes: AuthorNotes, catalog: Catalog, met
   }
   for (const { instance, value } of notes.methods) {
     const { name, answer } = value
-    await startPlugin(instance.name, () => methods.add(name, { answer }, instance.routes))
+    await startPlugin(instance.name, () => methods.add(name, { answer, by: instance.name }, instance.routes))
+  }
+  for (const { plugin, id, method, routes } of notes.extensions.awaited) {
+    if (routes.every(route => methods.has(method, route))) continue
+    const why = `extension "${id}": it has results for "${method}", a method that nobody answers on its routes`
+    throw new StartError(`plugins.${plugin}: ${why}; correct the name, or add the method`, { exitCode: 2 })
   }
 }

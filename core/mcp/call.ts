@@ -2,6 +2,7 @@
 // Below the transport nobody knows HTTP; above the handler nobody changes the result.
 
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
 import { isShortName } from './client-said.ts'
 import { isObject } from './is-object.ts'
@@ -11,18 +12,23 @@ import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 import { encodeNotification } from './wire.ts'
 
-/** What a transport knows of an HTTP request when it asks what to offer. */
+/** What a transport knows of a request when it asks what to offer. */
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
+  /** True: an HTTP request that came through `admit`. Otherwise the route's `authorize` is asked whether the user may enter. */
+  readonly admitted?: true
   /** The session's id, where there is one. */
   readonly sessionId?: string
   /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
   readonly signal: () => AbortSignal
 }
+
+/** Asks a route's `authorize`. Throws `unauthorized` where there is no user, `forbidden` where this one may not enter. */
+export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
 
 /** What a caller is offered: for a session, or for one request where there are none. */
 export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {

@@ -7,10 +7,12 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { observed } from './observe.ts'
+import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
 
@@ -27,8 +29,11 @@ export function createDispatch(
     else log.error(fields, 'a handler failed')
   }
 
+  const warnOfHandmade = createHandmadeWarning(log)
+
   async function answer(call: Call): Promise<object> {
     const result = await methods.answer(call)
+    demandObject(call.method, result)
     if (FAILURE in result) logFailure(call, result[FAILURE])
     return result
   }
@@ -43,7 +48,9 @@ export function createDispatch(
         // Before plugins: they too take params for what they should be.
         methods.check(call)
         const result = await inner(call)
+        demandObject(call.method, result)
         checkResultType(call, result)
+        if (call.modern) warnOfHandmade(call, result)
         return result
       } catch (error) {
         if (HostError.is(error)) throw error

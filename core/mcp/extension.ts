@@ -2,6 +2,7 @@
 // basic/versioning, "Extensions"). The host keeps to the rules that every extension has; what it means is its plugin's.
 import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
+import { partsFault } from './check-added.ts'
 import { isObject } from './is-object.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 import { RESULT_TYPE, RESULT_TYPES, resultTypeOf } from './result-type.ts'
@@ -72,6 +73,8 @@ export interface Extensions {
   /** Throws a StartError where another plugin has the id, or something of it is taken on one of these routes. */
   add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
+  /** The methods that extensions have results for, with what adds them. */
+  readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
 }
 
 /** A key of `_meta` with a prefix (2026-07-28 basic, "_meta"). */
@@ -110,8 +113,8 @@ class KnownExtension implements AddedExtension {
   }
 
   /** Throws `missingCapability` for a client that does not declare the extension. */
-  demand(call: Call): void {
-    if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(call, call.method)
+  demand(call: Call, what = call.method): void {
+    if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
   }
 
   #checkResult(call: Call, type: string) {
@@ -120,11 +123,14 @@ class KnownExtension implements AddedExtension {
     if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
       throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
     }
-    if (call.rules.handshake || !this.settingsOf(call)) throw this.#missing(call, `the result "${type}"`)
+    if (call.rules.handshake || !this.settingsOf(call)) {
+      // Older revisions have no result types, whatever their clients declare.
+      const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
+      throw this.#missing(`the result "${type}"`, revision)
+    }
   }
 
-  #missing({ rules }: Call, what: string): HostError {
-    const revision = rules.handshake ? ', in a revision without a handshake' : ''
+  #missing(what: string, revision = ''): HostError {
     return new HostError('missingCapability', {
       detail: `${what} is for clients that declare the extension ${this.id}${revision}`,
       data: { requiredCapabilities: { extensions: { [this.id]: {} } } },
@@ -159,6 +165,7 @@ function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
 export function createExtensions(): Extensions {
   const owners = new Map<string, string>()
   const byRoute = new Map<object, Kept>()
+  const awaited: Array<Adding & { readonly method: string }> = []
 
   function on(route: object): Kept {
     const kept = byRoute.get(route) ?? {
@@ -173,14 +180,18 @@ export function createExtensions(): Extensions {
 
   return {
     on,
+    awaited,
     add(adding) {
       const { plugin, id, extension, routes } = adding
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>
         new StartError(`plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
+      const wrong = partsFault(extension)
+      if (wrong !== undefined) throw refuse(wrong)
       owners.set(id, plugin)
       const known = new KnownExtension(adding)
+      for (const method of Object.keys(extension.results ?? {})) awaited.push({ ...adding, method })
       for (const route of routes) {
         const fault = faultOf(adding, on(route))
         if (fault !== undefined) throw refuse(fault)
@@ -198,7 +209,7 @@ function keep(known: KnownExtension, extension: Extension, kept: Kept) {
   for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)
   for (const [name, filter] of Object.entries(listenFilters)) {
     kept.listenFilters.set(name, (wanted, call) => {
-      known.demand(call)
+      known.demand(call, `the filter "${name}" of subscriptions/listen`)
       return filter(wanted, call)
     })
   }

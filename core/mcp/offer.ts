@@ -4,7 +4,7 @@
 import { HostError, StartError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
-import type { Offer, RequestFacts } from './call.ts'
+import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type {
   ConfigureSession,
@@ -29,6 +29,8 @@ export interface OfferSettings {
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use on a route. */
   readonly accessOn: (route: CompiledRoute) => AccessDecider
+  /** Asked of callers whom no HTTP request brought through `admit`. */
+  readonly admit: AdmitCaller
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
   /** The toolsets that plugins contribute to this route. */
@@ -99,7 +101,7 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
 
 /** Makes offers: for one request, or for as long as a session lasts. */
 export function createOffers(settings: OfferSettings) {
-  const { config, catalog } = settings
+  const { config, catalog, admit } = settings
   const { server, configureSession, runSession } = config
 
   /** What `configureSession` makes of a route for one caller. */
@@ -151,10 +153,11 @@ export function createOffers(settings: OfferSettings) {
     return cut
   }
 
-  /** Throws `notFound` where the address names no toolset. */
+  /** Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet. */
   return async function makeOffer(facts: RequestFacts): Promise<Offer> {
     const { params, user, ip, sessionId } = facts
     const route = facts.route as CompiledRoute
+    if (!facts.admitted) admit(facts)
     const base = route.toolsetsFor(params)
     if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)

@@ -6,7 +6,7 @@ import type { Owner } from './session-id.ts'
 import type { SessionOpening } from './session-record.ts'
 
 /** Who comes, and where. */
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 

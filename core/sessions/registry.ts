@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
-import type { Offer, RequestFacts } from '../mcp/call.ts'
+import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { buildSession } from './build-session.ts'
@@ -34,11 +34,13 @@ export interface RegistrySettings {
   /** What brings changes to the sessions of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
+  /** Asked of callers whom no HTTP request brought through `admit`. */
+  readonly admit: AdmitCaller
 }
 
 /** The sessions of a node. */
 export interface SessionRegistry {
-  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
+  /** Opens a session. Throws as `admit` for who was not admitted, `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
@@ -63,7 +65,7 @@ export interface SessionRegistry {
 const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
-  const { node, ids, paths, feedOn, makeOffer } = settings
+  const { node, ids, paths, feedOn, makeOffer, admit } = settings
   const { name, store, peers, events, bounds, log, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
@@ -114,6 +116,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function begin(facts: RequestFacts, transport: string): Promise<Session> {
     refuseWhenReleased()
+    // Before the store hears of it.
+    if (!facts.admitted) admit(facts)
     const id = ids.create(ownerOf(facts))
     const digest = digestOf(id)
     const opening = openingOf(facts, transport, store.shared)
@@ -162,7 +166,9 @@ export function createSessionRegistry(settings: RegistrySettings) {
   async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
-    const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
+    const signal = () => new AbortController().signal
+    // Whoever names it by its id was admitted.
+    const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
     const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
     takeRecord(session, record, name)
     return session
@@ -203,6 +209,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     open,
     calls: createRunningCalls(bounds),
     find(id, caller, transport, requests = []) {
+      if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw gone()
       // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.

@@ -154,6 +154,7 @@ class StoredStream implements ResumableStream {
   }
 
   #deliver(seq: number, message: string) {
+    if (seq !== this.#stored + 1) throw wrongNumber(seq, this.#stored)
     this.#stored = seq
     // A replay finds it in the store, or found it there before its number was known here.
     if (!this.#reader || this.#replaying || seq <= this.#sent) return
@@ -275,6 +276,13 @@ class StoredStream implements ResumableStream {
     })
   }
 }
+
+/** A client could come back with such an id for what it has, or for what there is not. */
+const wrongNumber = (seq: unknown, stored: number) =>
+  new Error(
+    `the event store numbered a message ${JSON.stringify(seq)}, where ${stored + 1} was to come: ` +
+      "`append` gives one more than the stream's last, or than `known`",
+  )
 
 /** A new stream; nobody reads it yet. */
 export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

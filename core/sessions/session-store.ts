@@ -30,10 +30,13 @@ export interface SessionStore {
   adopt(digest: string, from: string): Awaitable<boolean>
   /** Makes this node the one that sends what belongs to no call, on this stream. Undefined where there is no record. */
   claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
-  /** The nodes that had a copy, this one left out; undefined where there was no record, or it is in use and `onlyIdle`. */
+  /**
+   * The nodes that had a copy, this one left out; undefined where there was no record, or it is in use and `onlyIdle`: marked
+   * so by some node, or with a request that has entered and not left.
+   */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
-   * How sessions of this node are used now; what is in use does not expire. Gives sessions that are to end, because more
+   * How sessions of this node are used now; what is in use does not expire, and one that is not known is passed over. Gives sessions that are to end, because more
    * than `bounds.maxIdle` idle: the longest idle ones of the holders who have most. A shared store is told a few times a second.
    */
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>

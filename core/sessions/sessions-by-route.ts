@@ -2,7 +2,7 @@
 // hosts have one in all; a route whose plugins have options of their own, or are off, has another.
 import { StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { Offer, RequestFacts } from '../mcp/call.ts'
+import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
@@ -34,6 +34,7 @@ export interface SessionsSettings {
   readonly ids: SessionIds
   readonly log: Logger
   readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
+  readonly admit: AdmitCaller
 }
 
 export interface SessionsByRoute {
@@ -121,7 +122,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 
 /** Throws a StartError where what keeps the sessions of a route does not go together. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
-  const { storesOn, bounds, ids, log, makeOffer } = settings
+  const { storesOn, bounds, ids, log, makeOffer, admit } = settings
   const feedOn = createFeeds(settings)
   const paths = settings.routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
@@ -135,7 +136,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       log,
       sessions: new Map(),
     }
-    const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer })
+    const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, admit })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }
   })

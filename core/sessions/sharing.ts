@@ -14,6 +14,8 @@ export interface SharedParts {
   readonly routes: readonly CompiledRoute[]
   /** Whether a plugin provides, on a route, what is otherwise kept in this process. */
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
+  /** Whether the sessions of a route are kept for every node. */
+  readonly isShared: (route: Route) => boolean
   /** True where the keys that sign and seal were made by this process, for itself. */
   readonly ownKeys: boolean
   /** The plugins that provide these slots. */
@@ -53,16 +55,29 @@ function listenProblem({ routes, isFilled, suggest }: SharedParts): string[] {
   ]
 }
 
-const keyProblem = ({ ownKeys }: SharedParts): string[] =>
-  ownKeys
-    ? [
-        'the keys that sign session ids and seal requestState: make a secret with `openssl rand -base64 32` and put it ' +
-          "into the environment as MCP_HOST_SECRETS, or into the config's `secrets`",
-      ]
-    : []
+const MAKE_SECRET =
+  'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
+  "config's `secrets`"
 
-/** Throws a StartError that says all of it, with the ways out. One process shares nothing. */
+const keyProblem = ({ ownKeys }: SharedParts): string[] =>
+  ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
+
+/** Sessions that every node may serve take a way to the other nodes, and ids that those can read. */
+function checkShared({ routes, isFilled, isShared, ownKeys, suggest }: SharedParts): void {
+  for (const route of routes.filter(keepsSessions).filter(isShared)) {
+    const refuse = (why: string) =>
+      new StartError(`routes['${route.path}']: its sessions are kept for every node, but ${why}`, { exitCode: 2 })
+    if (!isFilled('peers', route)) {
+      const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
+      throw refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
+    }
+    if (ownKeys) throw refuse(`the keys that sign their ids were made by this one; on every node, ${MAKE_SECRET}`)
+  }
+}
+
+/** Throws a StartError that says all of it, with the ways out. One process whose stores are its own shares nothing. */
 export function checkSharing(parts: SharedParts): void {
+  checkShared(parts)
   if (parts.processes <= 1) return
   const problems = [...sessionProblem(parts), ...listenProblem(parts), ...keyProblem(parts)]
   if (problems.length === 0) return

@@ -1,4 +1,6 @@
 // What the contracts of all slots are made of: named checks, each on services that know nothing yet.
+import { AssertionError } from 'node:assert'
+import { inspect, isDeepStrictEqual } from 'node:util'
 
 /** One promise of an interface: `it(name, run)` in mocha, vitest and node:test. */
 export interface Check {
@@ -51,6 +53,18 @@ export function checksOf<Service>(
       check(`two nodes: ${name}`, 2, ([one, other]) => act(one as Service, other as Service)),
     ),
   ]
+}
+
+/** Throws, in words, where a service gave something else: its author sees no more of a check than what it throws. */
+export function same(actual: unknown, expected: unknown, promise: string): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  const message = `${promise}: expected ${inspect(expected, { depth: 6 })}, found ${inspect(actual, { depth: 6 })}`
+  throw new AssertionError({ message, actual, expected, operator: 'deepStrictEqual' })
+}
+
+/** Throws, in words, where this is not so. */
+export function holds(kept: unknown, promise: string): asserts kept {
+  if (!kept) throw new AssertionError({ message: promise, actual: kept, expected: true, operator: 'ok' })
 }
 
 export const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))

@@ -3,6 +3,7 @@ import type { RequestId } from '../mcp/protocol.ts'
 import type { SessionBounds } from '../sessions/session-bounds.ts'
 import { FIRST_STATE, type SessionRecord } from '../sessions/session-record.ts'
 import type { Entered, SessionStore, Visit } from '../sessions/session-store.ts'
+import { pause } from './contract.ts'
 
 export const BOUNDS: SessionBounds = {
   idleTimeout: 60_000,
@@ -46,13 +47,19 @@ export const recordIn = (entered: Entered): SessionRecord | undefined =>
 export const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
   (await enter(store, digest, { requests })).kind
 
-/** Uses that began one after the other, the first of them longest ago. */
-export const mark = (
+/** How long one use begins before the next, milliseconds. */
+const STEP = 10
+
+/** Uses that began one after the other, the first of them longest ago, and each since the session was touched last. */
+export const mark = async (
   store: SessionStore,
   uses: ReadonlyArray<readonly [string, string, boolean]>,
   bounds: Partial<SessionBounds> = {},
-) =>
-  store.mark(
-    uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * 10 })),
+) => {
+  // A store may keep the later of what it saw itself and of what it is told.
+  await pause((uses.length + 1) * STEP)
+  return store.mark(
+    uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * STEP })),
     { ...BOUNDS, ...bounds },
   )
+}

@@ -1,10 +1,19 @@
 // What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
-import { deepEqual, equal, ok } from 'node:assert/strict'
 import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/limits.ts'
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import { FIRST_STATE } from '../sessions/session-record.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
-import { type Check, type ContractSettings, checksOf, eventually, type Promises, pause } from './contract.ts'
+import {
+  type Check,
+  type ContractSettings,
+  checksOf,
+  eventually,
+  holds,
+  type Promises,
+  pause,
+  same,
+} from './contract.ts'
+import { bounds, restores } from './session-bounds-contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 import { sharedBounds, sharedRecords } from './shared-sessions.ts'
 
@@ -13,21 +22,33 @@ const SHORT = 800
 
 const records: Promises<SessionStore>['alone'] = {
   async 'keeps what a session was opened with, and gives it to a node without a copy'(store) {
-    equal(await open(store, 'one'), true)
-    deepEqual(recordIn(await enter(store, 'one')), recordOf(store.node))
-    deepEqual(await enter(store, 'one', { version: 1 }), { kind: 'entered', record: undefined })
+    same(await open(store, 'one'), true, 'create keeps a session')
+    same(
+      recordIn(await enter(store, 'one')),
+      recordOf(store.node),
+      'enter gives the record to a node that has no copy (version 0)',
+    )
+    same(
+      await enter(store, 'one', { version: 1 }),
+      { kind: 'entered', record: undefined },
+      'enter gives no record to a node whose copy is of its version',
+    )
   },
   async 'knows nothing of a session that was never opened'(store) {
-    deepEqual(await enter(store, 'one', { requests: [1] }), { kind: 'missing', ended: false })
-    equal(await store.change('one', { logLevel: 'error' }), undefined)
-    equal(await store.nodeOf('one', 1), undefined)
-    equal(await store.adopt('one', 'another'), false)
-    equal(await store.claimStream('one', 'stream'), undefined)
-    equal(await store.timeLeft('one'), undefined)
-    deepEqual(await mark(store, [['one', 'ada', false]]), [])
+    same(
+      await enter(store, 'one', { requests: [1] }),
+      { kind: 'missing', ended: false },
+      'enter says of a session that was never opened that it is missing and was not ended',
+    )
+    same(await store.change('one', { logLevel: 'error' }), undefined, 'change gives undefined where there is no record')
+    same(await store.nodeOf('one', 1), undefined, 'nodeOf gives undefined where there is no record')
+    same(await store.adopt('one', 'another'), false, 'adopt gives false where there is no record')
+    same(await store.claimStream('one', 'stream'), undefined, 'claimStream gives undefined where there is no record')
+    same(await store.timeLeft('one'), undefined, 'timeLeft gives undefined where there is no record')
+    same(await mark(store, [['one', 'ada', false]]), [], 'mark passes over a session that it does not know')
     store.leave('one', [1])
-    equal(await store.end('one', 'ada', true), undefined)
-    equal(await store.end('one', 'ada'), undefined)
+    same(await store.end('one', 'ada', true), undefined, 'end with onlyIdle gives undefined where there is no record')
+    same(await store.end('one', 'ada'), undefined, 'end gives undefined where there is no record')
   },
   async 'keeps each change, one version each, and gives the whole record'(store) {
     await open(store, 'one')
@@ -42,77 +63,110 @@ const records: Promises<SessionStore>['alone'] = {
     let version = 1
     for (const change of changes) {
       const changed = await store.change('one', change)
-      ok(changed !== undefined && changed !== 'full')
-      equal(changed.record.version, ++version)
-      deepEqual(changed.nodes, [])
+      holds(changed !== undefined && changed !== 'full', 'change gives the record that it changed')
+      same(changed.record.version, ++version, 'each change is one version')
+      same(changed.nodes, [], 'a change names no other node where none has a copy')
     }
     const record = recordIn(await enter(store, 'one', { version: 5 }))
-    deepEqual(record?.state, { revision: LATEST_HANDSHAKE, client, logLevel: 'error', watched: ['note://b'] })
-    equal(record?.version, 6)
-    deepEqual(await enter(store, 'one', { version: 6 }), { kind: 'entered', record: undefined })
+    same(
+      record?.state,
+      { revision: LATEST_HANDSHAKE, client, logLevel: 'error', watched: ['note://b'] },
+      'the record has all changes in it, one after the other',
+    )
+    same(record?.version, 6, 'five changes after version 1 make version 6')
+    same(
+      await enter(store, 'one', { version: 6 }),
+      { kind: 'entered', record: undefined },
+      'enter gives no record to a node whose copy is of the last version',
+    )
   },
   async 'lets a session watch so many bytes of resources'(store) {
     const long = (index: number) => `note://${index}/`.padEnd(MAX_URI, 'x')
     const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     const watched = Array.from({ length: most - 1 }, (_, index) => long(index))
     await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
-    ok((await store.change('one', { watch: long(most) })) !== 'full')
-    equal(await store.change('one', { watch: long(most + 1) }), 'full')
-    ok((await store.change('one', { watch: long(most) })) !== 'full')
+    holds(
+      (await store.change('one', { watch: long(most) })) !== 'full',
+      'a session may watch resources up to MAX_WATCHED_BYTES',
+    )
+    same(await store.change('one', { watch: long(most + 1) }), 'full', "change gives 'full' past MAX_WATCHED_BYTES")
+    holds(
+      (await store.change('one', { watch: long(most) })) !== 'full',
+      'a resource that is watched already is no more of them',
+    )
     await store.change('one', { unwatch: long(most) })
-    ok((await store.change('one', { watch: long(most + 1) })) !== 'full')
+    holds((await store.change('one', { watch: long(most + 1) })) !== 'full', 'what is not watched any more makes room')
   },
 
   async 'lets a session watch so many resources, each once'(store) {
     const watched = Array.from({ length: MAX_WATCHED }, (_, index) => `note://${index}`)
     await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
-    equal(await store.change('one', { watch: 'note://more' }), 'full')
-    ok((await store.change('one', { watch: 'note://7' })) !== 'full')
+    same(await store.change('one', { watch: 'note://more' }), 'full', "change gives 'full' past MAX_WATCHED resources")
+    holds(
+      (await store.change('one', { watch: 'note://7' })) !== 'full',
+      'a resource that is watched already is no more of them',
+    )
     await store.change('one', { unwatch: 'note://7' })
-    ok((await store.change('one', { watch: 'note://more' })) !== 'full')
+    holds((await store.change('one', { watch: 'note://more' })) !== 'full', 'what is not watched any more makes room')
     const now = recordIn(await enter(store, 'one'))?.state.watched ?? []
-    deepEqual([...now].sort(), [...watched.filter(uri => uri !== 'note://7'), 'note://more'].sort())
+    same(
+      [...now].sort(),
+      [...watched.filter(uri => uri !== 'note://7'), 'note://more'].sort(),
+      'the record has what is watched now, each once',
+    )
   },
   async 'gives the stream for what belongs to no call to one after the other, each with a higher epoch'(store) {
     await open(store, 'one')
     const first = await store.claimStream('one', 'a')
-    ok(first && first.epoch > 0)
-    equal(first.before, undefined)
+    holds(first && first.epoch > 0, 'the first claim gives an epoch above 0')
+    same(first.before, undefined, 'nobody had the stream before the first claim')
     const again = await store.claimStream('one', 'a')
-    equal(again?.epoch, first.epoch)
+    same(again?.epoch, first.epoch, 'a claim of the same stream by the same node keeps its epoch')
     const next = await store.claimStream('one', 'b')
-    deepEqual(next?.before, { node: store.node, stream: 'a' })
-    ok(next && next.epoch > first.epoch)
+    same(next?.before, { node: store.node, stream: 'a' }, 'the next claim says whose it was')
+    holds(next && next.epoch > first.epoch, 'each other claim has a higher epoch')
   },
 }
 
 const requests: Promises<SessionStore>['alone'] = {
   async 'knows a request that runs until it is answered, and does nothing for a second one with its id'(store) {
     await open(store, 'one')
-    equal(await kindOf(store, 'one', [1, 'a']), 'entered')
-    deepEqual(await enter(store, 'one', { requests: ['new', 1] }), { kind: 'taken', request: 1, node: store.node })
-    equal(await store.nodeOf('one', 1), store.node)
-    equal(await store.nodeOf('one', 'new'), undefined)
+    same(await kindOf(store, 'one', [1, 'a']), 'entered', 'a session can be entered with requests')
+    same(
+      await enter(store, 'one', { requests: ['new', 1] }),
+      { kind: 'taken', request: 1, node: store.node },
+      "enter gives 'taken' for a request that runs, with its id and the node",
+    )
+    same(await store.nodeOf('one', 1), store.node, 'nodeOf names the node that runs a request')
+    same(
+      await store.nodeOf('one', 'new'),
+      undefined,
+      "nothing is done of a visit that was 'taken': its other requests do not run",
+    )
     store.leave('one', [1])
     await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
-    equal(await kindOf(store, 'one', [1]), 'entered')
-    equal(await kindOf(store, 'one', ['a']), 'taken')
+    same(await kindOf(store, 'one', [1]), 'entered', 'a request that was left can run again')
+    same(await kindOf(store, 'one', ['a']), 'taken', 'leave leaves the requests that it names, and no other')
   },
   async 'tells ids that are numbers from ids that are texts'(store) {
     await open(store, 'one')
-    equal(await kindOf(store, 'one', [1]), 'entered')
-    equal(await kindOf(store, 'one', ['1']), 'entered')
+    same(await kindOf(store, 'one', [1]), 'entered', 'a request with the id 1 can run')
+    same(await kindOf(store, 'one', ['1']), 'entered', "the id '1' is another than 1")
   },
   async 'takes a request where those of its node do not count'(store) {
     await open(store, 'one')
     await enter(store, 'one', { requests: [1] })
-    equal((await enter(store, 'one', { requests: [1], from: [store.node] })).kind, 'entered')
+    same(
+      (await enter(store, 'one', { requests: [1], from: [store.node] })).kind,
+      'entered',
+      'enter takes a request that runs at a node of `from`',
+    )
   },
   async 'knows the requests of each session by themselves'(store) {
     await open(store, 'one')
     await open(store, 'two')
-    equal(await kindOf(store, 'one', [1]), 'entered')
-    equal(await kindOf(store, 'two', [1]), 'entered')
+    same(await kindOf(store, 'one', [1]), 'entered', 'the request 1 of one session can run')
+    same(await kindOf(store, 'two', [1]), 'entered', 'the request 1 of another session runs by itself')
   },
 }
 
@@ -120,30 +174,42 @@ const ends: Promises<SessionStore>['alone'] = {
   async 'ends a session, once'(store) {
     await open(store, 'one')
     await open(store, 'two')
-    deepEqual(await store.end('one', 'ada'), [])
-    equal(await kindOf(store, 'one'), 'missing')
-    equal(await store.end('one', 'ada'), undefined)
-    equal(await kindOf(store, 'two'), 'entered')
+    same(await store.end('one', 'ada'), [], 'end gives the other nodes that had a copy: none')
+    same(await kindOf(store, 'one'), 'missing', 'a session that was ended cannot be entered')
+    same(await store.end('one', 'ada'), undefined, 'end gives undefined for a session that was ended')
+    same(await kindOf(store, 'two'), 'entered', 'another session goes on')
   },
   async 'leaves one that is in use, where only an idle one is to end'(store) {
     await open(store, 'one')
     await mark(store, [['one', 'ada', true]])
-    equal(await store.end('one', 'ada', true), undefined)
+    same(
+      await store.end('one', 'ada', true),
+      undefined,
+      'end with onlyIdle gives undefined for a session that is marked as in use',
+    )
     await mark(store, [['one', 'ada', false]])
     await enter(store, 'one', { requests: [1] })
-    equal(await store.end('one', 'ada', true), undefined)
+    same(
+      await store.end('one', 'ada', true),
+      undefined,
+      'end with onlyIdle gives undefined for a session with a request that runs',
+    )
     store.leave('one', [1])
     await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
-    deepEqual(await store.end('one', 'ada', true), [])
+    same(await store.end('one', 'ada', true), [], 'end with onlyIdle ends a session that idles')
   },
   async 'lets a session go that idles for too long, and tells how long it has'(store) {
     const bounds = { idleTimeout: SHORT }
     await open(store, 'one', 'ada', bounds)
     await mark(store, [['one', 'ada', false]], bounds)
     const left = await store.timeLeft('one')
-    ok(left !== undefined && left > 0 && left <= SHORT, `${left} ms are left of ${SHORT}`)
+    holds(left !== undefined && left > 0 && left <= SHORT, `${left} ms are left of ${SHORT}`)
     await eventually(async () => (await store.timeLeft('one')) === undefined)
-    deepEqual(await enter(store, 'one', {}, bounds), { kind: 'missing', ended: false })
+    same(
+      await enter(store, 'one', {}, bounds),
+      { kind: 'missing', ended: false },
+      'a session that idled for idleTimeout is missing, and was not ended',
+    )
   },
   async 'keeps a session that requests come to, and one that is said to be in use'(store) {
     const bounds = { idleTimeout: SHORT }
@@ -156,100 +222,11 @@ const ends: Promises<SessionStore>['alone'] = {
       await mark(store, [['used', 'ada', true]], bounds)
       await pause(SHORT / 4)
     }
-    deepEqual(
+    same(
       [await kindOf(store, 'asked'), await kindOf(store, 'used'), await kindOf(store, 'idle')],
       ['entered', 'entered', 'missing'],
+      'enter and a mark as in use keep a session, and nothing else does',
     )
-  },
-}
-
-const bounds: Promises<SessionStore>['alone'] = {
-  async 'lets a holder have so many sessions, and another one his; one that ends makes room'(store) {
-    const most = { maxPerOwner: 2 }
-    deepEqual(
-      [
-        await open(store, 'a1', 'ada', most),
-        await open(store, 'a2', 'ada', most),
-        await open(store, 'a3', 'ada', most),
-      ],
-      [true, true, false],
-    )
-    equal(await kindOf(store, 'a3'), 'missing')
-    equal(await open(store, 'b1', 'bob', most), true)
-    await store.end('a1', 'ada')
-    equal(await open(store, 'a3', 'ada', most), true)
-  },
-  async 'does not count those that have idled for too long'(store) {
-    const most = { maxPerOwner: 2, idleTimeout: SHORT }
-    for (const digest of ['a1', 'a2']) {
-      equal(await open(store, digest, 'ada', most), true)
-      await mark(store, [[digest, 'ada', false]], most)
-    }
-    equal(await open(store, 'a3', 'ada', most), false)
-    await pause(SHORT * 1.5)
-    equal(await open(store, 'a3', 'ada', most), true)
-    equal(await open(store, 'a4', 'ada', most), true)
-    equal(await open(store, 'a5', 'ada', most), false)
-  },
-  async 'lets a holder have any number, where there is no bound'(store) {
-    for (let index = 0; index < 50; index++) equal(await open(store, `a${index}`), true)
-  },
-  async 'gives the longest idle ones of the holder who has most, each once, where too many idle'(store) {
-    const idle = [
-      ['b1', 'bob', false],
-      ['a1', 'ada', false],
-      ['a2', 'ada', false],
-      ['a3', 'ada', false],
-    ] as const
-    for (const [digest, holder] of idle) await open(store, digest, holder)
-    const victims = await mark(store, idle, { maxIdle: 2 })
-    deepEqual(
-      victims.map(({ digest }) => digest),
-      ['a1', 'a2'],
-    )
-    for (const { digest, holder } of victims) deepEqual(await store.end(digest, holder, true), [])
-    deepEqual(await mark(store, [['a3', 'ada', false]], { maxIdle: 2 }), [])
-    equal(await kindOf(store, 'b1'), 'entered')
-  },
-  async 'gives none that is in use'(store) {
-    for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
-    const uses = [
-      ['a3', 'ada', false],
-      ['a1', 'ada', true],
-      ['a2', 'ada', true],
-    ] as const
-    deepEqual(await mark(store, uses, { maxIdle: 1 }), [])
-    const victims = await mark(store, [['a1', 'ada', false]], { maxIdle: 1 })
-    deepEqual(
-      victims.map(({ digest }) => digest),
-      ['a3'],
-    )
-  },
-}
-
-const restores: Promises<SessionStore>['alone'] = {
-  async 'takes a record that it has lost, with the requests that run and the stream that is claimed'(store) {
-    const record = { ...recordOf(store.node), version: 7 }
-    const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
-    equal(await store.restore('one', record, held, BOUNDS), true)
-    deepEqual(recordIn(await enter(store, 'one')), record)
-    equal(await store.nodeOf('one', 1), store.node)
-    const claim = await store.claimStream('one', 'b')
-    deepEqual(claim?.before, { node: store.node, stream: 'a' })
-    ok(claim && claim.epoch > 5)
-  },
-  async 'lets a session that was restored go, where it is not said to be in use'(store) {
-    const held = { requests: [], claim: undefined }
-    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: SHORT })
-    ok((await store.timeLeft('one')) !== undefined)
-    await eventually(async () => (await store.timeLeft('one')) === undefined)
-    equal(await store.timeLeft('one'), undefined)
-  },
-  async 'keeps the record that it has'(store) {
-    await open(store, 'one')
-    await store.change('one', { logLevel: 'error' })
-    equal(await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS), true)
-    equal(recordIn(await enter(store, 'one'))?.state.logLevel, 'error')
   },
 }
 

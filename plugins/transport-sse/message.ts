@@ -62,7 +62,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
       throw new HostError('sessionIdMissing', { detail: 'send one sessionId parameter' })
     }
     const { params, user } = ctx.state
-    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip }, host.name)
+    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
   }
 
   /** Counts the requests that begin. Throws `tooManyRequests` where too many would run. */

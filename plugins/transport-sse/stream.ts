@@ -25,7 +25,8 @@ export function createStreamGet(host: Transport, route: McpRoute) {
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
     const signal = () => new AbortController().signal
-    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const session = await host.sessions.open(facts, host.name)
     const leave = session.use()
     ctx.respond = false
     whenClosed(ctx.res, () => {

@@ -42,7 +42,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     try {
-      const offer = await host.makeOffer({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
+      const { params: place } = ctx.state
+      const offer = await host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
       const call = host.createCall({
         id,
         method,

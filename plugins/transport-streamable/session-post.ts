@@ -40,7 +40,7 @@ export function findSession(
   const id = ctx.req.headers['mcp-session-id']
   if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: 'send the Mcp-Session-Id header' })
   const { params, user } = ctx.state
-  return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name, requests)
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip, admitted: true }, host.name, requests)
 }
 
 /** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
@@ -141,7 +141,8 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
-    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const session = await host.sessions.open(facts, host.name)
     try {
       await answerAll(session, [message], ctx, false)
     } finally {

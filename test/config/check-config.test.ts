@@ -188,6 +188,23 @@ describe('checkConfig', () => {
     ])
   })
 
+  it('says of a plugin that is not called to call it, for all routes and for one', () => {
+    const routes = { '/': { toolsets: 'a', plugins: { log: audit } } }
+    for (const config of [
+      { ...VALID, plugins: { log: audit } },
+      { ...VALID, routes },
+    ]) {
+      const [problem, second] = check(config as never)
+      expect(problem).to.include({
+        kind: 'wrong value',
+        found: 'a plugin that is not called',
+        expected: 'it called with its options, as in thePlugin({ ... })',
+      })
+      expect(second).to.equal(undefined)
+      expect(problem?.path).to.match(/plugins\.log$/)
+    }
+  })
+
   it('checks the options of a plugin that was loaded by its name, at its place', () => {
     const loaded: LoadedConfig = {
       file: '/etc/x.yaml',

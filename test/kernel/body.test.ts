@@ -37,7 +37,7 @@ before(async () => {
         },
       ),
     )
-  ;({ url, log } = await start('1kb'))
+  ;({ url, log } = await start('3kb'))
   ;({ url: largeUrl } = await start('4mb'))
 })
 after(stopHosts)
@@ -150,10 +150,27 @@ describe('a body', () => {
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
+  it('that is well-formed, and yet not what is taken, is told from one that is malformed', async () => {
+    for (const body of ['1', 'null', '"secret"', ' true']) {
+      const [status, text] = await send('/json', 'application/json', body)
+      expect(status).to.equal(400)
+      expect(JSON.parse(text).error.message, body).to.equal('Parse error: the body must be a JSON object or list')
+    }
+    expect((await send('/json', 'application/json', '{"a":'))[1]).to.contain('the body is not JSON')
+    expect((await send('/json', 'application/json', '01'))[1]).to.contain('the body is not JSON')
+    const fields = (count: number) => `${'a&'.repeat(count - 1)}a`
+    expect((await send('/form', FORM, fields(400)))[0]).to.equal(200)
+    const [status, text] = await send('/form', FORM, fields(1_001))
+    expect([status, JSON.parse(text).error.message]).to.deep.equal([
+      400,
+      'Parse error: the form has more than 1000 fields',
+    ])
+  })
+
   it('that is larger than http.maxBodySize is 413, declared or not', async () => {
     for (const path of ['/json', '/form', '/text'] as const) {
       const type = { '/json': 'application/json', '/form': FORM, '/text': 'text/plain' }[path]
-      const text = `["${'a'.repeat(1_100)}"]`
+      const text = `["${'a'.repeat(3_200)}"]`
       expect((await send(path, type, text))[0], path).to.equal(413)
       const head = requestHead(url, { path, headers: { 'Content-Type': type, 'Transfer-Encoding': 'chunked' } })
       const answer = await sendRaw(url, head, `${text.length.toString(16)}\r\n${text}\r\n`)

@@ -242,6 +242,40 @@ describe('Host.callback', () => {
     expect(await statusOf({ ':authority': ours, host: evil })).to.equal(403)
   })
 
+  it('answers 503 before it is started, and its log says what to call', async () => {
+    const log = createTestLog()
+    const host = await embed('https://mcp.acme.example', {}, log)
+    const handle = host.callback()
+    const url = await serve((req, res) => void handle(req, res))
+    const early = await fetch(url)
+    expect([early.status, early.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    expect(log.lines.map(({ message }) => message)).to.include(
+      'a request came before the host was started: call start(), and wait for it, before the first',
+    )
+    await host.start()
+    expect((await modern(url, 'tools/call', { name: 'where' })).status).to.equal(200)
+  })
+
+  it('starts once, however often it is told to, and not after its end', async () => {
+    started = 0
+    const host = await embed('https://mcp.acme.example')
+    await Promise.all([host.start(), host.start()])
+    await host.start()
+    expect(started).to.equal(1)
+    await host.close()
+    for (const again of [host.start(), host.listen()]) {
+      const outcome = await again.then(
+        () => 'started',
+        error => error.message,
+      )
+      expect(outcome).to.contain('closed').and.to.contain('createHost')
+    }
+    const never = await embed('https://mcp.acme.example')
+    await never.close()
+    const outcome = await never.start().catch(error => error.message)
+    expect([started, outcome]).to.deep.equal([1, 'the host is closed; make another with createHost'])
+  })
+
   it('says that a body was read before', async () => {
     const host = await embed('https://mcp.acme.example')
     const handle = host.callback()

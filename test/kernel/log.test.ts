@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
 import { errorText } from '../../core/http/errors.ts'
+import { createLogger } from '../../core/kernel/log.ts'
 import { createLogBudget, MAX_LINES } from '../../core/kernel/log-budget.ts'
 import { createLogWriter, MAX_WAITING_LOG } from '../../core/kernel/log-writer.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'
@@ -118,6 +119,13 @@ describe('a log that nobody reads', () => {
     writer.write('next\n')
     console.log(`5,000 lines that nobody reads: ${kept} kept, ${5_000 - kept} dropped and told`)
     expect(written.slice(kept)).to.deep.equal([`dropped ${5_000 - kept}\n`, 'next\n'])
+  })
+
+  it('has one listener at stderr, however many hosts a process has', () => {
+    createLogger()
+    const before = process.stderr.listenerCount('error')
+    for (let count = 0; count < 12; count++) createLogger()
+    expect(process.stderr.listenerCount('error')).to.equal(before)
   })
 
   it('is served beside, and the process still ends when it is told to', async () => {

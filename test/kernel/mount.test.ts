@@ -1,4 +1,7 @@
 // A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
+import type { RequestListener } from 'node:http'
+import { Readable } from 'node:stream'
+import Router from '@koa/router'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { type Endpoint, HostError } from '../../core/index.ts'
@@ -65,6 +68,111 @@ describe('host.mount', () => {
     expect((await get(`${url}/app/refused`))[1]).to.contain('Forbidden: by the app')
   })
 
+  it('lets the app go on to the end as Koa does, and answers itself only where the app left nothing', async () => {
+    const app = new Koa()
+    const router = new Router()
+    router.get('/page', ctx => {
+      ctx.body = 'page'
+    })
+    const seen: number[] = []
+    app.use(async (ctx, next) => {
+      await next()
+      seen.push(ctx.status)
+      if (ctx.path === '/late' && ctx.status === 404) ctx.body = 'late'
+      if (ctx.path === '/own') ctx.status = 404
+    })
+    app.use(router.routes()).use(router.allowedMethods())
+    const { url } = await startHost(withPlugins({ app: plugin(host => host.mount('/app', app)) }))
+    expect(await get(`${url}/app/page`)).to.deep.equal([200, 'page'])
+    expect(await get(`${url}/app/late`)).to.deep.equal([200, 'late'])
+    expect(await get(`${url}/app/own`)).to.deep.equal([404, 'Not Found'])
+    const [status, text] = await get(`${url}/app/nothing`)
+    expect([status, JSON.parse(text).error.code]).to.deep.equal([404, -32600])
+    const refused = await fetch(`${url}/app/page`, { method: 'DELETE' })
+    expect([refused.status, refused.headers.get('allow')]).to.deep.equal([405, 'HEAD, GET'])
+    const options = await fetch(`${url}/app/page`, { method: 'OPTIONS' })
+    expect([options.status, options.headers.get('allow')]).to.deep.equal([200, 'HEAD, GET'])
+    expect(seen).to.deep.equal([200, 404, 404, 404, 405, 200])
+  })
+
+  it('logs what the app tells Koa of its failures, once, and tells the app’s own listeners', async () => {
+    const app = new Koa()
+    const heard: string[] = []
+    app.on('error', (error, ctx) => heard.push(`${ctx.originalUrl} ${error.message}`))
+    app.use(ctx => {
+      const failure = new Error('the password is swordfish')
+      if (ctx.path === '/emits') ctx.app.emit('error', failure, ctx)
+      if (ctx.path === '/calls') return ctx.onerror(failure)
+      if (ctx.path === '/throws') throw failure
+      if (ctx.path === '/refuses') ctx.throw(409, 'meant for the client')
+      ctx.body = ctx.path === '/breaks' ? Readable.from(breaking(failure)) : 'fine'
+    })
+    async function* breaking(failure: Error) {
+      yield 'x'.repeat(100_000)
+      await new Promise(resolve => setTimeout(resolve, 20))
+      throw failure
+    }
+    const { url, log } = await startHost(withPlugins({ app: plugin(host => host.mount('/app', app)) }))
+    expect(await get(`${url}/app/emits`)).to.deep.equal([200, 'fine'])
+    expect((await get(`${url}/app/calls`))[1]).to.equal('Internal Server Error')
+    expect((await get(`${url}/app/throws`))[1]).to.not.contain('swordfish')
+    expect(await get(`${url}/app/refuses`)).to.deep.equal([409, 'meant for the client'])
+    expect(await get(`${url}/app/breaks`).then(String, () => 'cut')).to.equal('cut')
+    const paths = ['emits', 'calls', 'throws', 'breaks'].map(name => `/app/${name}`)
+    const errors = log.filter(({ level }) => level === 'error')
+    expect(errors.map(({ path }) => path)).to.deep.equal(paths)
+    for (const { err } of errors) expect(String(err)).to.contain('swordfish')
+    const told = ['breaks', 'calls', 'emits', 'refuses', 'throws'].map(name => `/app/${name}`)
+    expect([...new Set(heard.map(line => line.split(' ')[0]))].sort()).to.deep.equal(told)
+  })
+
+  it('takes a client that leaves, and a listener that throws, for no failure of the app', async () => {
+    const app = new Koa()
+    let gone = 0
+    app.on('error', () => {
+      throw new Error('a listener failed')
+    })
+    app.use(ctx => {
+      if (ctx.path === '/fails') return void ctx.app.emit('error', new Error('told'), ctx)
+      ctx.res.once('close', () => gone++)
+      ctx.body = new Readable({
+        read() {
+          this.push('x'.repeat(1_000))
+        },
+      })
+    })
+    const { url, log } = await startHost(withPlugins({ app: plugin(host => host.mount('/app', app)) }))
+    const leaving = new AbortController()
+    const { body } = await fetch(`${url}/app/large`, { signal: leaving.signal })
+    await body?.getReader().read()
+    leaving.abort()
+    while (gone === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    expect((await get(`${url}/app/fails`))[0]).to.equal(404)
+    const errors = log.filter(({ level }) => level === 'error').map(({ err }) => String(err))
+    expect(errors.sort()).to.deep.equal(['Error: a listener failed', 'Error: told'])
+  })
+
+  it('serves what takes req and res, as Express does, where it says the status and waits for the end', async () => {
+    const listener: RequestListener = async (req, res) => {
+      await new Promise(resolve => setTimeout(resolve, 5))
+      res.end(`${req.method} ${req.url}`)
+    }
+    const express = plugin(host =>
+      host.mount(
+        '/app',
+        ctx =>
+          new Promise<void>(done => {
+            ctx.respond = false
+            ctx.status = 200
+            ctx.res.once('close', done)
+            listener(ctx.req, ctx.res)
+          }),
+      ),
+    )
+    const { url } = await startHost(withPlugins({ express }))
+    expect(await get(`${url}/app/a?b=c`)).to.deep.equal([200, 'GET /a?b=c'])
+  })
+
   it('checks Host and Origin before the app, unless it is public', async () => {
     const { url } = await startHost(withPlugins({ app: mounted('/app'), open: mounted('/open', { public: true }) }))
     const headers = { Origin: 'https://evil.example' }
@@ -102,12 +210,13 @@ describe('host.mount', () => {
     ['/t/files', "would take addresses of routes['/t/:category']"],
     ['/health', 'would take /health, which plugins.health serves'],
     ['/other/below', 'would take'],
+    ['/outer/inner', 'is below /outer, where plugins.outer has mounted an app; choose another path'],
     ['/x/:id', 'has a parameter'],
   ] as const) {
     it(`stops the start at ${path}`, () => {
       const other = mounted('/other')
       const below = plugin(host => host.endpoint('/other/below', { methods: {} }))
-      const clash = path === '/other/below' ? { below, app: other } : { app: mounted(path) }
+      const clash = path === '/other/below' ? { below, app: other } : { outer: mounted('/outer'), app: mounted(path) }
       return expectStopped(withPlugins({ health: {}, ...clash }, { routes }), why)
     })
   }
@@ -118,13 +227,13 @@ describe('host.mount', () => {
       ['/app', '/app/below'],
       ['/app/below', '/app'],
     ] as const) {
-      await expectStopped(withPlugins({ one: mounted(one), other: mounted(other) }), /two things|would take/)
+      await expectStopped(withPlugins({ one: mounted(one), other: mounted(other) }), /both serve|would take|is below/)
     }
     const twice = plugin(host => {
       host.mount('/app', createApp())
       host.mount('/app', createApp())
     })
-    await expectStopped(withPlugins({ twice }), 'two things would be served at /app')
+    await expectStopped(withPlugins({ twice }), 'plugins.twice serves /app twice; give one of the two another path')
   })
 
   it('may stand below a route, and takes nothing of it', async () => {

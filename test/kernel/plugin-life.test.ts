@@ -1,10 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import Koa from 'koa'
 import { createHost } from '../../core/create-host.ts'
-import type { ConfiguredPlugin } from '../../core/index.ts'
+import { type ConfiguredPlugin, type PluginHost, StartError } from '../../core/index.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
-import { expectStopped } from '../fixtures/start-failure.ts'
+import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
 import { createGate } from '../support/gate.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
 
@@ -160,4 +161,68 @@ describe('a route or definition that asks for what no plugin decides stops the s
     const off = config({ policy: decides('access') }, { plugins: { policy: false } })
     await expectStopped(off, 'routes[\'/\'] serves "hello", which asks for access "admin", but no plugin of this route')
   })
+})
+
+describe('what a plugin registers too late', () => {
+  const late: Record<string, (host: PluginHost) => unknown> = {
+    use: host => host.use((_ctx, next) => next()),
+    edge: host => host.edge((_ctx, next) => next()),
+    endpoint: host => host.endpoint('/late', { methods: {} }),
+    routeEndpoint: host => host.routeEndpoint('/late', () => undefined),
+    mount: host => host.mount('/late', (_ctx, next) => next()),
+    serving: host => host.serving(() => undefined),
+    around: host => host.around((_call, next) => next()),
+    method: host => host.method('acme/late', () => ({})),
+    contribute: host => host.contribute([]),
+    extension: host => host.extension('com.example/late', {}),
+  }
+  for (const [name, register] of Object.entries(late)) {
+    it(`${name} in a starting task stops the start, and says where it belongs`, () => {
+      const tardy = plugin(host => host.starting(() => void register(host)))
+      return expectStopped(withPlugins({ tardy }), `plugins.tardy: host.${name}() is for setup and serving tasks`)
+    })
+  }
+
+  it('is refused while the host serves, too, and may come in a serving task', async () => {
+    let later: PluginHost | undefined
+    const served = plugin(host => {
+      later = host
+      host.serving(() => host.mount('/served', ctx => void Object.assign(ctx, { body: 'served' })))
+    })
+    const { url } = await startHost(withPlugins({ served }))
+    expect(await (await fetch(`${url}/served`)).text()).to.equal('served')
+    expect(() => later?.use((_ctx, next) => next())).to.throw(StartError, 'host.use() is for setup')
+    expect(() => later?.starting(() => undefined)).to.throw(StartError, 'host.starting() is for setup')
+  })
+})
+
+describe('what a plugin registers is checked as it comes', () => {
+  const wrong: Record<string, readonly [(host: PluginHost) => unknown, string]> = {
+    'no middleware': [host => host.use(undefined as never), 'host.use() takes Koa middleware, not nothing'],
+    'an app as middleware': [host => host.use(new Koa() as never), 'a Koa app is served with host.mount(path, app)'],
+    'an app at the edge': [host => host.edge(new Koa() as never), 'a Koa app is served with host.mount(path, app)'],
+    'no observer': [host => host.observe({} as never), 'host.observe() takes a function, not an object'],
+    'no app': [host => host.mount('/m', undefined as never), "mount('/m') takes a Koa app or middleware, not nothing"],
+    'an unknown body': [
+      host => host.endpoint('/e', { body: 'xml' as never, methods: {} }),
+      `endpoint('/e') has the body "xml"; it is one of json, form, text`,
+    ],
+    'an unknown body on a route': [
+      host => host.routeEndpoint('/e', () => ({ body: 'xml' as never, methods: {} })),
+      `routeEndpoint('/e') has the body "xml"; it is one of json, form, text`,
+    ],
+    'no methods': [host => host.endpoint('/e', {} as never), "endpoint('/e') has no methods, handlers by verb"],
+    'no handler': [
+      host => host.endpoint('/e', { methods: { GET: 'page' as never } }),
+      "endpoint('/e') has for GET a string, not a function",
+    ],
+    'half a path': [host => host.endpoint('e', { methods: {} }), `endpoint('e'): a path starts with "/"`],
+  }
+  for (const [name, [register, words]] of Object.entries(wrong)) {
+    it(`${name} stops the start, with the plugin's name`, async () => {
+      const error = await startFailure(withPlugins({ wrong: plugin(host => void register(host)) }))
+      expect(error).to.be.instanceOf(StartError)
+      expect(error.message).to.contain('plugins.wrong').and.to.contain(words)
+    })
+  }
 })

@@ -47,11 +47,11 @@ describe('what a plugin adds', () => {
     expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET'])
   })
 
-  it('stops the start where two things would be served at one path', async () => {
+  it('stops the start where two things would be served at one path, and names who would', async () => {
     const page = () => plugin(host => host.endpoint('/page', answer('page')))
-    await expectStopped(withPlugins({ one: page(), other: page() }), 'two things would be served at /page')
+    await expectStopped(withPlugins({ one: page(), other: page() }), 'plugins.one and plugins.other both serve /page; ')
     const onRoute = plugin(host => host.endpoint('/', answer('home')))
-    await expectStopped(withPlugins({ onRoute }), 'two things would be served at /')
+    await expectStopped(withPlugins({ onRoute }), 'plugins.onRoute and plugins.transport-streamable both serve /; ')
   })
 
   it('answers a method of its own, and cannot take one that is answered already', async () => {
@@ -70,7 +70,7 @@ describe('what a plugin adds', () => {
       withPlugins({ one: takes('a/b'), two: takes('a/b') }),
       /plugins\.two.*"a\/b" is answered/,
       undefined,
-      1,
+      2,
     )
   })
 

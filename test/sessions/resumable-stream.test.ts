@@ -185,6 +185,35 @@ describe('a resumable stream over a store that answers at once', () => {
     ])
     expect(failures).to.have.length(1)
   })
+
+  for (const [what, wrong] of Object.entries({
+    undefined: undefined,
+    'a text': '2',
+    zero: 0,
+    'the same again': 1,
+    'a gap': 3,
+  })) {
+    it(`takes a store that gives ${what} as a number for one that failed`, async () => {
+      const store = createMemoryEventStore()
+      const append: EventStore['append'] = (session, stream, message, known) =>
+        known === 0 ? store.append(session, stream, message, known) : (wrong as number)
+      const { stream, client, failures, finished } = openStream({ ...store, append })
+      await client.comeBack()
+      for (const message of numbered(3)) stream.write(message)
+      stream.finish('4')
+      await turns(5)
+      expect(client.finish().ended).to.equal(true)
+      expect(client.received.map(({ id, message }) => [message, id?.split('.')[1]])).to.deep.equal([
+        ['1', '1'],
+        ['2', undefined],
+        ['3', undefined],
+        ['4', undefined],
+      ])
+      expect(String(failures)).to.match(/^Error: the event store numbered a message .+, where 2 was to come: /)
+      expect(stream.isWhole).to.equal(false)
+      expect(finished).to.have.length(1)
+    })
+  }
 })
 
 describe('an event id', () => {

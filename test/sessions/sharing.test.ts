@@ -3,7 +3,10 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
+import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
+import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { checkSharing } from '../../core/sessions/sharing.ts'
+import { plugin } from '../fixtures/plugins.ts'
 
 const SECRET = 'one secret that is long enough to use'
 const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
@@ -74,7 +77,14 @@ describe('a host starts', () => {
     const slots = new Set<string>(['sessionStore', 'eventStore', 'changeBus', 'peers'])
     const route = { path: '/', stateless: false, listen: true, revisions: ['2026-07-28', '2025-11-25'] } as never
     const isFilled = (slot: string) => slots.has(slot)
-    const parts = { processes: 3, routes: [route], isFilled, ownKeys: false, suggest: () => 'something' }
+    const parts = {
+      processes: 3,
+      routes: [route],
+      isFilled,
+      isShared: () => false,
+      ownKeys: false,
+      suggest: () => 'something',
+    }
     const check = () => checkSharing(parts)
     check()
     for (const slot of [...slots]) {
@@ -82,6 +92,37 @@ describe('a host starts', () => {
       expect(check).to.throw(`nothing provides ${slot}`)
       slots.add(slot)
     }
+  })
+})
+
+describe('a host whose session store is shared refuses to start', () => {
+  const shared = (fills: readonly ('sessionStore' | 'peers')[]) =>
+    plugin(host => {
+      const store = createMemorySessionStore(host.node)
+      if (fills.includes('sessionStore')) host.fill('sessionStore', { ...store, shared: true })
+      if (fills.includes('peers')) host.fill('peers', createMemoryPeers(host.node))
+    })
+  const refused = (
+    fills: readonly ('sessionStore' | 'peers')[],
+    secrets = [SECRET],
+    route: object = { toolsets: 'all' },
+  ) => refusal({ '/': route }, { plugins: { shared: shared(fills) }, processes: 1, secrets })
+
+  it('where nothing carries messages between the nodes', async () => {
+    const message = await refused(['sessionStore'])
+    expect(message).to.include("routes['/']: its sessions are kept for every node, but nothing provides peers")
+    expect(message).to.include('fill the slot `peers` there as well, or switch on cluster-redis or change-bus-redis')
+  })
+
+  it('where no other node could read the ids of its sessions', async () => {
+    const message = await refused(['sessionStore', 'peers'], [])
+    expect(message).to.include("routes['/']: its sessions are kept for every node, but the keys that sign")
+    expect(message).to.include('`openssl rand -base64 32`')
+  })
+
+  it('and not where both are there, nor where there are no sessions', async () => {
+    expect(await refused(['sessionStore', 'peers'])).to.equal(undefined)
+    expect(await refused(['sessionStore'], [], stateless)).to.equal(undefined)
   })
 })
 

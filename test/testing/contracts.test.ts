@@ -14,7 +14,8 @@ import {
   peersContract,
   sessionStoreContract,
 } from '../../core/testing.ts'
-import type { EventStore, Peers, SessionStore } from '../../core/transport.ts'
+import type { EventStore, Peers, SessionStore, Victim } from '../../core/transport.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { importSources } from '../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
@@ -55,7 +56,60 @@ async function failing(checks: readonly Check[]): Promise<string[]> {
   return failed
 }
 
+/** A session store that keeps the later of the last use that it saw and of the one that it is told. */
+function createLaterStore(): SessionStore {
+  const store = createMemorySessionStore('here')
+  const seen = new Map<string, number>()
+  const idle = new Map<string, string>()
+  const touch = (digest: string) => seen.set(digest, performance.now())
+  return {
+    ...store,
+    create(digest, ...rest) {
+      touch(digest)
+      return store.create(digest, ...rest)
+    },
+    enter(digest, ...rest) {
+      touch(digest)
+      return store.enter(digest, ...rest)
+    },
+    mark(uses, bounds) {
+      const now = performance.now()
+      for (const { digest, holder, inUse, ago } of uses.filter(({ digest }) => seen.has(digest))) {
+        seen.set(digest, Math.max(seen.get(digest) ?? 0, now - ago))
+        if (inUse) idle.delete(digest)
+        else idle.set(digest, holder)
+      }
+      void store.mark(uses, { ...bounds, maxIdle: Number.POSITIVE_INFINITY })
+      const longest = [...idle.keys()].sort((a, b) => (seen.get(a) ?? 0) - (seen.get(b) ?? 0))
+      const countOf = (holder: string | undefined) => [...idle.values()].filter(other => other === holder).length
+      const victims: Victim[] = []
+      while (idle.size > bounds.maxIdle) {
+        const most = Math.max(...[...idle.values()].map(countOf))
+        const digest = longest.find(one => idle.has(one) && countOf(idle.get(one)) === most) as string
+        victims.push({ digest, holder: idle.get(digest) as string })
+        idle.delete(digest)
+      }
+      return victims
+    },
+    end(digest, ...rest) {
+      idle.delete(digest)
+      return store.end(digest, ...rest)
+    },
+  }
+}
+
 describe('a contract', () => {
+  it('holds for a session store that knows better than it is told when a session was last used', async () => {
+    expect(await failing(sessionStoreContract(inMemory(createLaterStore)))).to.deep.equal([])
+  })
+
+  it('says in words what a store should have done', async () => {
+    const store = createMemorySessionStore('here')
+    const [first] = sessionStoreContract(inMemory(() => ({ ...store, create: () => false })))
+    const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
+    expect(String(thrown)).to.include('create keeps a session: expected true, found false')
+  })
+
   it('finds a session store that forgets which requests run', async () => {
     const forgetful = (): SessionStore => {
       const store = createMemorySessionStore('here')

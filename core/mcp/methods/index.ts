@@ -1,6 +1,6 @@
 // The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
 
-import { HostError } from '../../http/errors.ts'
+import { HostError, StartError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
@@ -15,6 +15,8 @@ import { callTool } from './tools.ts'
 
 export interface Method {
   readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
+  /** The plugin that added it; absent: the host's own. */
+  readonly by?: string
   /** Absent: every revision has it. */
   readonly era?: 'modern' | 'legacy'
   /** The capability without which the view does not have it. */
@@ -47,10 +49,17 @@ const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { de
 export interface MethodTable {
   /** Adds a method on these routes. Throws where one of them has it. */
   add(name: string, method: Method, routes: readonly object[]): void
+  /** Whether a route has it, for some revision. */
+  has(name: string, route: object): boolean
   /** Throws `invalidParams` where a method of the host's own cannot have these params. */
   check(call: Call): void
   answer(call: Call): object | Promise<object>
 }
+
+const taken = (name: string, { by }: Method, other: Method) =>
+  new StartError(`plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`, {
+    exitCode: 2,
+  })
 
 export function createMethodTable(settings: HandlerSettings): MethodTable {
   const added = new Map<object, Map<string, Method>>()
@@ -66,10 +75,12 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
       if (METHODS.has(name)) throw new Error(`the method "${name}" is the host's own`)
       for (const route of routes) {
         const methods = added.get(route) ?? new Map<string, Method>()
-        if (methods.has(name)) throw new Error(`the method "${name}" is answered by another plugin`)
+        const other = methods.get(name)
+        if (other) throw taken(name, method, other)
         added.set(route, methods.set(name, method))
       }
     },
+    has: (name, route) => METHODS.has(name) || added.get(route)?.has(name) === true,
     check(call) {
       const problem = paramsProblem(call)
       if (problem === undefined) return

@@ -4,7 +4,7 @@ import { fillDefaults } from '../../core/config/fill-defaults.ts'
 import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { resolveHttp } from '../../core/config/resolve-settings.ts'
 import { HostError } from '../../core/http/errors.ts'
-import { createGuard } from '../../core/kernel/guard.ts'
+import { createGuard } from '../../core/http/guard.ts'
 
 interface Asked {
   readonly host?: string | undefined
