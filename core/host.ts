@@ -27,7 +27,7 @@ import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
-import { createAuthorHost, createAuthorNotes, revisionsOn } from './mcp/author-host.ts'
+import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
@@ -90,7 +90,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
   const notes = createNotes<Services>()
   const author = createAuthorNotes()
-  const routes = compileRoutes(config, { address, revisions: route => revisionsOn(author, route) })
+  let settled = false
+  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) })
   const instances = planPlugins(config, plugins, routes)
   const provides = providersAmong(instances)
   checkConventions(routes, provides, suggest)
@@ -105,7 +106,6 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
-  let settled = false
   const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => {

@@ -92,9 +92,21 @@ export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonl
   ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
 ]
 
-/** Newest first, whichever transport names them; their names are dates. */
-export const revisionsOn = (notes: AuthorNotes, route: CompiledRoute): Revision[] =>
-  [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+/** The protocol revisions on a route, newest first, whichever transport names them; their names are dates. */
+export function createRevisions(
+  notes: AuthorNotes,
+  isSettled: () => boolean,
+): (route: CompiledRoute) => readonly Revision[] {
+  const found = new Map<CompiledRoute, readonly Revision[]>()
+  return route => {
+    const known = found.get(route)
+    if (known) return known
+    const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+    // Every request asks; until all is declared there may be more to come.
+    if (isSettled()) found.set(route, revisions)
+    return revisions
+  }
+}
 
 /** Gives catalog and methods what plugins have for them; what does not go stops the start, with the plugin's name. */
 export async function addContributions(notes: AuthorNotes, catalog: Catalog, methods: MethodTable): Promise<void> {

@@ -18,6 +18,22 @@ describe('what a plugin adds', () => {
     },
   })
 
+  it('is asked for its protocol revisions while the host starts, and by no request after', async () => {
+    let asked = 0
+    const transport = plugin(host =>
+      host.revisions(() => {
+        asked++
+        return ['2025-11-25']
+      }),
+    )
+    const { url } = await startHost(withPlugins({ transport }))
+    await modern(url, 'tools/list')
+    const before = asked
+    for (let index = 0; index < 10; index++) await modern(url, 'tools/list')
+    console.log(`      asked ${before} times until the first answer, ${asked - before} times by 10 requests more`)
+    expect(asked - before).to.equal(0)
+  })
+
   it('is served at its fixed path and under each of its routes, behind the route’s middleware unless public', async () => {
     const pages = plugin(host => {
       host.edge((ctx, next) => {
