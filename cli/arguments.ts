@@ -1,7 +1,7 @@
 // Reads what follows a verb. A mistake names the verb, what was probably meant, and never a value: it may be a secret.
 import { parseArgs } from 'node:util'
-import { nearest } from '../core/config/nearest.ts'
-import { StartError } from '../core/errors.ts'
+import { StartError } from '../core/http/errors.ts'
+import { nearest } from '../core/mcp/nearest.ts'
 import { shortHelp } from './usage.ts'
 import { COMMON_OPTIONS, type Verb, type VerbOption } from './verb.ts'
 

@@ -1,6 +1,6 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and says how to mend what is wrong.
 import { printable } from '../client/printable.ts'
-import { StartError } from '../core/errors.ts'
+import { StartError } from '../core/http/errors.ts'
 import type { Finding } from './doctor/finding.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { readToken } from './read-token.ts'

@@ -1,18 +1,10 @@
 // `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
 // the token nothing but its claims is printed.
+
+import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
 import { createLogger, type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
-import { errorText } from '../core/errors.ts'
-import {
-  type CatalogItem,
-  type Denial,
-  HostError,
-  type ItemKind,
-  isObject,
-  nearest,
-  readUser,
-  StartError,
-  type User,
-} from '../core/index.ts'
+import { errorText } from '../core/http/errors.ts'
+import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import { readToken } from './read-token.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 

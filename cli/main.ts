@@ -1,23 +1,15 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
-import { nearest } from '../core/config/nearest.ts'
-import { describeThrown, isError } from '../core/describe-thrown.ts'
-import { errorText, StartError } from '../core/errors.ts'
+import { describeThrown, isError } from '../core/http/describe-thrown.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
+import { nearest } from '../core/mcp/nearest.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
 import { version } from './version.ts'
-
-/** What `start` gets. */
-export interface VerbOptions {
-  readonly config: string | undefined
-  readonly verbose: boolean
-  /** A number of processes, or `auto`; undefined: this one alone. */
-  readonly workers?: string | undefined
-}
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
@@ -122,4 +114,17 @@ function report(error: unknown, verbose: boolean): void {
   process.exit(exitCode ?? 1)
 }
 
-run(process.argv.slice(2)).catch(error => report(error, process.argv.includes('--verbose')))
+const NEVER_SETTLES =
+  'it waits for a promise that never settles, and nothing else is left to do: look for an `await` at the top of the config, ' +
+  'or of a module that it imports'
+
+let over = false
+// Node would end with exit code 0.
+process.once('beforeExit', () => {
+  if (!over) report(new StartError(NEVER_SETTLES, { exitCode: 1 }), false)
+})
+run(process.argv.slice(2))
+  .catch(error => report(error, process.argv.includes('--verbose')))
+  .finally(() => {
+    over = true
+  })

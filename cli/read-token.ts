@@ -1,6 +1,6 @@
 // The option --token: a token, or where it is.
 import { readFileSync } from 'node:fs'
-import { errorText, StartError } from '../core/errors.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
 import { knownSecrets } from './known-secrets.ts'
 
 /** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */

@@ -1,12 +1,12 @@
 // `mcp-host schema`: the config's JSON Schema with every built-in plugin's options.
 import { writeFileSync } from 'node:fs'
-import { buildConfigSchema } from '../core/config/host-schema.ts'
+import { writtenSchema } from '../core/config/written-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
-import { errorText, StartError } from '../core/errors.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import { defineVerb } from './verb.ts'
 
-export const schemaText = (): string => `${JSON.stringify(buildConfigSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
+export const schemaText = (): string => `${JSON.stringify(writtenSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
 
 async function schema({ write }: { write?: string }): Promise<void> {
   if (write === undefined) process.stdout.write(schemaText())

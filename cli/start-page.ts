@@ -1,6 +1,6 @@
 // What `start` prints: what is served, to whom, where, and two commands that work as printed.
 import type { Host, RouteSummary } from '../core/create-host.ts'
-import { META, MODERN_REVISION } from '../core/index.ts'
+import { META, MODERN_REVISION } from '../core/transport.ts'
 import { version } from './version.ts'
 
 /** Columns padded to their widest cell. */

@@ -1,9 +1,9 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
 import cluster from 'node:cluster'
 import { createLogger, type Host } from '../core/create-host.ts'
-import type { VerbOptions } from './main.ts'
 import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
+import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
 import { supervise } from './workers/supervisor.ts'
 import { work } from './workers/worker.ts'
@@ -20,7 +20,7 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
-async function serveAlone({ config, verbose }: VerbOptions): Promise<void> {
+async function serveAlone({ config, verbose }: StartOptions): Promise<void> {
   let listening = false
   const signalled = nextSignal(...ENDING).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
@@ -39,7 +39,7 @@ async function serveAlone({ config, verbose }: VerbOptions): Promise<void> {
   process.exit(why === 'crash' ? 1 : 0)
 }
 
-export async function start(options: VerbOptions): Promise<void> {
+export async function start(options: StartOptions): Promise<void> {
   if (options.workers === undefined) return serveAlone(options)
   const count = parseCount(options.workers)
   return cluster.isWorker ? work(count, options) : supervise(count, options)

@@ -51,6 +51,14 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'this text' },
 } as const satisfies VerbOptionTable
 
+/** What `start` gets, in the process that listens and in those that share its port. */
+export interface StartOptions {
+  readonly config: string | undefined
+  readonly verbose: boolean
+  /** A number of processes, or `auto`; undefined: this one alone. */
+  readonly workers?: string | undefined
+}
+
 /** Of the verbs that read a config. */
 export const CONFIG_OPTION = {
   config: {

@@ -1,5 +1,6 @@
 // The ways to a token: refresh, a grant that needs nobody, a person's login. Each stores what it got before anybody
 // is given it, and none overwrites what another process stored in the meantime.
+
 import type { Authority } from './authority.ts'
 import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
 import type { TokenContainer } from './cache/types.ts'
@@ -9,7 +10,8 @@ import { AuthError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { requestByDevice } from './grants/device.ts'
 import { isUnattended, requestByGrant } from './grants/request-by-grant.ts'
-import { type ClientIdentity, type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
+import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
+import type { ClientIdentity } from './parties.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'
 import { mayHaveGranted, requestToken } from './token-endpoint.ts'
 import type { TokenStore } from './token-store.ts'
@@ -185,8 +187,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       { server, client, grantType: 'authorization_code', parameters, ...(dpop && { dpop }) },
       signal,
     )
-    const info = { metadataUrl: resourceMetadataUrl }
-    const authority = { server, resource, info } as Authority
+    const authority = { server, resource, info: { metadataUrl: resourceMetadataUrl } }
     const choice = { scope, requested: requestedScope }
     const before = await store.read()
     return keep(createContainer(answer, { authority, client, choice, dpop, before, now: now() }), 'authorization_code')

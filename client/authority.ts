@@ -1,8 +1,10 @@
 // Who protects the server and who authorizes for it: the resource's metadata, the authorization server of choice and its
 // metadata. Asked for anew at every challenge and login, because servers move (SEP-2352); a refresh that nobody
 // challenged may use what is known, for an hour.
+
 import type { ClientContext } from './context.ts'
-import { discoverResource, discoverServer, type ResourceInfo, type ServerInfo, selectServer } from './discovery.ts'
+import { discoverResource, discoverServer, type ResourceInfo, selectServer } from './discovery.ts'
+import type { ServerInfo } from './parties.ts'
 import { printableUrl } from './printable.ts'
 
 /** Milliseconds. */

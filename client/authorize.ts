@@ -1,12 +1,12 @@
 // The front channel of the authorization code flow: the URL that a person is sent to (RFC 6749 §4.1.1 with PKCE, RFC
 // 7636, and resource indicators, RFC 8707), and waiting for what comes back.
+
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import { type GivenResponse, readAuthorizationResponse } from './authorization-response.ts'
 import type { ClientContext } from './context.ts'
-import type { ServerInfo } from './discovery.ts'
 import { AuthError, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
-import type { ClientIdentity } from './identity.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 
 export { readAuthorizationResponse } from './authorization-response.ts'
 

@@ -1,23 +1,12 @@
 // How the client proves who it is at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2), and which way is chosen.
+
 import { modifyAssertion, PrivateKeyJwt } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
-import type { ServerInfo } from './discovery.ts'
 import { AuthError } from './errors.ts'
-import type { ClientIdentity } from './identity.ts'
 import { importPrivateKey } from './keys.ts'
-import type { PrivateKeyOptions } from './options.ts'
+import type { ClientAuth, PrivateKeyOptions } from './options.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { Secrets } from './secrets.ts'
-
-/** What is known of a request when the client adds its credentials to `body` or `headers`. */
-export interface ClientAuthRequest {
-  readonly server: ServerInfo
-  readonly client: ClientIdentity
-  readonly body: URLSearchParams
-  readonly headers: Headers
-}
-
-/** Adds who asks to a token request. Called for every request, retries too. */
-export type ClientAuth = (request: ClientAuthRequest) => Promise<void> | void
 
 export interface ChosenClientAuth {
   /** As in `token_endpoint_auth_methods_supported`; `custom` for the caller's own. */

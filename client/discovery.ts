@@ -5,7 +5,7 @@ import { printableUrl } from './printable.ts'
 import type { ResourceInfo } from './resource-metadata.ts'
 
 export { discoverResource, type ResourceInfo } from './resource-metadata.ts'
-export { discoverServer, type ServerInfo } from './server-metadata.ts'
+export { discoverServer } from './server-metadata.ts'
 
 /**
  * The authorization server to use, as the resource lists it: what `authServerSelector` picks, else the first. Throws an

@@ -1,7 +1,6 @@
 // Logins that are under way: what was sent to the authorization server, kept until its response comes back. A record is
 // plain JSON, so that another process can finish what this one began.
-import type { ServerInfo } from './discovery.ts'
-import type { ClientIdentity } from './identity.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 
 /** Everything about one authorization request, fixed before the browser leaves (RFC 9700 §4.4). Holds secrets. */
 export interface FlowRecord {

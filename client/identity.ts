@@ -1,25 +1,11 @@
 // Who the client is at one authorization server: configured, a metadata document, or registered there. Whatever it is
 // belongs to that issuer; nothing of it is ever shown to another one.
+
 import type { Registration } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
-import type { ServerInfo } from './discovery.ts'
 import { AuthError } from './errors.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { registerClient } from './registration.ts'
-
-/** JSON, so that it can be kept with a login that is under way. */
-export interface ClientIdentity {
-  readonly source: 'configured' | 'metadata-document' | 'registered'
-  /** Where it is valid. */
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string
-  /** Seconds since the epoch; 0 or absent: never. */
-  readonly clientSecretExpiresAt?: number
-  /** As the registration's answer names it (RFC 7591 `token_endpoint_auth_method`). */
-  readonly authMethod?: string
-  /** To be kept with the tokens: the next run is the same client. */
-  readonly registration?: Registration
-}
 
 export interface IdentityWish {
   /** What a registration asks for. */

@@ -3,7 +3,6 @@ export { type McpAuthProvider, toAuthProvider } from './adapters/mcp-auth-provid
 export { type AuthFetch, createAuthFetch } from './auth-fetch.ts'
 export { createMemoryTokenCache } from './cache/memory.ts'
 export type { CacheContext, LoginLease, Registration, TokenCache, TokenContainer } from './cache/types.ts'
-export type { ClientAuth } from './client-auth.ts'
 export { entra, google } from './compat.ts'
 export {
   AuthError,
@@ -20,6 +19,7 @@ export type {
   AuthorizationCallbackHandler,
   AuthorizationRedirectDelegate,
   AuthorizationResponse,
+  ClientAuth,
   ClientOAuthOptions,
   DynamicClientRegistration,
   Grant,

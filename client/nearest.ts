@@ -1,4 +1,5 @@
-// "Did you mean": the name that a mistyped one was probably meant to be. The host has its own; the client stands alone.
+// "Did you mean": the name that a mistyped one was probably meant to be. The same rule as the host's, written
+// again because the client imports nothing of it; a test holds them together.
 import { distance } from 'fastest-levenshtein'
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')

@@ -2,10 +2,10 @@
 // them is told at construction.
 
 import type { Registration, TokenCache } from './cache/types.ts'
-import type { ClientAuth } from './client-auth.ts'
 import type { AuthEvent } from './events.ts'
 import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { CryptoKey, JsonWebKey } from './web-crypto.ts'
 
 /** What an authorization server sends back through the browser (RFC 6749 §4.1.2, RFC 9207). */
@@ -66,6 +66,17 @@ export interface DynamicClientRegistration {
   /** A registration of an earlier run. */
   readonly registration?: Registration
 }
+
+/** What is known of a request when the client adds its credentials to `body` or `headers`. */
+export interface ClientAuthRequest {
+  readonly server: ServerInfo
+  readonly client: ClientIdentity
+  readonly body: URLSearchParams
+  readonly headers: Headers
+}
+
+/** Adds who asks to a token request. Called for every request, retries too. */
+export type ClientAuth = (request: ClientAuthRequest) => Promise<void> | void
 
 /** Signs an assertion, such as a private_key_jwt or a DPoP proof. */
 export interface PrivateKeyOptions {

@@ -2,14 +2,15 @@
 //
 // oauth4webapi is not used here: it takes 201 alone, and refuses a secret without `client_secret_expires_at`, which
 // real servers leave out.
+
 import type { Registration } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
 import { describeAnswer } from './describe-answer.ts'
-import type { ServerInfo } from './discovery.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
 import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
 import type { RegistrationResponse } from './options.ts'
+import type { ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
 import { withoutSecrets } from './secrets.ts'
 

@@ -1,6 +1,6 @@
 // Which scopes to ask for: what the caller or the server says, what was asked for before, and `offline_access`
 // (MCP authorization, "Scope Selection Strategy"; SEP-2350).
-import type { ServerInfo } from './discovery.ts'
+import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
 export const OFFLINE_ACCESS = 'offline_access'

@@ -4,37 +4,12 @@
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import { listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
+import type { ServerInfo } from './parties.ts'
 import { printableUrl } from './printable.ts'
 
 const WHAT = 'The authorization server metadata'
 const OAUTH = '/.well-known/oauth-authorization-server'
 const OIDC = '/.well-known/openid-configuration'
-
-export interface ServerInfo {
-  /** As the resource lists it. */
-  readonly listed: string
-  /** As published; `iss` of an authorization response must equal it. */
-  readonly issuer: string
-  readonly authorizationEndpoint?: string | undefined
-  readonly tokenEndpoint?: string | undefined
-  readonly registrationEndpoint?: string | undefined
-  readonly revocationEndpoint?: string | undefined
-  readonly deviceAuthorizationEndpoint?: string | undefined
-  readonly scopesSupported?: readonly string[] | undefined
-  readonly grantTypesSupported?: readonly string[] | undefined
-  readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined
-  readonly dpopSigningAlgValuesSupported?: readonly string[] | undefined
-  /** RFC 9207: an authorization response without `iss` is not from it. */
-  readonly issParameterSupported: boolean
-  readonly clientIdMetadataDocumentSupported: boolean
-  /** It lists S256, or `assumePkceS256` vouches for it. */
-  readonly pkceS256: boolean
-  /** An OpenID provider, too. */
-  readonly oidc: boolean
-  /** True: no document, so the endpoints are the default ones of 2025-03-26. */
-  readonly legacy: boolean
-  readonly metadataUrl: string | undefined
-}
 
 const invalid = (what: string, fix: string): AuthError => new AuthError(what, { code: 'invalid_server_metadata', fix })
 

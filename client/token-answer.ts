@@ -2,13 +2,13 @@
 //
 // oauth4webapi's response readers are not used: they take 200 alone, stumble over null members and over ID tokens that
 // nobody asked for, and a WWW-Authenticate header hides `invalid_client` from them.
+
 import type { ClientContext } from './context.ts'
 import { describeAnswer } from './describe-answer.ts'
-import type { ServerInfo } from './discovery.ts'
 import { AuthError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
-import type { ClientIdentity } from './identity.ts'
 import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { Secrets } from './secrets.ts'
 
 /** Tokens as granted. An ID token is never among them. */

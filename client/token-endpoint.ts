@@ -1,12 +1,12 @@
 // Requests to the token endpoint: client authentication, DPoP, and what is tried again (RFC 6749 §3.2, RFC 9449).
+
 import { chooseClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
-import type { ServerInfo } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import { ConnectionError, type HttpAnswer } from './http.ts'
-import type { ClientIdentity } from './identity.ts'
 import { isObject } from './json.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { sleep } from './sleep.ts'
 import { errorCodeOf, readSuccess, readTokens, type TokenAnswer } from './token-answer.ts'
 

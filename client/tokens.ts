@@ -1,14 +1,16 @@
 // What is kept of a token answer: the tokens, and the stamps that say where they may be used and renewed.
+
 import type { Authority } from './authority.ts'
 import type { TokenContainer } from './cache/types.ts'
+import type { ResourceInfo } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
-import type { ClientIdentity } from './identity.ts'
+import type { ClientIdentity } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
 
 export interface AnswerFacts {
-  readonly authority: Authority
+  readonly authority: Pick<Authority, 'server' | 'resource'> & { readonly info: Pick<ResourceInfo, 'metadataUrl'> }
   readonly client: ClientIdentity
   readonly choice: ScopeChoice
   readonly dpop: DPoPSigner | undefined

@@ -2,23 +2,26 @@
 
 import { dirname, join } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
-import { isObject } from './call.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
+import type { Config, FilledConfig } from './config/define-config.ts'
+import { fillDefaults } from './config/fill-defaults.ts'
+import { findPlugins, type PluginTable } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { trimSecrets } from './config/secret-keys.ts'
-import type { Config } from './define-config.ts'
-import { isConfiguredPlugin } from './define-plugin.ts'
+import { checkSectionNames, collectSections } from './config/sections.ts'
 import { buildHost, type Host } from './host.ts'
-import { createLogger, type Logger } from './log.ts'
-import { findPlugins, type PluginTable } from './plugin-plan.ts'
+import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
+import { createLogger, type Logger } from './kernel/log.ts'
+import { isObject } from './mcp/is-object.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export { describeThrown, originOf } from './describe-thrown.ts'
-export type { CloseReport, Host } from './host.ts'
-export type { RouteSummary } from './http/route-summary.ts'
-export { createLogger, type Logger, type ProcessLog } from './log.ts'
+export type { Host } from './host.ts'
+export { describeThrown, originOf } from './http/describe-thrown.ts'
+export type { CloseReport } from './kernel/in-flight.ts'
+export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
+export type { RouteSummary } from './mcp/route-summary.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -33,16 +36,29 @@ export interface CreateHostOptions {
 }
 
 /** The plugins of a table of factories, by name. */
-export const pluginsOf = (table: PluginTable): Record<string, { options: object }> =>
-  Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as { options: object }]))
+export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
+  Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
+
+/** The built-in plugins that provide all of these, joined by "or". */
+function suggestPlugin(...capabilities: string[]): string {
+  const fitting = [...builtIns].filter(([, { provides = [] }]) =>
+    capabilities.every(wanted => provides.includes(wanted)),
+  )
+  return fitting.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
+}
+
+const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 /** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
-const hostSchema = buildConfigSchema({})
+const builtInSections = collectSections(builtIns)
+const hostSchema = buildConfigSchema({}, builtInSections)
+const knownKeys = Object.keys(hostSchema['properties'] as object)
+const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
-/** What is wrong with the options of these plugins, wherever the config gives them. */
-function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
-  if (!isObject(loaded.config)) return []
-  const { plugins: general, routes } = loaded.config
+/** Everything under the `plugins` of a config whose shape is not known yet, and of its routes. */
+function pluginValues(config: unknown) {
+  if (!isObject(config)) return []
+  const { plugins: general, routes } = config
   const places = [
     { at: ['plugins'], settings: general, isOverride: false },
     ...Object.entries(isObject(routes) ? routes : {}).map(([path, route]) => {
@@ -50,27 +66,46 @@ function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { optio
     }),
   ]
   return places.flatMap(({ at, settings, isOverride }) =>
-    Object.entries(isObject(settings) ? settings : {}).flatMap(([name, value]) => {
-      const plugin = plugins.get(name)
-      if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
-      const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
-      return checkValue(loaded, [...at, name], value, schema)
-    }),
+    Object.entries(isObject(settings) ? settings : {}).map(([name, value]) => ({ at, name, value, isOverride })),
   )
 }
 
-const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
+/** What is wrong with the options of these plugins, wherever the config gives them. */
+function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
+  return pluginValues(loaded.config).flatMap(({ at, name, value, isOverride }) => {
+    const plugin = plugins.get(name)
+    if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
+    const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
+    return checkValue(loaded, [...at, name], value, schema)
+  })
+}
+
+/** Keys at the top that may be sections of plugins which are not built in: known once those are found. */
+function openKeys({ config }: LoadedConfig): string[] {
+  const isOther = ({ name, value }: { name: string; value: unknown }) => isObject(value) && !builtIns.has(name)
+  if (!isObject(config) || !pluginValues(config).some(isOther)) return []
+  return Object.keys(config).filter(key => !knownKeys.includes(key))
+}
+
+const withoutKeys = (config: unknown, keys: readonly string[]) =>
+  Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
 export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
   const directory = dirname(loaded.file)
-  const config = trimSecrets(loaded.config, hostSchema) as Config
+  const open = openKeys(loaded)
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
-  assertNoProblems(inFileOrder([...checkConfig(loaded, hostSchema), ...checkOptions(loaded, builtIns)]))
-  const plugins = await findPlugins(config, builtInPlugins, directory)
+  const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
+  assertNoProblems(inFileOrder([...checkConfig(settled, hostSchema), ...checkOptions(loaded, builtIns)]))
+  const plugins = await findPlugins(loaded.config as Config, builtInPlugins, directory)
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   assertNoProblems(checkOptions(loaded, imported))
-  return buildHost({ config, plugins, directory, log, processes })
+  const sections = collectSections(plugins)
+  checkSectionNames(sections, ownKeys)
+  const schema = sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
+  if (open.length > 0) assertNoProblems(checkConfig(loaded, schema))
+  const config = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
+  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
 }
 
 /** A host of a config in hand. It serves nothing until `listen()`. */

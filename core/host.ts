@@ -1,277 +1,206 @@
-// A host's life: plan the plugins, load the definitions, set up, compile the pipeline, listen, drain, close.
-import { randomBytes } from 'node:crypto'
+// A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { createLeastScopes, itemsOn, type LeastScopes, warnUntoldScopes } from './access/least-scopes.ts'
+import { warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import type { Call } from './call.ts'
-import { type Catalog, createCatalog } from './catalog.ts'
-import { createSharedSessions } from './cluster/shared-sessions.ts'
-import type { HandlerSettings } from './context.ts'
-import type { Definition, RuntimeHost } from './define.ts'
-import type { Config, ResolvedHttp } from './define-config.ts'
-import type { Plugin } from './define-plugin.ts'
-import { createDispatch } from './dispatch.ts'
-import { createEnding } from './ending.ts'
-import { collectEndpoints } from './http/collect-endpoints.ts'
+import { buildServices, createNode } from './assembly.ts'
+import type { FilledConfig } from './config/define-config.ts'
+import { loadToolsets } from './config/load-toolsets.ts'
+import { planPlugins } from './config/plan-options.ts'
+import { resolveHttp } from './config/resolve-settings.ts'
+import { declaring } from './declaring.ts'
 import { createHttpServer } from './http/create-server.ts'
-import { createInFlight } from './http/in-flight.ts'
+import { HostError, StartError } from './http/errors.ts'
+import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
-import { createPipeline } from './http/pipeline.ts'
-import { type RouteSummary, summarizeRoute } from './http/route-summary.ts'
-import { type CompiledRoute, compileRoutes } from './http/routes.ts'
-import type { Logger } from './log.ts'
-import { createMethodTable } from './methods/index.ts'
-import { checkReadiness, createNotes, notesFor, type PluginNotes, setUpPlugins } from './plugin-host.ts'
-import { checkConventions, planPlugins, providersAmong } from './plugin-plan.ts'
-import type { Revision } from './protocol.ts'
-import { resolveHttp, resolveSessions, resolveTools } from './resolve-settings.ts'
-import { createSecrets, type Secrets } from './secrets.ts'
-import { checkViews, createSessions, type SessionSettings } from './session.ts'
-import { createChangeFeed } from './sessions/change-feed.ts'
-import { createMemoryEventStore } from './sessions/event-store.ts'
-import { createSessionRegistry, type SessionRegistry } from './sessions/registry.ts'
-import { createSessionIds } from './sessions/session-id.ts'
-import { createSessionStreams } from './sessions/session-streams.ts'
-import { checkSharing, keepsSessions } from './sharing.ts'
-import { createMemoryChangeBus, type Slots } from './slots.ts'
-import { createStallWatch } from './stall-watch.ts'
-import { loadToolsets } from './toolsets.ts'
-import { createViews } from './view.ts'
+import { watchReaders } from './http/slow-readers.ts'
+import { collectEndpoints } from './kernel/collect-endpoints.ts'
+import type { Plugin } from './kernel/define-plugin.ts'
+import { createEnding, type Ending } from './kernel/ending.ts'
+import { createInFlight, type InFlight } from './kernel/in-flight.ts'
+import type { Logger } from './kernel/log.ts'
+import { createPipeline } from './kernel/pipeline.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
+import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
+import { createSecrets } from './kernel/secrets.ts'
+import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
+import { createSlots } from './kernel/slots.ts'
+import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
+import { createMemoryChangeBus } from './mcp/change-bus.ts'
+import type { RuntimeHost } from './mcp/define.ts'
+import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { compileRoutes } from './mcp/routes.ts'
+import { encodeError } from './mcp/wire.ts'
+import type { Services } from './plugin-host.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
+import { checkSharing, keepsSessions } from './sessions/sharing.ts'
+import { type Slots, slotFault } from './slots.ts'
 
-export interface CloseReport {
-  /** Requests that ended by themselves within the grace period, those that came in it too. */
-  readonly finished: number
-  /** Requests that were cancelled when it was over. */
-  readonly cancelled: number
-}
-
-export interface Host {
+export interface Host extends Ending {
   /** `http://address:port` once it listens. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Runs what plugins start before the host listens; `listen` does it too. */
+  /** Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it closes. */
   start(): Promise<void>
   /** Who may do what at a path, decided without a request; undefined where nothing is served. */
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
   /**
-   * Leaves the port to other processes that listen there: accepts nothing new and answers what comes on open connections,
-   * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503 without, and `close` at the end.
+   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
+   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
    */
-  handOver(): Promise<void>
-  /**
-   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients. `handOver`: connections that idle are left for as long as in `handOver`, so that
-   * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
-   * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
-   */
-  close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
+  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
 export interface HostInput {
-  readonly config: Config
+  readonly config: FilledConfig
   /** Every plugin that the config names. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** For errors that tell what to switch on. */
+  readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
 }
 
-/** What the parts of a host share while it is built. */
-interface Parts {
-  readonly config: Config
-  readonly http: ResolvedHttp
-  readonly log: Logger
-  readonly routes: readonly CompiledRoute[]
-  readonly catalog: Catalog
-  readonly notes: PluginNotes
-  readonly slots: Slots
-  readonly secrets: Secrets
-  readonly leastScopes: LeastScopes
-}
-
-function handlerSettings({ config, catalog, secrets, slots, leastScopes, log, notes }: Parts): HandlerSettings {
-  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
-  const stalls = createStallWatch(stallWarning, log, notes)
-  return {
-    callTimeout,
-    fetchTimeout,
-    stalls,
-    openRuntime: catalog.openRuntime,
-    stateKeys: secrets.keys('request-state'),
-    access: () => slots.access,
-    resource: () => slots.protectedResource,
-    leastScopes,
-  }
-}
-
-/** Newest first, whichever transport names them; their names are dates. */
-const revisionsOf = (notes: PluginNotes, route: CompiledRoute): Revision[] =>
-  [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+/** What is in the slots where no plugin fills them. */
+const defaultSlots = (node: string): Slots => ({
+  access: openAccess,
+  protectedResource: plainResource,
+  eventStore: createMemoryEventStore(),
+  changeBus: createMemoryChangeBus(),
+  sessionStore: createMemorySessionStore(node),
+  peers: createMemoryPeers(node),
+})
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost(input: HostInput): Promise<Host> {
-  const { config, log, directory, processes = 1 } = input
+export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
-  let address = ''
-  const notes = createNotes()
-  const revisions = new Map<CompiledRoute, readonly Revision[]>()
-  const ownAddress = () => http.publicUrl?.replace(/\/$/, '') ?? address
-  const routes = compileRoutes(config, {
-    address: ownAddress,
-    revisions: route => revisions.get(route) ?? revisionsOf(notes, route),
-  })
-  const instances = planPlugins(config, input.plugins, routes)
+  let listening = ''
+  const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
+  const notes = createNotes<Services>()
+  const author = createAuthorNotes()
+  let settled = false
+  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) })
+  const instances = planPlugins(config, plugins, routes)
   const provides = providersAmong(instances)
-  checkConventions(routes, provides)
-
-  const slots: Slots = {
-    changeBus: createMemoryChangeBus(),
-    eventStore: createMemoryEventStore(),
-    access: openAccess,
-    protectedResource: plainResource,
-    sessionStore: undefined,
-    peers: undefined,
-  }
-  const changes = createChangeFeed(() => slots.changeBus)
+  checkConventions(routes, provides, suggest)
   const toolsets = await loadToolsets(config.toolsets, directory)
-  const contributed = (route: CompiledRoute) => notesFor(notes.contributed, route)
-  const catalog = createCatalog(toolsets, {
-    bus: () => slots.changeBus,
-    log,
-    decidesAccess: provides('access'),
-    combinations: () =>
-      routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
-  })
-  const leastScopes = createLeastScopes({ routes, catalog, notes, slots })
-  const parts: Parts = { config, http, log, routes, catalog, slots, secrets, notes, leastScopes }
-  const methods = createMethodTable(handlerSettings(parts))
+
+  const node = createNode()
+  const defaults = defaultSlots(node.name)
+  const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
-
-  const varies = (route: CompiledRoute) =>
-    config.configureSession !== undefined || route.authorize !== undefined || notesFor(notes.varies, route).length > 0
-  const decidesAccess = (route: CompiledRoute) => provides('access', route)
-  const sessions: SessionSettings = {
-    config,
-    catalog,
-    viewFor: createViews(catalog),
-    varies,
-    contributed,
-    decidesAccess,
-    access: () => slots.access,
-  }
-  let answer: (call: Call) => Promise<object> = () => Promise.reject(new Error('the host is still starting'))
-
-  const openSession = createSessions(sessions)
-  const nodeNumber = randomBytes(4).readUInt32BE()
-  const node = nodeNumber.toString(36)
-  const bounds = resolveSessions(config.sessions)
-  const streams = createSessionStreams({
-    node,
-    registry: () => registry,
-    events: () => slots.eventStore,
-    bus: () => slots.changeBus,
-    log,
+  const readiness = () => checkReadiness(notes, inFlight.draining())
+  const section = (name: string): unknown => Reflect.get(config, name)
+  // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
+  const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
+    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
+  const keys = { keys: secrets.keys, ownKeys: secrets.generated }
+  await setUpPlugins(instances, instance => {
+    const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
+    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
   })
-  const registry: SessionRegistry = createSessionRegistry({
-    ids: createSessionIds(secrets.keys('session-id'), nodeNumber),
-    bounds,
-    share({ local, adoptRun }) {
-      const { sessionStore: store, peers } = slots
-      if (!store || !peers) return undefined
-      return createSharedSessions({
-        node,
-        store,
-        peers,
-        bounds,
-        log,
-        local,
-        adoptRun,
-        receiveOther: streams.receiveFromPeer,
-      })
-    },
-    feed: changes,
-    events: () => slots.eventStore,
-    log,
-    openSession,
-  })
+  slots.seal()
+  const isShared = (route: Route) => slots.on('sessionStore', route).shared
+  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
 
-  const filled = new Map<keyof Slots, string>()
-  await setUpPlugins(instances, notes, {
-    log,
-    server: { name: config.server.name, version: config.server.version },
-    http,
-    processes,
-    directory,
-    redis: config.redis,
-    address: ownAddress,
-    runtime: catalog.runtime,
-    slots,
-    filled,
-    addMethod: methods.add,
-    addDefinition: (toolset, definition: Definition) => catalog.add(toolset, definition),
-    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(parts, compiled) : [])),
-    leastScopes,
-    openSession,
-    sessions: registry,
-    streams,
-    node,
-    ownKeys: secrets.generated,
-    changes,
-    answer: call => answer(call),
-    inFlight: inFlight.enter,
-    readiness: () => checkReadiness(notes, inFlight.draining()),
-    keys: secrets.keys,
-  })
-  for (const route of routes) revisions.set(route, revisionsOf(notes, route))
-  checkSharing({ processes, routes, isFilled: slot => filled.has(slot), ownKeys: secrets.generated })
-  checkViews(routes, sessions)
-  warnOpenDoors(parts)
-  warnUntoldScopes(parts, log)
-  answer = createDispatch(routes, notes, methods, log)
+  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
+  const services = buildServices(parts)
+  await definePlugins(notes, services)
+  await services.complete()
+  const { inspected, leastScopes, sessions, runtime } = services
+  warnOpenDoors({ ...inspected, log })
+  warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
 
-  const start = async () => {
-    // From now on other nodes may say what concerns the sessions here.
-    void registry.shared
-    for (const task of notes.starting.splice(0)) await task()
-  }
-  const app = createPipeline(collectEndpoints(notes, routes), http, log)
-  const server = createHttpServer(app.callback(), http, log)
+  const { served, nowhere } = collectEndpoints(notes, routes)
+  settled = true
+  const life = createLife(async () => {
+    services.startSessions()
+    for (const task of notes.starting) await task()
+  }, inFlight)
+  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
+  const handle = app.callback()
+  const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
+  const server = createHttpServer(handle, http, {
+    sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
+    slowReaders,
+  })
 
   return {
     get url() {
-      return address
+      return listening
     },
     get routes() {
       return routes.map(summarizeRoute)
     },
-    runtime: catalog.runtime,
-    start,
+    runtime,
+    start: life.start,
     inspect(path) {
-      address ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, parts)
+      listening ||= `http://${http.host}:${http.port}`
+      return inspectAddress(path, { ...inspected, leastScopes, notes })
     },
     async listen() {
-      await start()
+      await life.start()
       await listenOn(server, http)
-      address = addressOf(server)
+      listening = addressOf(server)
+    },
+    callback() {
+      if (http.publicUrl === undefined) {
+        throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', {
+          exitCode: 2,
+        })
+      }
+      const watch = watchReaders({ timeout: http.writeTimeout }, slowReaders)
+      return inOwnTurn((req, res) => {
+        if (!life.hasStarted()) return refuseEarly(res, log)
+        // A connection of HTTP/2 is many requests': one slow reader must not end them all.
+        if (req.httpVersionMajor < 2) watch(req.socket, res)
+        return handle(req, res)
+      })
     },
     ...createEnding({
       server,
       keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
-      registry,
+      sessions,
       notes,
-      isAlone: () => routes.some(keepsSessions) && !(slots.sessionStore && slots.peers),
+      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
+}
+
+/** The start of a host: once, and before its end. */
+function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
+  let starting: Promise<void> | undefined
+  let started = false
+  return {
+    hasStarted: () => started,
+    async start() {
+      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      starting ??= run()
+      await starting
+      started = true
+    },
+  }
+}
+
+async function refuseEarly(res: ServerResponse, log: Logger) {
+  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
+  const error = new HostError('unavailable', { detail: 'the server is starting' })
+  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
 const NO_SECRETS =

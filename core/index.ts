@@ -1,55 +1,39 @@
-// The kernel's public surface: all that configs, tools and plugins import. It loads no server;
-// that is `mcp-host/host` (core/create-host.ts), for those who embed one.
-
-export {
-  type AccessDecider,
-  type Audience,
-  type ChallengeFacts,
-  challenge,
-  type Denial,
-  meetsRule,
-  type ProtectedResource,
-  refuseAccess,
-} from './access/access.ts'
-export { authorizeRoute } from './access/authorize-route.ts'
-export { fetchJson, type JsonReply } from './access/fetch-json.ts'
-export {
-  identifyBearer,
-  needResource,
-  sameResources,
-  type TokenPlace,
-  type TokenVerdict,
-  type VerifyToken,
-} from './access/identify-bearer.ts'
-export { whenTokenExpires } from './access/token-expiry.ts'
-export {
-  CLAIM_PATHS_SCHEMA,
-  type ClaimPaths,
-  type Claims,
-  claimAt,
-  readUser,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-  type StreamOptions,
-  stringsAt,
-} from './access/user-claims.ts'
-export {
-  type Call,
-  type CallRequest,
-  type ClientFacts,
-  isObject,
-  type Next,
-  type OpenSession,
-  type RequestFacts,
-} from './call.ts'
-export type { CatalogItem, ItemKind } from './catalog.ts'
-export { checkUri, fits, shown, sizeFault } from './client-said.ts'
-export type { PeerMessage, Peers } from './cluster/peers.ts'
-export type * from './cluster/session-store.ts'
-export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
-export { nearest } from './config/nearest.ts'
-export { REDIS_PROPERTIES } from './config/redis-schema.ts'
-export { shownUrl } from './config/shown-url.ts'
-export { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './config/units.ts'
+// `mcp-host`: what configs, tools and plugins import. It loads no server; that is `mcp-host/host` (core/create-host.ts), for
+// those who embed one. Transports and stores have `mcp-host/transport`, authentication and policies `mcp-host/auth`.
+export type { ToolsetSource } from './config/config-parts.ts'
+export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
+export { defineConfig } from './config/define-config.ts'
+export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
+export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
+export type { ResolvedHttp } from './http/http-settings.ts'
+export type {
+  ConfiguredPlugin,
+  OptionsSchema,
+  PluginFactory,
+  SectionReader,
+  SectionSchemas,
+} from './kernel/define-plugin.ts'
+export type {
+  CrossOrigin,
+  Endpoint,
+  EndpointPlace,
+  HostContext,
+  HostMiddleware,
+  MountedApp,
+  RequestState,
+} from './kernel/endpoint.ts'
+export type { Readiness } from './kernel/kernel-host.ts'
+export type { Logger } from './kernel/log.ts'
+export type { AuthorizeRule, Route } from './kernel/route.ts'
+export type { User } from './kernel/user.ts'
+export type { Call, Next } from './mcp/call.ts'
+export type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './mcp/configure-session.ts'
 export {
   type AskOptions,
   type CallContext,
@@ -67,96 +51,48 @@ export {
   type ToolDefinition,
   ToolError,
   type ToolReturn,
-  type User,
-} from './define.ts'
-export {
-  type Config,
-  type ConfigureSession,
-  type Duration,
-  defineConfig,
-  type HttpSettings,
-  type PluginsSettings,
-  type RedisSettings,
-  type ResolvedHttp,
-  type RoutePluginsSettings,
-  type RouteSettings,
-  type RunSession,
-  type ServerSettings,
-  type SessionOptions,
-  type SessionRequest,
-  type Size,
-  type ToolsetSource,
-} from './define-config.ts'
-export {
-  type AuthorizeRule,
-  type ConfiguredPlugin,
-  type CrossOrigin,
-  definePlugin,
-  type Endpoint,
-  type EndpointPlace,
-  type HostContext,
-  type HostMiddleware,
-  type OptionsSchema,
-  type Plugin,
-  type PluginFactory,
-  type PluginHost,
-  type Readiness,
-  type RequestState,
-  type Route,
-} from './define-plugin.ts'
-export {
-  ERROR_KINDS,
-  errorText,
-  HostError,
-  type HostErrorKind,
-  type HostErrorOptions,
-  nodeLost,
-  StartError,
-  shuttingDown,
-} from './errors.ts'
-export { isLoopback } from './http/guard.ts'
-export { readBody } from './http/read-body.ts'
-export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export type { FromJsonSchema, StandardResult, StandardSchema, ValueOf } from './infer.ts'
-export {
-  LARGE_ANSWER,
-  MAX_LISTENS_PER_CALLER,
-  MAX_OPEN_GETS,
-  MAX_WATCHED,
-  MAX_WATCHED_BYTES,
-  WATCH_COST,
-} from './limits.ts'
-export type { Logger } from './log.ts'
-export { type Message, readMessages } from './message.ts'
-export { clientInfoProblem } from './methods/params.ts'
-export { findResource, mayHear } from './methods/resources.ts'
-export * from './protocol.ts'
-export { publicKeyIn } from './public-key.ts'
-export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './schema/header-params.ts'
-export { holderOf } from './sessions/callers.ts'
+} from './mcp/define.ts'
+export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
+export type { StandardSchema, ValueOf } from './mcp/infer.ts'
+export { isObject } from './mcp/is-object.ts'
+export { nearest } from './mcp/nearest.ts'
+export type { CallRecord, Observer } from './mcp/observe.ts'
 export type {
-  Announcement,
-  ChangeFeed,
-  Subscriber,
-  Subscription,
-} from './sessions/change-feed.ts'
-export { parseEventId } from './sessions/event-id.ts'
-export {
-  type EventStore,
-  type SharedStreams,
-  type StoredEvent,
-  type StoredEvents,
-  StreamFenced,
-  type StreamState,
-  type StreamWriter,
-} from './sessions/event-store.ts'
-export { heardBy } from './sessions/heard-by.ts'
-export type { Caller, SessionBounds, SessionRegistry } from './sessions/registry.ts'
-export type { ResumableStream } from './sessions/resumable-stream.ts'
-export { type SessionReply, serveSessionMessage, stopRequest } from './sessions/serve.ts'
-export type { Session, SessionChannel } from './sessions/session.ts'
-export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
-export { watchCost } from './sessions/watched-uris.ts'
-export type { Change, ChangeBus, ChangeHistory, Slots } from './slots.ts'
-export type { View } from './view.ts'
-export { encodeAnswer, encodeError, encodeNotification } from './wire.ts'
+  Annotations,
+  AudioContent,
+  BlobResourceContents,
+  CallToolResult,
+  ClientCapabilities,
+  Completion,
+  ContentBlock,
+  ElicitParams,
+  ElicitResult,
+  EmbeddedResource,
+  GetPromptResult,
+  Icon,
+  ImageContent,
+  Implementation,
+  JsonObject,
+  JsonSchema,
+  LogLevel,
+  Meta,
+  PromptMessage,
+  ReadResourceResult,
+  ResourceContents,
+  ResourceLink,
+  Role,
+  Root,
+  RootsResult,
+  SampleParams,
+  SampleResult,
+  SamplingMessage,
+  ServerCapabilities,
+  TextContent,
+  TextResourceContents,
+  ToolAnnotations,
+} from './mcp/protocol.ts'
+export type { Revision } from './mcp/revisions.ts'
+export type { McpRoute } from './mcp/routes.ts'
+export { DURATION_PATTERN, type Duration, parseDuration, parseSize, SIZE_PATTERN, type Size } from './mcp/units.ts'
+export { definePlugin, type Plugin, type PluginHost, type Services } from './plugin-host.ts'
+export type { Slots } from './slots.ts'

@@ -1,221 +1,85 @@
-// What a plugin gets in `setup`: it writes down what the plugin wants, by hook point. The host (core/host.ts) builds
-// the pipeline from these notes once every plugin is set up.
-
-import type { Call, Next, OpenSession, RequestFacts } from './call.ts'
-import { createCall } from './call.ts'
-import type { CatalogItem } from './catalog.ts'
-import type { Definition, RuntimeHost } from './define.ts'
-import type { RedisSettings, ResolvedHttp } from './define-config.ts'
-import type {
-  CrossOrigin,
-  Endpoint,
-  EndpointPlace,
-  HostMiddleware,
-  PluginHost,
-  Readiness,
-  Route,
-} from './define-plugin.ts'
-import { errorText, StartError } from './errors.ts'
-import { HOOK_POINTS, type HookPoint } from './http/pipeline.ts'
-import type { CompiledRoute } from './http/routes.ts'
-import type { Logger } from './log.ts'
-import type { Method } from './methods/index.ts'
-import type { PluginInstance } from './plugin-plan.ts'
-import type { Revision } from './protocol.ts'
+// All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
+// transports are made of. Each is one interface on one screen; here they come together.
+import {
+  type Plugin as AnyPlugin,
+  definePlugin as defineAnyPlugin,
+  type PluginFactory,
+} from './kernel/define-plugin.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
+import type { Route } from './kernel/route.ts'
+import type { AccessServices } from './mcp/access-decider.ts'
+import type { AuthorHost } from './mcp/author-host.ts'
+import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { CatalogItem } from './mcp/catalog.ts'
+import type { RuntimeHost } from './mcp/define.ts'
+import type { RouteExtensions } from './mcp/extension.ts'
+import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
 import type { SessionStreams } from './sessions/session-streams.ts'
 import type { Slots } from './slots.ts'
 
-/** One thing that an instance of a plugin registered; it holds for that instance's routes. */
-interface Note<Value> {
-  readonly instance: PluginInstance
-  readonly value: Value
+/** What the host builds of the filled slots: for `serving` tasks, and what they define. */
+export interface Services extends AccessServices {
+  /** The service of a slot on a route: what a plugin filled in there, else the default. */
+  slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
+  /** Adds and removes definitions while the host runs. */
+  readonly runtime: RuntimeHost
+  /** What the addresses of a route can serve by the config, each item once. */
+  itemsOf(route: Route): readonly CatalogItem[]
+  /** The sessions of this node. */
+  readonly sessions: SessionRegistry
+  /** The streams of sessions, which a client can come back to. */
+  readonly streams: SessionStreams
+  /** What tells the clients of a route of changes; for `subscriptions/listen`. */
+  changesOn(route: McpRoute): ChangeFeed
+  /**
+   * Whether a caller may enter a route, by its `authorize`; throws `unauthorized` or `forbidden`. For transports whose callers
+   * do not come through `admit`: `makeOffer`, `sessions.open` and `sessions.find` ask it of whoever is not `admitted`.
+   */
+  readonly admit: AdmitCaller
+  /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
+  makeOffer(request: RequestFacts): Promise<Offer>
+  /** What the extensions of a route add; complete once every plugin is set up. */
+  extensionsOn(route: Route): RouteExtensions
+  /** A Call for one JSON-RPC message. */
+  createCall(request: CallRequest): Call
+  /** Runs a Call through every `around` to its answer. */
+  answer(call: Call): Promise<object>
+  /**
+   * Counts a request in flight until the returned function is called. `cancel` is called when the host closes and its grace
+   * period is over: answer the request with `nodeLost()`, then abort it. Throws `unavailable` from then on; until then a
+   * host that drains answers what comes.
+   */
+  inFlight(cancel: (reason: Error) => void): () => void
 }
 
-/** Everything that the plugins of one host registered, in the order of set-up. */
-export interface PluginNotes {
-  readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
-  readonly around: Note<(call: Call, next: Next) => Promise<object>>[]
-  readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
-  readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
-  readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
-  readonly revisions: Note<(route: Route) => readonly Revision[]>[]
-  readonly varies: Note<true>[]
-  /** Names of toolsets that the catalog keeps for what plugins contribute. */
-  readonly contributed: Note<string>[]
-  readonly starting: Array<() => void | Promise<void>>
-  readonly closing: Array<() => void | Promise<void>>
-  readonly draining: Array<() => void>
-  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
-}
+/** What the functions of a transport work with: the services, and what is the plugin's own. */
+export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'http'> {}
 
-export const createNotes = (): PluginNotes => ({
-  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as PluginNotes['middleware'],
-  around: [],
-  crossOrigin: [],
-  endpoints: [],
-  routeEndpoints: [],
-  revisions: [],
-  varies: [],
-  contributed: [],
-  starting: [],
-  closing: [],
-  draining: [],
-  ready: new Map(),
+/** What the functions of a transport work with, of its host. */
+export const transportOf = ({ name, log, http }: PluginHost, services: Services): Transport => ({
+  ...services,
+  name,
+  log,
+  http,
 })
 
-/** The values of the notes that hold on a route. */
-export const notesFor = <Value>(notes: readonly Note<Value>[], route: CompiledRoute): Value[] =>
-  notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
+/** What `setup` is given. */
+export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
-/** What the host itself does for its plugins. */
-export interface HostServices {
-  readonly log: Logger
-  readonly server: { readonly name: string; readonly version: string }
-  readonly http: ResolvedHttp
-  readonly processes: number
-  readonly directory: string
-  readonly redis: RedisSettings | undefined
-  /** The host's own URL, without a slash at its end. */
-  address(): string
-  readonly runtime: RuntimeHost
-  readonly slots: Slots
-  readonly filled: Map<keyof Slots, string>
-  addMethod(name: string, method: Method, routes: readonly CompiledRoute[]): void
-  addDefinition(toolset: string, definition: Definition): void
-  itemsOf(route: Route): readonly CatalogItem[]
-  readonly leastScopes: PluginHost['leastScopes']
-  openSession(facts: RequestFacts): Promise<OpenSession>
-  answer(call: Call): Promise<object>
-  readonly sessions: SessionRegistry
-  readonly streams: SessionStreams
-  readonly node: string
-  readonly ownKeys: boolean
-  readonly changes: ChangeFeed
-  inFlight(cancel: (reason: Error) => void): () => void
-  readiness(): Promise<Readiness>
-  keys(use: string): readonly Buffer[]
-}
+/** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
+export type Plugin<
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+> = AnyPlugin<Options, PluginHost, Filled, Sections>
 
-/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
-async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
-  try {
-    await part()
-  } catch (cause) {
-    if (cause instanceof StartError) throw cause
-    throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
-  }
-}
-
-/** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
-async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
-  try {
-    await part()
-  } catch (err) {
-    log.error({ err }, 'failed to close')
-  }
-}
-
-/** The host as one instance of a plugin sees it. */
-function createPluginHost(instance: PluginInstance, notes: PluginNotes, services: HostServices): PluginHost {
-  const {
-    log,
-    server,
-    http,
-    processes,
-    directory,
-    redis,
-    runtime,
-    slots,
-    filled,
-    openSession,
-    answer,
-    inFlight,
-    readiness,
-    keys,
-  } = services
-  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
-  const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
-  const own = log.child({ plugin: instance.name })
-  const clash = (what: string) => new StartError(`plugins.${instance.name}: ${what}`, { exitCode: 2 })
-  return {
-    name: instance.name,
-    log: own,
-    server,
-    http,
-    processes,
-    directory,
-    redis,
-    url: path => `${services.address()}${path}`,
-    routes: instance.routes,
-    runtime,
-    guard: hook('guard'),
-    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
-    edge: hook('edge'),
-    identify: hook('identify'),
-    admit: hook('admit'),
-    around: wrap => note(notes.around, wrap),
-    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
-    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
-    revisions: list => note(notes.revisions, list),
-    method(name, answerCall) {
-      services.addMethod(name, { answer: answerCall }, instance.routes)
-    },
-    contribute(definitions) {
-      const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
-      for (const definition of definitions) services.addDefinition(toolset, definition)
-      if (!notes.contributed.some(({ value }) => value === toolset)) note(notes.contributed, toolset)
-    },
-    itemsOf: services.itemsOf,
-    leastScopes: services.leastScopes,
-    variesByCaller: () => note(notes.varies, true),
-    fill(slot, service) {
-      const other = filled.get(slot)
-      if (other !== undefined && other !== instance.name) throw clash(`${other} already provides the ${slot}`)
-      filled.set(slot, instance.name)
-      slots[slot] = service
-    },
-    slot: name => slots[name],
-    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
-    closing: task => void notes.closing.push(() => closePlugin(own, task)),
-    draining: task => void notes.draining.push(task),
-    ready: (name, check) => void notes.ready.set(name, check),
-    readiness,
-    sessions: services.sessions,
-    changes: services.changes,
-    streams: services.streams,
-    node: services.node,
-    ownKeys: services.ownKeys,
-    openSession,
-    createCall,
-    answer,
-    inFlight,
-    keys,
-  }
-}
-
-/** Sets the plugins up, one after the other: each finds what those before it filled in. */
-export async function setUpPlugins(instances: readonly PluginInstance[], notes: PluginNotes, services: HostServices) {
-  for (const instance of instances) {
-    const host = createPluginHost(instance, notes, services)
-    await startPlugin(instance.name, () => instance.plugin.setup(host, instance.options))
-  }
-}
-
-/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
-export async function checkReadiness({ ready }: PluginNotes, draining: boolean): Promise<Readiness> {
-  const checks: Record<string, boolean> = { accepting: !draining }
-  const reasons: Record<string, string> = {}
-  for (const [name, check] of ready) {
-    try {
-      const holds = await check()
-      checks[name] = holds === true
-      if (typeof holds === 'string') reasons[name] = holds
-    } catch {
-      checks[name] = false
-    }
-  }
-  const isReady = Object.values(checks).every(Boolean)
-  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
-}
+/** Makes a plugin of its options' schema and its set-up. */
+export const definePlugin = <
+  Options extends object,
+  Filled extends Options = Options,
+  Sections extends object = object,
+>(
+  plugin: Plugin<Options, Filled, Sections>,
+): PluginFactory<Options, PluginHost, Filled, Sections> => defineAnyPlugin(plugin)

@@ -1,60 +1,38 @@
-// Replaceable services: small interfaces, each with an in-memory default that a plugin may replace.
-import type { AccessDecider, ProtectedResource } from './access/access.ts'
-import type { Peers } from './cluster/peers.ts'
-import type { SessionStore } from './cluster/session-store.ts'
+// The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
+import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
+import type { ChangeBus } from './mcp/change-bus.ts'
 import type { EventStore } from './sessions/event-store.ts'
+import type { Peers } from './sessions/peers.ts'
+import type { SessionStore } from './sessions/session-store.ts'
 
-/** Something that clients may be told about: a list changed, or one resource did. */
-export type Change =
-  | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
-  | { readonly kind: 'resource'; readonly uri: string }
-  /** The bus could not say which: everything may have changed. */
-  | { readonly kind: 'missed' }
-
-/** Carries changes to everybody who listens, on this node or on all of them. */
-export interface ChangeBus {
-  /**
-   * Changes are told in the order in which they are published. A bus that goes beyond this process gives a promise: it
-   * resolves once every node will be told, and rejects where that is not certain within the bus's own time-out, though the
-   * change may be told later. Calls that made the change are answered after it.
-   */
-  publish(change: Change): void | Promise<void>
-  /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
-  subscribe(listener: (change: Change, place?: string) => void): () => void
-  /** Present where the bus is shared, and what it carried can be read again. */
-  readonly history?: ChangeHistory
-}
-
-export interface ChangeHistory {
-  /** The place of the last change that this node's listeners were told. */
-  readonly position: string
-  /** True where `one` comes after `other`. */
-  isAfter(one: string, other: string): boolean
-  /** The changes after a place, up to now; undefined where some of them are gone. */
-  since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
-}
-
+/** The services that plugins may replace, by the name of their slot. */
 export interface Slots {
+  /** Who may use what. Default: everything is open, and `authorize` knows scopes and roles. */
   access: AccessDecider
+  /** What a route says of itself as a protected resource. Default: each address is its own resource. */
   protectedResource: ProtectedResource
+  /** The events of streams that clients can come back to. Default: in memory, bounded. */
   eventStore: EventStore
+  /** Brings changes to whoever listens. Default: within this process. */
   changeBus: ChangeBus
-  /** Undefined: sessions live in the memory of their node. */
-  sessionStore: SessionStore | undefined
-  /** Undefined: this node is the only one. */
-  peers: Peers | undefined
+  /** The records of sessions, and which of them idle. Default: in this process. */
+  sessionStore: SessionStore
+  /** The other nodes that serve the same sessions. Default: there are none. */
+  peers: Peers
 }
 
-/** The default bus: listeners in this process, called in the order they came. */
-export function createMemoryChangeBus(): ChangeBus {
-  const listeners = new Set<(change: Change) => void>()
-  return {
-    publish(change) {
-      for (const listener of [...listeners]) listener(change)
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-  }
+/** The default services have these, others may leave them out. */
+const OPTIONAL = new Set(['scopesToEnter'])
+
+/** Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can. */
+export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
+  const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
+  if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`
+  const has = (of: unknown, name: string) => of != null && typeof Reflect.get(Object(of), name) === 'function'
+  const missing = Object.keys(standard).filter(
+    name => has(standard, name) && !OPTIONAL.has(name) && !has(service, name),
+  )
+  if (missing.length === 0) return undefined
+  const what = service === undefined || service === null ? String(service) : `a ${typeof service}`
+  return `what it fills the slot ${slot} with is ${what} that lacks the methods ${missing.join(', ')}`
 }

@@ -3,18 +3,49 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
-import { fileOf, type Import, mayImport, packageOf, readImports } from './support/import-lines.ts'
+import { REVISIONS } from '../core/transport.ts'
+import { builtInPlugins } from '../plugins/index.ts'
+import {
+  FAMILIES,
+  fileOf,
+  type Import,
+  mayImport,
+  packageOf,
+  readImports,
+  withoutComments,
+} from './support/import-lines.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']
 const MAX_LINES = 300
+const KERNEL_LINES = 1_900
+/** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
+const FLOORS = [['http'], ['kernel'], ['mcp'], ['sessions', 'access', 'config'], ['testing']]
 
 const files = globSync(['mcp.config.example.ts', ...FOLDERS.map(folder => `${folder}/**/*.ts`)], { cwd: ROOT }).sort()
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const imports = new Map<string, Import[]>(files.map(file => [file, readImports(read(file))]))
 const shipped = files.filter(file => /^(?:core|plugins|client|cli)\//.test(file))
 
-/** The files from a first one back to itself along imports that exist at run time, or undefined. */
+/** Whether one file of core may import another. */
+function mayStandOn(file: string, next: string): boolean {
+  const [from, to] = [file, next].map(path => /^core\/([^/]+)\//.exec(path)?.[1])
+  if (from === undefined || from === to) return true
+  if (!next.startsWith('core/')) return true
+  const floorOf = (folder: string) => FLOORS.findIndex(floor => floor.includes(folder))
+  return to !== undefined && floorOf(to) < floorOf(from)
+}
+
+/** Each file with the files of ours that it imports. */
+const graphOf = (counts: (imported: Import) => boolean): Map<string, string[]> =>
+  new Map(
+    [...imports].map(([file, list]) => [
+      file,
+      list.filter(counts).flatMap(({ specifier }) => fileOf(file, specifier) ?? []),
+    ]),
+  )
+
+/** The files from a first one back to itself along these imports, or undefined. */
 function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>()
   function visit(file: string, path: readonly string[]): string[] | undefined {
@@ -63,14 +94,20 @@ describe('the rules of this test', () => {
   for (const [from, specifier, typeOnly = false] of [
     ['core/host.ts', '../plugins/index.ts'],
     ['core/host.ts', '../plugins/health/index.ts', true],
-    ['core/define-config.ts', '../plugins/index.ts'],
+    ['core/config/define-config.ts', '../../plugins/index.ts', true],
     ['core/host.ts', '../client/index.ts'],
     ['core/host.ts', '../cli/main.ts'],
     ['core/host.ts', 'express'],
-    ['core/protocol.ts', '@modelcontextprotocol/server', true],
-    ['core/catalog.ts', '?'],
-    ['plugins/health/index.ts', '../../core/errors.ts', true],
+    ['core/mcp/protocol.ts', '@modelcontextprotocol/server', true],
+    ['core/mcp/catalog.ts', '?'],
+    ['plugins/health/index.ts', '../../core/http/errors.ts', true],
     ['plugins/health/index.ts', '../transport-streamable/index.ts'],
+    ['plugins/health/index.ts', '../families/redis/index.ts', true],
+    ['plugins/event-store-redis/store.ts', '../families/redis/connection.ts'],
+    ['plugins/event-store-redis/index.ts', '../session-store-redis/index.ts'],
+    ['plugins/cluster-redis/index.ts', '../session-store-redis/store.ts'],
+    ['plugins/families/redis/connection.ts', '../../event-store-redis/index.ts', true],
+    ['plugins/families/redis/connection.ts', '../../../core/kernel/log.ts', true],
     ['plugins/health/index.ts', '../../client/index.ts'],
     ['plugins/health/index.ts', 'mcp-host'],
     ['client/token.ts', '../core/index.ts', true],
@@ -82,6 +119,16 @@ describe('the rules of this test', () => {
     it(`forbid ${from} the import${typeOnly ? ' of a type' : ''} of ${specifier}`, () => {
       expect(mayImport(from, { specifier, typeOnly })).to.equal(false)
     })
+  }
+
+  for (const [file, next] of [
+    ['core/kernel/order.ts', 'core/mcp/call.ts'],
+    ['core/mcp/call.ts', 'core/sessions/session.ts'],
+    ['core/access/access.ts', 'core/config/units.ts'],
+    ['core/mcp/view.ts', 'core/host.ts'],
+    ['core/http/sse.ts', 'core/kernel/log.ts'],
+  ] as const) {
+    it(`see that ${file} must not stand on ${next}`, () => expect(mayStandOn(file, next)).to.equal(false))
   }
 
   it('see a cycle', () => {
@@ -103,19 +150,63 @@ describe('the source', () => {
     expect(forbidden).to.deep.equal([])
   })
 
-  it('imports only files that exist, and has no cycle at run time', () => {
-    const graph = new Map(
-      [...imports].map(([file, list]) => {
-        const runtime = list.filter(({ typeOnly }) => !typeOnly)
-        return [file, runtime.flatMap(({ specifier }) => fileOf(file, specifier) ?? [])] as const
-      }),
-    )
+  it('imports only files that exist, and has no cycle, imports of types counted', () => {
+    const graph = graphOf(() => true)
     expect(files).to.include.members([...graph.values()].flat())
     expect(findCycle(graph)?.join(' -> ')).to.equal(undefined)
   })
 
+  it('of core stands on floors: nothing imports from above, nor from beside, imports of types counted', () => {
+    const upward = [...graphOf(() => true)].flatMap(([file, list]) =>
+      list.filter(next => !mayStandOn(file, next)).map(next => `${file} imports ${next}`),
+    )
+    expect(upward).to.deep.equal([])
+    const folders = new Set(files.flatMap(file => /^core\/([^/]+)\//.exec(file)?.[1] ?? []))
+    expect([...folders]).to.have.members(FLOORS.flat())
+  })
+
+  it(`of core/kernel has at most ${KERNEL_LINES} lines: it is read in an evening`, () => {
+    const kernel = files.filter(file => file.startsWith('core/kernel/'))
+    const lines = kernel.reduce((sum, file) => sum + read(file).split('\n').length - 1, 0)
+    console.log(`      ${lines} lines in ${kernel.length} files`)
+    expect(lines).to.be.within(1, KERNEL_LINES)
+  })
+
+  it('has in plugins/ what the table names, and families, whose members are all plugins', () => {
+    const folders = [...new Set(files.flatMap(file => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? []))]
+    expect(folders).to.have.members([...Object.keys(builtInPlugins), ...Object.keys(FAMILIES)])
+    expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
+  })
+
+  it('has each plugin in the index of docs/plugins.md, in order, with what it provides', () => {
+    const lines = [...read('docs/plugins.md').matchAll(/^\| \[([\w-]+)\]\(plugins\/\1\.md\) .*$/gm)]
+    expect(lines.map(([, name]) => name)).to.deep.equal(Object.keys(builtInPlugins))
+    for (const [index, { plugin }] of Object.values(builtInPlugins).entries()) {
+      for (const provided of plugin.provides ?? []) expect(lines[index]?.[0]).to.include(`\`${provided}\``)
+    }
+  })
+
+  it('of core names no plugin and no database, comments included: messages take names from what plugins provide', () => {
+    // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
+    const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))
+    const naming = new RegExp(`\\b(?:${names.join('|')})\\b|redis`, 'gi')
+    const told = files
+      .filter(file => file.startsWith('core/') && !/\bgenerated\b/i.test(openingComment(read(file))))
+      .flatMap(file => [...read(file).matchAll(naming)].map(([word]) => `${file}: ${word}`))
+    expect(told).to.deep.equal([])
+  })
+
   it('has no file whose name says nothing: Manager, Service, Util, Helper', () => {
     expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
+  })
+
+  it('names a protocol revision in core/mcp/revisions.ts alone; everything else asks its row', () => {
+    const named = files
+      .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/revisions.ts')
+      .filter(file => REVISIONS.some(revision => withoutComments(read(file)).includes(revision)))
+    expect(named).to.deep.equal([])
+    const comparing = files.filter(file => /[!=]== MODERN_REVISION|MODERN_REVISION [!=]==/.test(read(file)))
+    expect(comparing).to.deep.equal([])
   })
 
   it('opens every file with a comment on its job', () => {

@@ -1,7 +1,7 @@
 // `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
-import { nearest } from '../../core/config/nearest.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { nearest } from '../../core/mcp/nearest.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { showResult } from './show-result.ts'

@@ -2,7 +2,7 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'

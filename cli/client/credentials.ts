@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
-import { errorText, StartError } from '../../core/errors.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
 import { knownSecrets } from '../known-secrets.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'

@@ -3,7 +3,7 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthSession, SessionStatus } from '../../client/index.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
 import type { Credentials } from './credentials.ts'

@@ -1,7 +1,7 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'

@@ -10,7 +10,7 @@ import {
   removePrivateFile,
   writePrivateFile,
 } from '../../client/node/private-files.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import type { ServerWays } from './server-ways.ts'
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'

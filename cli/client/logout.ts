@@ -1,7 +1,7 @@
 // `mcp-host logout`: revokes tokens where the authorization server can, and deletes them in any case.
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { interruptible } from './interrupt.ts'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
-import { errorText, StartError } from '../../core/errors.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
 import { knownSecrets } from '../known-secrets.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'

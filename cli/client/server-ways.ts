@@ -2,7 +2,7 @@
 // remembered with the login.
 import type { ClientOAuthOptions } from '../../client/index.ts'
 import { RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 
 export const WAY_OPTIONS = {

@@ -1,5 +1,5 @@
 // `mcp-host token`: a valid access token alone on stdout, for other programs. Never asks anybody anything.
-import { StartError } from '../../core/errors.ts'
+import { StartError } from '../../core/http/errors.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { openAccounts, openAuthFetch } from './account.ts'
 import { interruptible } from './interrupt.ts'

@@ -2,8 +2,8 @@
 // read by the tool's input schema.
 import { readFileSync } from 'node:fs'
 import { isObject } from '../../client/json.ts'
-import { nearest } from '../../core/config/nearest.ts'
-import { errorText, StartError } from '../../core/errors.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
+import { nearest } from '../../core/mcp/nearest.ts'
 
 export type ToolArguments = Record<string, unknown>
 

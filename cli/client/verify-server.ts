@@ -1,7 +1,7 @@
 // Whether what answers at an address is an MCP server. A token says nothing about that: one is given for a whole origin,
 // and many servers refuse every path alike before they look at it.
 import { readBody } from '../../client/read-body.ts'
-import { isObject } from '../../core/call.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
 
 /** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
 export type Verdict =

@@ -1,7 +1,8 @@
 // One HTTP request as the doctor sends it: any Host header, no redirect followed, an answer within ten seconds.
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isObject, META, MODERN_REVISION } from '../../core/index.ts'
+import { isObject } from '../../core/index.ts'
+import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 /** Milliseconds. */
 const PATIENCE = 10_000

@@ -1,5 +1,5 @@
 // What an authorization server offers to clients: who they can be there, and what they need not do without.
-import type { ServerInfo } from '../../client/discovery.ts'
+import type { ServerInfo } from '../../client/parties.ts'
 import { type Finding, note, ok, wrong } from './finding.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']

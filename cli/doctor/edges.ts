@@ -1,5 +1,5 @@
 // What the server does at its edge: which Host and Origin it lets in, and what it tells browsers.
-import { isLoopback } from '../../core/index.ts'
+import { isLoopback } from '../../core/auth.ts'
 import { ask, message } from './ask.ts'
 import { type Finding, note, ok, wrong } from './finding.ts'
 import type { Patient } from './patient.ts'

@@ -3,9 +3,9 @@
 import cluster from 'node:cluster'
 import { createLogger, type Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
-import type { VerbOptions } from '../main.ts'
 import { nextSignal } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
+import type { StartOptions } from '../verb.ts'
 import { differingFiles } from './config-files.ts'
 import { endInTime } from './end-in-time.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
@@ -60,7 +60,7 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger) {
 }
 
 /** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
-export async function supervise(count: number, { verbose }: VerbOptions): Promise<void> {
+export async function supervise(count: number, { verbose }: StartOptions): Promise<void> {
   const log = createLogger({ verbose, pid: process.pid })
   const seats: Seat[] = []
   const serving = () => seats.filter(({ pid }) => pid !== undefined).length

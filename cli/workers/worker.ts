@@ -4,8 +4,8 @@ import cluster from 'node:cluster'
 import { filesRead } from '../../core/config/files-read.ts'
 import { type CloseReport, createLogger, type Host, type ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
-import type { VerbOptions } from '../main.ts'
 import { onCrash, serve, surviveRejections } from '../serve.ts'
+import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
 import { startWatchdog } from './watchdog.ts'
@@ -85,7 +85,7 @@ async function startHost(count: number, config: string | undefined, log: Process
 }
 
 /** Serves as one of `count` processes until it is told to leave. */
-export async function work(count: number, { config, verbose }: VerbOptions): Promise<void> {
+export async function work(count: number, { config, verbose }: StartOptions): Promise<void> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
   const log = createLogger({ verbose, pid: process.pid })
   const orders = listenForOrders()

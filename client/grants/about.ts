@@ -1,7 +1,7 @@
 // What a grant needs to know of the login that it is part of.
-import type { ServerInfo } from '../discovery.ts'
+
 import type { DPoPSigner } from '../dpop.ts'
-import type { ClientIdentity } from '../identity.ts'
+import type { ClientIdentity, ServerInfo } from '../parties.ts'
 
 export interface GrantAbout {
   readonly server: ServerInfo

@@ -1,12 +1,13 @@
 // Enterprise-managed authorization: the company's identity provider turns the person's ID token into an ID-JAG, a
 // grant for one authorization server and resource (RFC 8693), which that server then takes (RFC 7523). Nobody is asked.
+
 import { authenticateBy, chooseMethod } from '../client-auth.ts'
 import type { ClientContext } from '../context.ts'
-import { discoverServer, type ServerInfo } from '../discovery.ts'
+import { discoverServer } from '../discovery.ts'
 import { AuthError } from '../errors.ts'
-import type { ClientIdentity } from '../identity.ts'
 import { readText } from '../json.ts'
 import type { IdentityProvider } from '../options.ts'
+import type { ClientIdentity, ServerInfo } from '../parties.ts'
 import { requestGrant, requestToken, type TokenAnswer } from '../token-endpoint.ts'
 import type { GrantAbout } from './about.ts'
 import { askFor, JWT_BEARER } from './jwt-bearer.ts'

@@ -1,9 +1,10 @@
 // The grants that need nobody to log in, by the name they are configured with.
+
 import type { Authority } from '../authority.ts'
 import type { ClientContext } from '../context.ts'
 import type { DPoPSigner } from '../dpop.ts'
-import type { ClientIdentity } from '../identity.ts'
 import type { Grant } from '../options.ts'
+import type { ClientIdentity } from '../parties.ts'
 import type { TokenAnswer } from '../token-endpoint.ts'
 import { requestByClientCredentials } from './client-credentials.ts'
 import { requestByEnterprise } from './enterprise.ts'

@@ -1,43 +1,10 @@
 // Who may use what: the one decision that lists, calls, reads, gets, completions and subscriptions share, and the
 // challenge that tells a client what it lacks (2026-07-28 basic/authorization, "Error Handling").
-import type { Call } from '../call.ts'
-import type { CatalogItem } from '../catalog.ts'
-import type { User } from '../define.ts'
-import type { AuthorizeRule, Route } from '../define-plugin.ts'
-import { HostError } from '../errors.ts'
 
-/** Why somebody may not: what would change it. */
-export interface Denial {
-  /** One sentence for the log and for `explain`; nothing of another user. */
-  readonly reason: string
-  /** Every scope that this needs, those that the caller has among them; empty where scopes cannot help. */
-  readonly scopes: readonly string[]
-  /** Shown in lists all the same. */
-  readonly listed: boolean
-}
-
-/** What one class of callers may use: everybody of one `key`, on whatever route, may use the same, for one reason. */
-export interface Audience {
-  readonly key: string
-  /** Undefined: allowed. */
-  denialOf(item: CatalogItem): Denial | undefined
-}
-
-/** The slot that tool-policy fills. */
-export interface AccessDecider {
-  /** The class that a caller belongs to on a route. */
-  audienceOf(user: User | undefined, route: Route): Audience
-  /** Whether a caller meets a route's `authorize`. Undefined: allowed. An anonymous caller meets none. */
-  authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
-  /** Every scope that a route's `authorize` takes of a caller who meets it; absent: none. */
-  scopesToEnter?(rule: AuthorizeRule, user: User, route: Route): readonly string[]
-  /** Whether a denied call is answered as a JSON-RPC error on this route, and never as an HTTP challenge. */
-  deniesInBody(route: Route): boolean
-  /** Hears of every call that is denied. */
-  denied?(call: Call, item: CatalogItem, denial: Denial): void
-  /** How a caller's right to an item is decided, a line for each step: for `mcp-host explain`. */
-  explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
-}
+import { HostError } from '../http/errors.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessDecider, Audience, Denial, ProtectedResource } from '../mcp/access-decider.ts'
 
 const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
 
@@ -82,16 +49,6 @@ export function denialOnRoute(
   if (!denial || denial.scopes.length === 0 || !user || authorize === undefined) return denial
   const toEnter = access.scopesToEnter?.(authorize, user, route) ?? []
   return { ...denial, scopes: [...new Set([...toEnter, ...denial.scopes])] }
-}
-
-/** The slot that resource-metadata fills: what a route says of itself as a protected resource (RFC 9728). */
-export interface ProtectedResource {
-  /** The resource identifier of an address; tokens are for it. */
-  resourceOf(route: Route, params: Readonly<Record<string, string>>): string
-  /** Where the metadata document of an address is; undefined where there is none. */
-  metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
-  /** `scopes_supported` of an address, for policy lint; undefined where it says nothing. */
-  scopesOf(route: Route): readonly string[] | undefined
 }
 
 /** Without metadata each address is its own resource. */

@@ -1,22 +1,36 @@
-// A route's own `authorize`, for the plugin that identifies callers: who does not meet it goes no further.
+// A route's own `authorize`: who does not meet it goes no further. Asked by the plugin that identifies callers, as
+// middleware of `admit`; and by the services themselves, of callers whom no HTTP request brought through that.
 
-import type { HostMiddleware, PluginHost } from '../define-plugin.ts'
+import type { HostMiddleware } from '../kernel/endpoint.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { AccessServices } from '../mcp/access-decider.ts'
+import type { AdmitCaller } from '../mcp/call.ts'
 import { refuseAccess } from './access.ts'
 
+/** What throws `unauthorized` without a user, `forbidden` for one who does not meet the rule of the route. */
+export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
+  return ({ route, user, params }) => {
+    if (route.authorize === undefined) return
+    const denial = services.slot('access', route).authorize(route.authorize, user, route)
+    if (!denial) return
+    const { issuer, subject } = user ?? {}
+    const { reason, scopes } = denial
+    log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+    throw refuseAccess(denial, user, {
+      route,
+      params,
+      resource: services.slot('protectedResource', route),
+      leastScopes: services.leastScopes(route, params),
+    })
+  }
+}
+
 /** Middleware for `admit`. Throws `unauthorized` without a user, `forbidden` for one who does not meet the rule. */
-export function authorizeRoute(host: PluginHost): HostMiddleware {
+export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
+  const admit = createRouteAdmission(host, services)
   return (ctx, next) => {
     const { route, user, params } = ctx.state
-    if (route?.authorize !== undefined) {
-      const denial = host.slot('access').authorize(route.authorize, user, route)
-      if (denial) {
-        const { issuer, subject } = user ?? {}
-        const { reason, scopes } = denial
-        host.log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
-        const leastScopes = host.leastScopes(route, params)
-        throw refuseAccess(denial, user, { route, params, resource: host.slot('protectedResource'), leastScopes })
-      }
-    }
+    if (route?.authorize !== undefined) admit({ route, user, params })
     return next()
   }
 }

@@ -1,11 +1,13 @@
 // Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
 // talk to an authorization server share.
-import { shownUrl } from '../config/shown-url.ts'
-import { errorText } from '../errors.ts'
+
+import { errorText } from '../http/errors.ts'
+import { shownUrl } from '../http/shown-url.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
 
+/** What a server answered. */
 export interface JsonReply {
   readonly status: number
   /** Undefined where the answer is no success or no JSON. */

@@ -1,16 +1,20 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
-import type { User } from '../define.ts'
-import type { HostContext, HostMiddleware, PluginHost, Route } from '../define-plugin.ts'
-import { HostError, StartError } from '../errors.ts'
+import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
+import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessServices } from '../mcp/access-decider.ts'
 import { challenge } from './access.ts'
 
 /** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  | { readonly refused: string }
+  /** `audience`, for the log alone: whom it should have been for, where it is for somebody else. */
+  | { readonly refused: string; readonly audience?: readonly string[] }
   /** Nobody can tell now; `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
 
@@ -20,6 +24,7 @@ export interface TokenPlace {
   readonly params: Readonly<Record<string, string>>
 }
 
+/** Verifies a token. What it throws is a bug: 500. */
 export type VerifyToken = (token: string, place: TokenPlace) => TokenVerdict | Promise<TokenVerdict>
 
 /** Characters. Node's own limit for all headers of a request is 16 kB. */
@@ -52,13 +57,20 @@ function readToken(ctx: HostContext): Presented | undefined {
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', malformed: true }
 
-function refuse(host: PluginHost, { route, params }: TokenPlace, description: string, malformed: boolean): HostError {
+function refuse(
+  services: AccessServices,
+  { route, params }: TokenPlace,
+  description: string,
+  malformed: boolean,
+): HostError {
   const denial =
-    route.authorize === undefined ? undefined : host.slot('access').authorize(route.authorize, undefined, route)
-  const metadataUrl = host.slot('protectedResource').metadataUrlOf(route, params)
+    route.authorize === undefined
+      ? undefined
+      : services.slot('access', route).authorize(route.authorize, undefined, route)
+  const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
   const error = malformed ? 'invalid_request' : 'invalid_token'
   const needed = denial?.scopes ?? []
-  const scopes = needed.length > 0 ? needed : host.leastScopes(route, params)
+  const scopes = needed.length > 0 ? needed : services.leastScopes(route, params)
   const header = challenge({ error, description, scopes, metadataUrl })
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
@@ -67,9 +79,15 @@ function refuse(host: PluginHost, { route, params }: TokenPlace, description: st
 }
 
 /** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
-export function identifyBearer(host: PluginHost, verify: VerifyToken): HostMiddleware {
-  const denied = (ctx: HostContext, route: Route, reason: string) =>
-    host.log.warn({ denied: 'authentication', reason, route: route.path, ip: ctx.ip }, 'refused a token')
+export function identifyBearer(
+  host: Pick<KernelHost, 'log'>,
+  services: AccessServices,
+  verify: VerifyToken,
+): HostMiddleware {
+  const denied = (ctx: HostContext, route: Route, reason: string, audience?: readonly string[]) => {
+    const wanted = audience && { audience }
+    host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
+  }
 
   return async (ctx, next) => {
     const { route, params } = ctx.state
@@ -86,8 +104,8 @@ export function identifyBearer(host: PluginHost, verify: VerifyToken): HostMiddl
       const headers = { 'Retry-After': String(verdict.retryAfter) }
       throw new HostError('unavailable', { detail: verdict.unavailable, headers })
     }
-    denied(ctx, route, verdict.refused)
-    throw refuse(host, place, verdict.refused, 'malformed' in verdict)
+    denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
+    throw refuse(services, place, verdict.refused, 'malformed' in verdict)
   }
 }
 
@@ -102,10 +120,15 @@ export function sameResources(audience: string): string[] {
  * For a plugin whose tokens are for the route's own resource: stops the start where clients know this host by an
  * address that it does not know itself, so that no token could ever be for it.
  */
-export function needResource(host: PluginHost): void {
+export function needResource(
+  host: Pick<KernelHost, 'name' | 'http' | 'routes' | 'starting'>,
+  services: AccessServices,
+): void {
   host.starting(() => {
     if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
-    const unknown = host.routes.find(route => !URL.canParse(host.slot('protectedResource').resourceOf(route, {})))
+    const unknown = host.routes.find(
+      route => !URL.canParse(services.slot('protectedResource', route).resourceOf(route, {})),
+    )
     if (!unknown) return
     const fix = `set http.publicUrl, or plugins.${host.name}.audience`
     throw new StartError(`routes['${unknown.path}']: whom are tokens for? ${fix}`, { exitCode: 2 })

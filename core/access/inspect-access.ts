@@ -4,17 +4,18 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa from 'koa'
 import compose from 'koa-compose'
-import type { Catalog, CatalogItem } from '../catalog.ts'
-import type { User } from '../define.ts'
-import type { HostContext, RequestState, Route } from '../define-plugin.ts'
-import type { HostError } from '../errors.ts'
-import { createPathTable, type Matched } from '../http/path-table.ts'
+import type { HostError } from '../http/errors.ts'
 import { readTarget } from '../http/request-target.ts'
-import type { CompiledRoute } from '../http/routes.ts'
-import { notesFor, type PluginNotes } from '../plugin-host.ts'
-import type { Slots } from '../slots.ts'
-import { type Denial, denialOnRoute, refuseAccess } from './access.ts'
-import { itemsOn, type LeastScopes } from './least-scopes.ts'
+import type { HostContext, RequestState } from '../kernel/endpoint.ts'
+import { createPathTable, type Matched } from '../kernel/path-table.ts'
+import type { Route } from '../kernel/route.ts'
+import { type KernelNotes, notesFor } from '../kernel/set-up.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessServices, Denial } from '../mcp/access-decider.ts'
+import type { CatalogItem } from '../mcp/catalog.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
+import { denialOnRoute, refuseAccess } from './access.ts'
+import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 
 /** An address of the config, as a request's path names it. */
 export interface InspectedAddress {
@@ -37,12 +38,8 @@ export interface InspectedAddress {
   refusal(denial: Denial, user: User | undefined): HostError
 }
 
-export interface InspectedParts {
-  readonly routes: readonly CompiledRoute[]
-  readonly notes: PluginNotes
-  readonly slots: Slots
-  readonly catalog: Catalog
-  readonly leastScopes: LeastScopes
+export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
+  readonly notes: Pick<KernelNotes, 'middleware'>
 }
 
 /** A request that came over no connection. */
@@ -57,9 +54,10 @@ function contextOf(path: string, authorization: string | undefined, state: Reque
 }
 
 function inspect(path: string, { target: route, params }: Matched<CompiledRoute>, parts: InspectedParts) {
-  const { notes, slots } = parts
+  const { notes, slot } = parts
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
+  const access = slot('access', route)
   const identifiers = notesFor(notes.middleware.identify, route)
   const address: InspectedAddress = {
     route,
@@ -68,18 +66,16 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     items: itemsOn(parts, route, toolsets),
     identifies: identifiers.length > 0,
     async identify(authorization) {
-      const ctx = contextOf(path, authorization, { path, route, params })
+      const ctx = contextOf(path, authorization, { path, hosts: [], route, params })
       await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },
-    authorize: user =>
-      route.authorize === undefined ? undefined : slots.access.authorize(route.authorize, user, route),
-    denialOf: (item, user) =>
-      denialOnRoute(slots.access.audienceOf(user, route).denialOf(item), user, route, slots.access),
-    explain: (item, user) => slots.access.explain?.(item, user, route) ?? [],
+    authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
+    denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
+    explain: (item, user) => access.explain?.(item, user, route) ?? [],
     refusal(denial, user) {
       const leastScopes = parts.leastScopes(route, params)
-      return refuseAccess(denial, user, { route, params, resource: slots.protectedResource, leastScopes })
+      return refuseAccess(denial, user, { route, params, resource: slot('protectedResource', route), leastScopes })
     },
   }
   return address

@@ -1,35 +1,32 @@
 // Which scopes a client without a usable token is told to ask for where the refusal itself names none: the least that is
 // of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
-import { type Catalog, type CatalogItem, EVERYWHERE } from '../catalog.ts'
-import type { Route } from '../define-plugin.ts'
-import type { CompiledRoute } from '../http/routes.ts'
-import type { Logger } from '../log.ts'
-import { notesFor, type PluginNotes } from '../plugin-host.ts'
-import type { Slots } from '../slots.ts'
 
-/** The scopes to ask for at an address; empty where nobody can tell. */
-export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
+import type { Logger } from '../kernel/log.ts'
+import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
+import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
 
 export interface LeastScopesFacts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Catalog
-  readonly notes: Pick<PluginNotes, 'contributed'>
-  readonly slots: Slots
+  /** The toolsets that plugins contribute to a route. */
+  readonly contributed: (route: CompiledRoute) => readonly string[]
+  readonly slot: AccessServices['slot']
 }
 
 /** What these toolsets, what plugins add to the route and what every route serves hold together. */
 export function itemsOn(
-  { catalog, notes }: Pick<LeastScopesFacts, 'catalog' | 'notes'>,
+  { catalog, contributed }: Pick<LeastScopesFacts, 'catalog' | 'contributed'>,
   route: CompiledRoute,
   toolsets: readonly string[] = route.toolsets,
 ): readonly CatalogItem[] {
-  const names = new Set([...toolsets, ...notesFor(notes.contributed, route), EVERYWHERE])
+  const names = new Set([...toolsets, ...contributed(route), EVERYWHERE])
   return [...new Set([...names].flatMap(name => catalog.items(name)))]
 }
 
 /** The scopes without which nothing of these toolsets can be used: those that each item needs. */
 function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
-  const anybody = facts.slots.access.audienceOf(undefined, route)
+  const anybody = facts.slot('access', route).audienceOf(undefined, route)
   const needed = itemsOn(facts, route, toolsets).map(item => anybody.denialOf(item)?.scopes ?? [])
   const [first = [], ...others] = needed
   return first.filter(scope => others.every(scopes => scopes.includes(scope)))
@@ -56,11 +53,10 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
 
 /** Warns of each guarded route whose clients would ask for every scope there is. */
 export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
-  const { access, protectedResource } = facts.slots
   for (const route of facts.routes) {
-    const supported = protectedResource.scopesOf(route) ?? []
+    const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []
     if (route.authorize === undefined || route.challengeScopes.length > 0 || supported.length < 2) continue
-    if ((access.authorize(route.authorize, undefined, route)?.scopes ?? []).length > 0) continue
+    if ((facts.slot('access', route).authorize(route.authorize, undefined, route)?.scopes ?? []).length > 0) continue
     if (route.knownCombinations().every(toolsets => scopesOfAll(facts, route, toolsets).length > 0)) continue
     const fix = `set routes['${route.path}'].challengeScope to the least that is of use there`
     log.warn({ route: route.path, scopes: supported, fix }, 'clients will ask for every scope: no challenge names one')

@@ -1,5 +1,5 @@
 // Long-lived streams end with the token that opened them: whoever still may comes back with a new one.
-import type { User } from '../define.ts'
+import type { User } from '../kernel/user.ts'
 
 /** The longest that a timer can wait, milliseconds; a stream of a token that lives longer ends then, and comes back. */
 const MAX_DELAY = 2 ** 31 - 1

@@ -1,8 +1,10 @@
 // From the claims of a token to the User that handlers, policies and sessions see; the same for every kind of token.
-import { isObject } from '../call.ts'
-import type { User } from '../define.ts'
-import type { JsonSchema } from '../protocol.ts'
 
+import type { User } from '../kernel/user.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+
+/** What a token, or its issuer, says of its user. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Where an issuer writes what. A path is a claim's name, or names joined by dots; names may contain dots. */
@@ -17,6 +19,7 @@ export interface ClaimPaths {
   clientId?: string | string[]
 }
 
+/** How long streams of a token's user may last. */
 export interface StreamOptions {
   /** Long-lived streams go on when the token that opened them expires. Default false. */
   streamsOutliveToken?: boolean | undefined
@@ -29,17 +32,19 @@ export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
   description: 'Long-lived streams go on when the token that opened them expires.',
 }
 
-const pathSchema = (description: string): JsonSchema => {
+const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
+
+const pathSchema = (standard: string | string[], description: string): JsonSchema => {
   const path = { type: 'string', minLength: 1 }
-  return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], description }
+  return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], default: standard, description }
 }
 
 /** The schema of each of `ClaimPaths`, for a plugin's options. */
 export const CLAIM_PATHS_SCHEMA: Readonly<Record<keyof ClaimPaths, JsonSchema>> = {
-  scopes: pathSchema('Where the scopes are; all of them count. Default: scope and scp.'),
-  roles: pathSchema('Where the roles are; all of them count. Default: roles.'),
-  subject: pathSchema('Where the subject is; the first that is there. Default: sub.'),
-  clientId: pathSchema("Where the client's id is; the first that is there. Default: client_id and azp."),
+  scopes: pathSchema(DEFAULT_PATHS.scopes, 'Where the scopes are; all of them count. Text is split at spaces.'),
+  roles: pathSchema(DEFAULT_PATHS.roles, 'Where the roles are; all of them count.'),
+  subject: pathSchema(DEFAULT_PATHS.subject, 'Where the subject is; the first that is there.'),
+  clientId: pathSchema(DEFAULT_PATHS.clientId, "Where the client's id is; the first that is there."),
 }
 
 /** The value at a path such as `realm_access.roles`; a whole name wins over its parts. */
@@ -79,7 +84,12 @@ export function readUser(
   claimPaths: ClaimPaths = {},
   { streamsOutliveToken = false }: StreamOptions = {},
 ): User | undefined {
-  const { scopes = ['scope', 'scp'], roles = 'roles', subject = 'sub', clientId = ['client_id', 'azp'] } = claimPaths
+  const {
+    scopes = DEFAULT_PATHS.scopes,
+    roles = DEFAULT_PATHS.roles,
+    subject = DEFAULT_PATHS.subject,
+    clientId = DEFAULT_PATHS.clientId,
+  } = claimPaths
   const [client] = stringsAt(claims, clientId)
   const paths = [subject].flat()
   const at = paths.findIndex(path => (claimAt(claims, path) ?? undefined) !== undefined)

@@ -1,23 +1,24 @@
 // A toolset that one route guards and another serves to anybody is probably a mistake: told at every start, once the
 // plugins are set up (core/host.ts).
-import { type Catalog, describeToolset } from '../catalog.ts'
-import type { CompiledRoute } from '../http/routes.ts'
-import type { Logger } from '../log.ts'
-import type { Slots } from '../slots.ts'
+
+import type { Logger } from '../kernel/log.ts'
+import type { AccessServices } from '../mcp/access-decider.ts'
+import { type Catalog, describeToolset } from '../mcp/catalog.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
 
 export interface OpenDoorFacts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Pick<Catalog, 'items'>
-  readonly slots: Pick<Slots, 'access'>
+  readonly slot: AccessServices['slot']
   readonly log: Logger
 }
 
 /** Warns of each open route with what it serves that another route guards. What has its own `access` or rule is kept. */
-export function warnOpenDoors({ routes, catalog, slots, log }: OpenDoorFacts): void {
+export function warnOpenDoors({ routes, catalog, slot, log }: OpenDoorFacts): void {
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {
     if (open.authorize !== undefined) continue
-    const anybody = slots.access.audienceOf(undefined, open)
+    const anybody = slot('access', open).audienceOf(undefined, open)
     for (const toolset of open.toolsets) {
       const guardedBy = guards.filter(({ toolsets }) => toolsets.includes(toolset)).map(({ path }) => path)
       if (guardedBy.length === 0) continue

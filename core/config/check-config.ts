@@ -1,9 +1,9 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
-import { type Definition, kindOf } from '../define.ts'
-import { type ConfiguredPlugin, isConfiguredPlugin } from '../define-plugin.ts'
-import type { JsonSchema } from '../protocol.ts'
-import { findFaults, labelOf } from './check-definition.ts'
+
+import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
+import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
+import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
 import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
@@ -22,6 +22,8 @@ interface Found<Value> {
 /** What a config holds that has a schema of its own. */
 interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
+  /** Plugins that were not called. */
+  readonly uncalled: Path[]
   readonly definitions: Found<Definition>[]
 }
 
@@ -31,18 +33,25 @@ interface Held {
  * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
-  const held: Held = { configured: [], definitions: [] }
+  const held: Held = { configured: [], uncalled: [], definitions: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
-    ...checkValue(loaded, [], view, withCallables(schema as JsonSchema)),
+    ...checkValue(loaded, [], view, schema),
     ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
       return checkValue(loaded, path, plainView(options, path, held), own)
     }),
+    ...held.uncalled.map(path => problemAt(loaded, path, { ...UNCALLED, path })),
     ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value)),
   ]
   return inFileOrder(problems)
 }
+
+const UNCALLED = {
+  kind: 'wrong value',
+  found: 'a plugin that is not called',
+  expected: 'it called with its options, as in thePlugin({ ... })',
+} as const
 
 /** Problems whose line is known first, by line. */
 export const inFileOrder = (problems: readonly Problem[]): Problem[] =>
@@ -65,18 +74,6 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
   return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-const withCallablesOf = new WeakMap<object, JsonSchema>()
-
-/** The schema with what only code can hold, and without what only JSON does; one object for one schema. */
-function withCallables(schema: JsonSchema): JsonSchema {
-  const { $schema: _, ...properties } = schema['properties'] as Record<string, JsonSchema>
-  const callable = { callable: true }
-  const whole = { ...schema, properties: { ...properties, configureSession: callable, runSession: callable } }
-  const known = withCallablesOf.get(schema) ?? whole
-  withCallablesOf.set(schema, known)
-  return known
-}
-
 /**
  * The config as JSON would hold it: no undefined keys, undefined entries as null. Configured plugins are taken out
  * into `held`, definitions are noted there; they and instances of classes stay as they are.
@@ -90,8 +87,10 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))
   if (!isPlain(value)) return value
   const entries = Object.entries(value).filter(([key, item]) => {
-    if (!isPluginPath(path) || !isConfiguredPlugin(item)) return item !== undefined
-    held.configured.push({ path: [...path, key], value: item })
+    if (!isPluginPath(path)) return item !== undefined
+    if (isConfiguredPlugin(item)) held.configured.push({ path: [...path, key], value: item })
+    else if (isPluginFactory(item)) held.uncalled.push([...path, key])
+    else return item !== undefined
     return false
   })
   return Object.fromEntries(entries.map(([key, item]) => [key, view(item, key)]))

@@ -1,7 +1,7 @@
 // Says what is wrong with the keys of a tool, a resource or a prompt: a key that is not known would do nothing, and one
-// that was meant to protect would leave open what it is on. core/catalog.ts checks every definition that it takes;
-// check-config.ts and core/toolsets.ts check theirs before, all at once and with lines.
-import { type Definition, kindOf } from '../define.ts'
+// that was meant to protect would leave open what it is on. core/mcp/catalog.ts checks every definition that it takes;
+// check-config.ts and core/config/load-toolsets.ts check theirs before, all at once and with lines.
+import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import type { Finding } from './explain-problems.ts'
 import { isPlain } from './plain.ts'
@@ -31,11 +31,11 @@ function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, de
 
 const MAX_DEPTH = 4
 
-/** `tool "purge"`. */
-export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
-
 /** One finding in a line. */
 export function describeFault({ kind, path, found, expected, suggestion }: Finding): string {
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
+
+/** The same as lines: what the catalog asks of every definition that it takes. */
+export const faultsOf = (definition: Definition): string[] => findFaults(definition).map(describeFault)

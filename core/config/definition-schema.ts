@@ -1,6 +1,6 @@
-// What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/define.ts and
-// core/define-plugin.ts, for run time. What `input` and `output` are is for core/schema/schema.ts to say.
-import type { JsonSchema } from '../protocol.ts'
+// What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/mcp/define.ts and
+// core/kernel/define-plugin.ts, for run time. What `input` and `output` are is for core/mcp/schema/schema.ts to say.
+import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, duration, flag, icon, list, text } from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
@@ -83,6 +83,11 @@ export const PLUGIN_SCHEMA = closed(
     options: { type: 'object', description: 'The JSON Schema of its options.' },
     needs: list(text('A capability.'), 'What another plugin must provide.'),
     provides: list(text('A capability.'), 'What it provides to others.'),
+    sections: {
+      type: 'object',
+      additionalProperties: { type: 'object', description: 'The JSON Schema of a section.' },
+      description: 'Top-level keys of the config that it shares with other plugins.',
+    },
     setup: callable('What it does.'),
   },
   { required: ['options', 'setup'] },

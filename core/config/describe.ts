@@ -1,11 +1,11 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
-import type { JsonSchema } from '../protocol.ts'
+
+import { shownUrl } from '../http/shown-url.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
 import type { Path } from './position.ts'
-import { REDIS_URL_PATTERN } from './redis-schema.ts'
-import { shownUrl } from './shown-url.ts'
-import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from './units.ts'
 
 const LONGEST = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i
@@ -15,11 +15,6 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [SIZE_PATTERN, SIZE_WORDS],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
-  [
-    REDIS_URL_PATTERN,
-    "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
-      'or use redis.password',
-  ],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])
@@ -52,8 +47,9 @@ export function describeSchema(schema: JsonSchema): string {
     const words = branches.filter(isObject).map(describeSchema)
     return orList([...new Set(words)])
   }
-  const known = PATTERN_WORDS.get(schema['pattern'])
-  return known ?? describeType(schema)
+  // A schema may say itself what its pattern means; editors show the same words.
+  const words = schema['patternErrorMessage'] ?? PATTERN_WORDS.get(schema['pattern'])
+  return words === undefined ? describeType(schema) : String(words)
 }
 
 function describeType(schema: JsonSchema): string {

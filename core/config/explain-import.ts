@@ -1,7 +1,7 @@
 // Why a config written in code could not be imported: the file and line, in one line of text, and what to do.
 // For load-config.ts. Node and esbuild say this in a dozen different ways.
 import { pathToFileURL } from 'node:url'
-import { errorText } from '../errors.ts'
+import { errorText } from '../http/errors.ts'
 import { shortName } from './problems.ts'
 
 interface Explained {

@@ -1,14 +1,16 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { JsonSchema } from '../protocol.ts'
+import { shownUrl } from '../http/shown-url.ts'
+import { nearest } from '../mcp/nearest.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/read-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
-import { nearest } from './nearest.ts'
+import { branchesOf, followRef, isSchema } from './follow-ref.ts'
 import type { Path } from './position.ts'
 import { formatPath } from './position.ts'
 import type { Problem } from './problems.ts'
 import { isSecretAt } from './secret-keys.ts'
-import { shownUrl } from './shown-url.ts'
 
 export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | 'suggestion'> {
   readonly path: Path
@@ -24,59 +26,62 @@ export interface Validated {
 /** ajv must have run with `allErrors` and `verbose`. Nothing that is secret is in what this says. */
 export function explainProblems(errors: readonly ErrorObject[], { value, schema, at }: Validated): Finding[] {
   const places = new Map<string, Finding>()
-  for (const error of settleAlternatives(errors)) {
-    // Its cause is an error of its own, which knows the name.
-    if (error.keyword === 'propertyNames') continue
-    const within = pathOf(error.instancePath, value)
+  for (const error of readErrors(errors).flatMap(problem => settle(problem, schema))) {
+    const within = stepsOf(error.instancePath, value)
     const path = [...at, ...within]
-    const finding = explain(error, path, isSecretAt(schema, within) || soundsSecret(path))
+    const known = { ...error, parentSchema: resolveAll(error.parentSchema ?? {}, schema) }
+    const finding = explain(known, path, isSecretAt(schema, within) || soundsSecret(path))
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
   return [...places.values()]
 }
 
-/** The path of a JSON Pointer; whether a step is an index depends on the value. */
-function pathOf(pointer: string, root: unknown): (string | number)[] {
-  let value = root
-  return pointer
-    .split('/')
-    .slice(1)
-    .map(step => {
-      const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-      const place = Array.isArray(value) ? Number(key) : key
-      value = (value as Record<string | number, unknown> | undefined)?.[place]
-      return place
-    })
+/** A schema with what its `$ref` names, and its alternatives': what words are made of. */
+function resolve(given: JsonSchema, root: object): JsonSchema {
+  const { anyOf, oneOf, ...schema } = followRef(given, root)
+  const branches = branchesOf({ anyOf, oneOf }, root).map(branch => resolve(branch, root))
+  return branches.length === 0 ? schema : { ...schema, anyOf: branches }
 }
 
-/** Of every `anyOf` that failed, keeps the errors of the branch that was meant, or itself where that is not clear. */
-function settleAlternatives(errors: readonly ErrorObject[]): ErrorObject[] {
-  const alternatives = errors
-    .filter(error => error.keyword === 'anyOf' || error.keyword === 'oneOf')
-    .sort((one, other) => one.schemaPath.length - other.schemaPath.length)
-  let left = [...errors]
-  for (const alternative of alternatives) {
-    if (!left.includes(alternative)) continue
-    const branch = meantBranch(alternative)
-    const isMeant = (error: ErrorObject) => error.schemaPath.startsWith(`${alternative.schemaPath}/${branch}/`)
-    const inside = left.filter(error => isUnder(error, alternative))
-    const kept = branch === undefined ? [] : inside.filter(isMeant)
-    left = left.filter(error => (error === alternative ? kept.length === 0 : !inside.includes(error) || isMeant(error)))
-  }
-  return left
+/** The same, and its properties. */
+function resolveAll(given: JsonSchema, root: object): JsonSchema {
+  const schema = resolve(given, root)
+  const properties = Object.entries(keysOf(schema)).map(([key, one]) => [key, resolve(one, root)])
+  return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
-const isUnder = (error: ErrorObject, alternative: ErrorObject): boolean =>
-  error.schemaPath.startsWith(`${alternative.schemaPath}/`) &&
-  `${error.instancePath}/`.startsWith(`${alternative.instancePath}/`)
+/** Of an `anyOf` that failed, the errors of the branch that was meant, or itself where that is not clear. */
+function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
+  const branch = meantBranch(error, root)
+  const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
+  return meant.length > 0 ? meant.flatMap(problem => settle(problem, root)) : [error]
+}
 
-/** The index of the only branch for values of this kind; for text and numbers all branches are worth naming. */
-function meantBranch({ data, schema }: ErrorObject): number | undefined {
-  if (typeof data !== 'object' || data === null || !Array.isArray(schema)) return undefined
+const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
+
+/**
+ * The only branch for values of this kind, or of several the one that knows most of the keys that are there; for text and
+ * numbers all branches are worth naming.
+ */
+function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
+  if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
-  const fitting = schema.flatMap((branch: JsonSchema, index) => ([branch['type']].flat().includes(kind) ? [index] : []))
-  return fitting.length === 1 ? fitting[0] : undefined
+  const fitting = branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind))
+  const known = fitting.map(branch => Object.keys(data).filter(key => Object.hasOwn(keysOf(branch), key)).length)
+  const best = fitting.filter((_, index) => known[index] === Math.max(...known))
+  return best.length === 1 ? best[0] : undefined
+}
+
+/** What refuses a value because it is none of the branch's kind. */
+const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
+
+/** Whether an error among those of a choice is of this branch: ajv does not say it where a `$ref` is on the way. */
+function isOf(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
+  const [key] = stepsOf(inner.instancePath.slice(choice.instancePath.length), choice.data)
+  if (key !== undefined) return !isSchema(branch['properties']) || Object.hasOwn(keysOf(branch), key)
+  const given = followRef(inner.parentSchema ?? {}, root)
+  return !OTHER_KIND.has(inner.keyword) && `${Object.keys(keysOf(given))}` === `${Object.keys(keysOf(branch))}`
 }
 
 function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {

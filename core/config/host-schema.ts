@@ -1,10 +1,12 @@
-// The config as JSON Schema (draft 2020-12): the same shape as `Config` in define-config.ts, for run time and editors.
-// check-config.ts validates with it; `mcp-host schema` writes it to config.schema.json. Written without `$ref`, which
-// plugin schemas that are put in could not keep, and from which ajv's errors cannot be told apart by branch.
-import type { JsonSchema } from '../protocol.ts'
-import { REDIS_PROPERTIES } from './redis-schema.ts'
+// The config as JSON Schema (draft 2020-12), the one place where its keys and their defaults are written. check-config.ts
+// validates with it, fill-defaults.ts fills in; from it written-schema.ts makes config.schema.json, and `npm run schema`
+// the types: a `title` names one, and `tsType` names one of config-parts.ts for what JSON Schema cannot say.
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { MODERN_REVISION } from '../mcp/revisions.ts'
+import { SIZE_PATTERN } from '../mcp/units.ts'
+import { hoist, toDef } from './hoist.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
-import { SIZE_PATTERN } from './units.ts'
+import { collectSections, type Sections } from './sections.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -24,6 +26,7 @@ const server = closed(
     instructions: text('For the model: how to use this server.'),
   },
   {
+    tsType: 'ServerSettings',
     required: ['name', 'version'],
     description: 'Who this server says it is.',
     examples: [{ name: 'acme-tools', version: '1.0.0' }],
@@ -63,10 +66,12 @@ const http = closed(
     allowedHosts: list(
       text('A host name, with or without port.'),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
+      { default: [] },
     ),
     allowedOrigins: list(
       text('An origin.', { examples: ['https://app.acme.example'] }),
       "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
+      { default: [] },
     ),
     trustProxy: {
       anyOf: [
@@ -81,7 +86,7 @@ const http = closed(
       examples: [1, ['10.0.0.0/8']],
     },
   },
-  { description: 'Where and how this host listens.' },
+  { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
 )
 
 const tools = closed(
@@ -98,7 +103,7 @@ const tools = closed(
       description: 'A handler that holds the event loop for longer is told of in the log.',
     },
   },
-  { description: 'Limits for every tool.' },
+  { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
 
 const sessions = closed(
@@ -128,14 +133,12 @@ const sessions = closed(
       description: 'The same of all sessions of one user, or of one address for anonymous callers.',
     },
   },
-  { description: 'Sessions of clients that open them: revisions before 2026-07-28.' },
+  {
+    title: 'SessionLimits',
+    default: {},
+    description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.`,
+  },
 )
-
-const redis = closed(REDIS_PROPERTIES, {
-  minProperties: 1,
-  description: 'How Redis is reached, for every plugin that keeps things there.',
-  examples: [{ url: 'redis://127.0.0.1:6379' }],
-})
 
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
@@ -145,6 +148,7 @@ const toolsets: JsonSchema = {
   description: 'Named groups of tools, resources and prompts; routes say which they serve.',
   propertyNames: { pattern: TOOLSET_NAME_PATTERN },
   additionalProperties: {
+    tsType: 'ToolsetSource',
     anyOf: [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')],
   },
   examples: [{ clock: './tools/clock.ts' }],
@@ -154,7 +158,7 @@ const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
-    text('The name of a policy of tool-policy.'),
+    text('The name of a policy.'),
     closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
@@ -182,63 +186,91 @@ const route = (plugins: JsonSchema): JsonSchema =>
       cors: text('The name of a CORS policy.'),
       plugins,
     },
-    { required: ['toolsets'], description: 'What is served at this path.' },
+    { title: 'RouteSettings', required: ['toolsets'], description: 'What is served at this path.' },
   )
+
+/** What only code can hold. */
+const callable = (tsType: string, description: string): JsonSchema => ({ callable: true, tsType, description })
 
 const off: JsonSchema = { const: false, description: 'Switches the plugin off.' }
 
-const pluginMap = (options: Record<string, JsonSchema>, description: string): JsonSchema => ({
+const pluginMap = (options: Record<string, JsonSchema>, tsType: string, description: string): JsonSchema => ({
   type: 'object',
+  tsType,
   description,
   properties: Object.fromEntries(Object.entries(options).map(([name, schema]) => [name, { anyOf: [off, schema] }])),
   additionalProperties: { anyOf: [off, { type: 'object', description: "The plugin's options." }] },
 })
 
-/** The schema without its own `required`: a route overrides single options. */
+const withoutRequiredOf = new WeakMap<object, JsonSchema>()
+
+/** The schema without its own `required`: a route overrides single options. One object for one schema. */
 export function withoutRequired(schema: object): JsonSchema {
   const { required: _, ...rest } = schema as JsonSchema
-  return rest
+  const known = withoutRequiredOf.get(schema) ?? rest
+  withoutRequiredOf.set(schema, known)
+  return known
 }
 
 /**
- * The schema of a whole config, ready to be written as JSON. `plugins` are the built-in ones, by name. What only code
- * can hold, `configureSession` and `runSession`, is left out.
+ * The schema of a whole config. `plugins` are the built-in ones, by name: their options stand in `$defs` once, and what
+ * is required of them is said where they are general. Without them, options are left to the plugins' own schemas. `sections` are the top-level keys that plugins share.
  */
-export function buildConfigSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+export function buildConfigSchema(
+  plugins: Readonly<Record<string, { readonly options: object; readonly sections?: object }>>,
+  sections: Sections = collectSections(Object.entries(plugins)),
+): JsonSchema {
   const options = Object.entries(plugins).map(([name, plugin]) => [name, plugin.options as JsonSchema] as const)
-  const overrides = options.map(([name, schema]) => [name, withoutRequired(schema)] as const)
-  const schema = {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'mcp-host config',
-    ...closed(
-      {
-        $schema: { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' },
-        server,
-        http,
-        stateless: flag('Every route serves request by request, without sessions.', { default: false }),
-        secrets: list(
-          { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
-          'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
-          { writeOnly: true },
-        ),
-        tools,
-        sessions,
-        redis,
-        toolsets,
-        routes: {
-          type: 'object',
-          minProperties: 1,
-          description: "Paths, and what is served there. ':name?' is an optional parameter.",
-          propertyNames: { pattern: ROUTE_PATH_PATTERN },
-          additionalProperties: route(
-            pluginMap(Object.fromEntries(overrides), 'Plugins switched off, or options changed, for this route alone.'),
+  const overrides = options.map(([name]) => [name, { $ref: toDef(name) }] as const)
+  const general = options.map(([name, { required }]) => {
+    return [name, { $ref: toDef(name), ...(required !== undefined && { required }) }] as const
+  })
+  const hoisted = options.map(([name, schema]) => [name, hoist(name, withoutRequired(schema))] as const)
+  const shared = [...sections].map(([name, { schema }]) => [name, hoist(name, schema as JsonSchema)] as const)
+  const $defs = Object.fromEntries([
+    ...hoisted.map(([name, { schema }]) => [name, schema] as const),
+    ...[...hoisted, ...shared].flatMap(([, { defs }]) => defs),
+  ])
+  return closed(
+    {
+      server,
+      http,
+      stateless: flag('Every route serves request by request, without sessions.', { default: false }),
+      secrets: list(
+        { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
+        'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
+        { writeOnly: true, tsType: 'Secrets' },
+      ),
+      tools,
+      sessions,
+      ...Object.fromEntries(shared.map(([name, { schema }]) => [name, schema])),
+      toolsets,
+      routes: {
+        type: 'object',
+        minProperties: 1,
+        description: "Paths, and what is served there. ':name?' is an optional parameter.",
+        propertyNames: { pattern: ROUTE_PATH_PATTERN },
+        additionalProperties: route(
+          pluginMap(
+            Object.fromEntries(overrides),
+            'RoutePluginsSettings',
+            'Plugins switched off, or options changed, for this route alone.',
           ),
-          examples: [{ '/': { toolsets: ['clock'] } }],
-        },
-        plugins: pluginMap(Object.fromEntries(options), 'Plugins by name, each with its options; false: off.'),
+        ),
+        examples: [{ '/': { toolsets: ['clock'] } }],
       },
-      { required: ['server', 'toolsets', 'routes'] },
-    ),
-  }
-  return JSON.parse(JSON.stringify(schema))
+      plugins: pluginMap(
+        Object.fromEntries(general),
+        'PluginsSettings',
+        'Plugins by name, each with its options; false: off.',
+      ),
+      configureSession: callable('ConfigureSession', 'Changes what one caller sees.'),
+      runSession: callable('RunSession', 'Acts before and after a session.'),
+    },
+    {
+      title: 'Config',
+      required: ['server', 'toolsets', 'routes'],
+      ...(Object.keys($defs).length > 0 && { $defs }),
+    },
+  )
 }

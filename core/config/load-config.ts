@@ -2,14 +2,13 @@
 // The first step of a start; check-config.ts says whether the value is a config.
 import { extname, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
-import { errorText, StartError } from '../errors.ts'
+import { errorText, StartError } from '../http/errors.ts'
 import { explainImport } from './explain-import.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
 import type { Locate } from './position.ts'
 import { shortName } from './problems.ts'
-import { DocumentFault, readJson, readYaml } from './read-document.ts'
 
 export interface LoadedConfig {
   /** Absolute; paths in the config are relative to its folder. */
@@ -26,9 +25,9 @@ const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.ym
 // A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
 const loaders: Record<string, Loader> = {
   ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
-  '.json': (file, source) => loadDocument(file, source, readJson),
-  '.yaml': (file, source) => loadDocument(file, source, readYaml),
-  '.yml': (file, source) => loadDocument(file, source, readYaml),
+  '.json': (file, source) => loadDocument(file, source, 'readJson'),
+  '.yaml': (file, source) => loadDocument(file, source, 'readYaml'),
+  '.yml': (file, source) => loadDocument(file, source, 'readYaml'),
 }
 
 /**
@@ -84,8 +83,10 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
   return { config: exported['default'], locate: locateInCode(source) }
 }
 
-function loadDocument(file: string, source: string, read: typeof readJson): Omit<LoadedConfig, 'file'> {
+async function loadDocument(file: string, source: string, format: 'readJson' | 'readYaml') {
   filesRead.add(file)
+  // Most configs are code, and need no parser of YAML.
+  const { DocumentFault, [format]: read } = await import('./read-document.ts')
   try {
     const { config, locate } = read(source)
     return { config: withoutSchemaLink(config), locate }

@@ -1,7 +1,7 @@
 // What is wrong with a config, said so that an operator can mend it: place, what was found, what fits.
 // Made by check-config.ts and by whoever checks more (toolsets, routes, plugins); shown by the CLI.
 import { relative } from 'node:path'
-import { StartError } from '../errors.ts'
+import { StartError } from '../http/errors.ts'
 
 export interface Problem {
   readonly kind: 'unknown option' | 'missing' | 'wrong value' | 'wrong name'

@@ -1,7 +1,7 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import { errorText } from '../errors.ts'
+import { errorText } from '../http/errors.ts'
 import { findJsonFault } from './json-fault.ts'
 import { type Locate, type Path, positionAt } from './position.ts'
 

@@ -1,7 +1,7 @@
 // The pieces that our own JSON Schemas are written with: texts, lists, objects that know their keys.
 // For host-schema.ts, which describes a config, and definition-schema.ts, which describes tools, resources and prompts.
-import type { JsonSchema } from '../protocol.ts'
-import { DURATION_PATTERN } from './units.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { DURATION_PATTERN } from '../mcp/units.ts'
 
 export const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'string',

@@ -1,32 +1,22 @@
 // Which values of a config are secrets: those whose schema says `writeOnly: true`, wherever it stands. The one mark that
-// errors (explain-problems.ts), the start (validate-value.ts, plugin-plan.ts) and editors go by.
-import type { JsonSchema } from '../protocol.ts'
+// errors (explain-problems.ts), the start (validate-value.ts, plan-options.ts) and editors go by.
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { branchesOf, followRef, schemasBelow } from './follow-ref.ts'
 import { isPlain } from './plain.ts'
 import type { Path } from './position.ts'
 
-const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
-
 /** A schema, and the alternatives in it. */
-function withBranches(schema: JsonSchema): JsonSchema[] {
-  const branches = [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(list =>
-    Array.isArray(list) ? list : [],
-  )
-  return [schema, ...branches.filter(isSchema).flatMap(withBranches)]
-}
-
-/** The schemas that speak of what stands under `key`. */
-function below(schema: JsonSchema, key: string | number): JsonSchema[] {
-  const { properties, additionalProperties, items } = schema
-  const named = isSchema(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
-  return [typeof key === 'number' ? items : named].filter(isSchema)
-}
+const withBranches = (schema: JsonSchema, root: object): JsonSchema[] => [
+  schema,
+  ...branchesOf(schema, root).flatMap(branch => withBranches(branch, root)),
+]
 
 /** Whether a value, or one that it stands in, is a secret by its schema; `path` begins at the schema's own value. */
 export function isSecretAt(schema: object, path: Path): boolean {
-  let reached = withBranches(schema as JsonSchema)
+  let reached = withBranches(followRef(schema as JsonSchema, schema), schema)
   for (const key of path) {
     if (reached.some(({ writeOnly }) => writeOnly === true)) return true
-    reached = reached.flatMap(part => below(part, key)).flatMap(withBranches)
+    reached = reached.flatMap(part => schemasBelow(part, key, schema)).flatMap(part => withBranches(part, schema))
   }
   return reached.some(({ writeOnly }) => writeOnly === true)
 }
@@ -37,15 +27,15 @@ export function isSecretAt(schema: object, path: Path): boolean {
  */
 export function trimSecrets<Value>(value: Value, schema: object): Value
 export function trimSecrets(value: unknown, schema: object): unknown {
-  return trim(value, withBranches(schema as JsonSchema), false)
+  return trim(value, withBranches(followRef(schema as JsonSchema, schema), schema), schema, false)
 }
 
-function trim(value: unknown, schemas: readonly JsonSchema[], isInSecret: boolean): unknown {
+function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isInSecret: boolean): unknown {
   const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)
   if (typeof value === 'string') return isSecret ? value.replace(/[\r\n]+$/, '') : value
   const child = (item: unknown, key: string | number) => {
-    const inner = schemas.flatMap(schema => below(schema, key)).flatMap(withBranches)
-    return inner.length === 0 ? item : trim(item, inner, isSecret)
+    const inner = schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
+    return inner.length === 0 ? item : trim(item, inner, root, isSecret)
   }
   if (Array.isArray(value)) {
     const list = value.map(child)

@@ -1,8 +1,6 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { ResolvedHttp } from '../define-config.ts'
-import type { Logger } from '../log.ts'
 import { serveInTurn } from './in-turn.ts'
 import { endSlowReaders } from './slow-readers.ts'
 
@@ -15,15 +13,31 @@ const refuseExpectations =
     res.writeHead(417, { Connection: 'close' }).end()
   }
 
+/** Milliseconds. */
+export interface TimeLimits {
+  /** How long receiving one request may take. */
+  readonly requestTimeout: number
+  /** How long an idle connection is kept. */
+  readonly keepAliveTimeout: number
+  /** How long a reader may leave what waits for it. */
+  readonly writeTimeout: number
+}
+
+/** What an operator is told of connections that the server closes. */
+export interface ServerNews {
+  /** One sent more requests ahead than it may. */
+  sentAhead(address: string | undefined): void
+  /** Readers took too little of what was sent to them. */
+  slowReaders(readers: object): void
+}
+
 /** A server that answers with `serve`; it does not listen yet. */
 export function createHttpServer(
   serve: RequestListener,
-  { requestTimeout, keepAliveTimeout, writeTimeout }: ResolvedHttp,
-  log: Logger,
+  { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
+  news: ServerNews,
 ): Server {
-  const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) =>
-    log.debug({ ip: remoteAddress }, 'closed a connection that sent too many requests ahead'),
-  )
+  const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
   const server = createServer(
     {
       requestTimeout,
@@ -37,8 +51,6 @@ export function createHttpServer(
     inTurn,
   )
   server.on('checkExpectation', inTurn)
-  endSlowReaders(server, { timeout: writeTimeout }, readers =>
-    log.warn(readers, 'closed connections whose readers do not read'),
-  )
+  endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))
   return server
 }

@@ -1,16 +1,16 @@
 // Who sent a request and which host it asked for, where proxies stand in front: what they say is believed for as many
-// of them as there are, and what a client wrote itself never. Before the guard, in the pipeline (core/http/pipeline.ts).
-import type { IncomingMessage } from 'node:http'
+// of them as there are, and what a client wrote itself never. Before the guard, in the pipeline (core/kernel/pipeline.ts).
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import proxyAddr from 'proxy-addr'
-import type { ResolvedHttp } from '../define-config.ts'
-import { errorText, StartError } from '../errors.ts'
+import { errorText, StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 export interface Forwarded {
   /** The caller's address; empty where its connection is gone. */
   readonly ip: string
-  /** The host that the client asked for; undefined where the request names none. */
-  readonly host: string | undefined
+  /** Every host that the client asked for; undefined stands for a header that is not there. */
+  readonly hosts: ReadonlyArray<string | undefined>
 }
 
 type Trust = (address: string, hop: number) => boolean
@@ -49,23 +49,30 @@ function outermost(header: string | string[] | undefined, proxies: number): stri
   return values.at(-proxies) ?? values[0]
 }
 
+/** HTTP/2, which a server in front of `Host.callback` may speak, names it in `:authority`; Host may come beside it, or not. */
+function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwarded['hosts'] {
+  if (authority === undefined) return [host]
+  return host === undefined ? [String(authority)] : [String(authority), host]
+}
+
 /**
  * Reads `X-Forwarded-For` and `X-Forwarded-Host` as `http.trustProxy` says. Throws a StartError for a list with an
  * entry that is no address.
  */
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
-  if (trustProxy === false) return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', host: headers.host })
+  if (trustProxy === false)
+    return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
   const trust = compileTrust(trustProxy)
 
   return req => {
-    const { host, 'x-forwarded-host': forwardedHost } = req.headers
     const near = req.socket.remoteAddress
-    if (near === undefined || !trust(near, 0)) return { ip: near ?? '', host }
+    if (near === undefined || !trust(near, 0)) return { ip: near ?? '', hosts: hostsIn(req.headers) }
     // From the nearest to the first that is not trusted: the client.
     const addresses = proxyAddr.all(req, trust)
     const proxies = Math.max(1, addresses.length - 1)
     // Where a proxy wrote no address, the caller is as far as it can be told.
     const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
-    return { ip: ip ?? near, host: outermost(forwardedHost, proxies) ?? host }
+    const asked = outermost(req.headers['x-forwarded-host'], proxies)
+    return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
   }
 }

@@ -1,9 +1,10 @@
 // Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
-import { shownUrl } from '../config/shown-url.ts'
-import type { ResolvedHttp } from '../define-config.ts'
-import { HostError } from '../errors.ts'
+
+import { HostError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import { parseHost } from './request-target.ts'
+import { shownUrl } from './shown-url.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 

@@ -2,9 +2,15 @@
 // over. Node would begin them all, hold their answers, and never emit `close` on those that its client did not wait for.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_SENT_AHEAD } from '../limits.ts'
+import { HEADER_COST, MAX_HELD_AHEAD, MAX_SENT_AHEAD } from './limits.ts'
 
 type Exchange = readonly [IncomingMessage, ServerResponse]
+
+interface Waiting {
+  readonly exchange: Exchange
+  /** Bytes that its headers hold. */
+  readonly cost: number
+}
 
 /** What a connection is at. Kept on the socket: the usual request costs no look-up and no listener. */
 const CURRENT = Symbol('the response that has the connection')
@@ -12,12 +18,19 @@ const AHEAD = Symbol('the requests that wait for it')
 
 interface Line extends Socket {
   [CURRENT]?: ServerResponse
-  [AHEAD]?: Exchange[]
+  [AHEAD]?: Waiting[]
 }
 
+const costOf = ({ rawHeaders }: IncomingMessage): number =>
+  rawHeaders.reduce((cost, text) => cost + text.length, (rawHeaders.length / 2) * HEADER_COST)
+
+/** Their bodies are read from the connection until each has some kilobytes. */
+const heldBy = (ahead: readonly Waiting[]): number =>
+  ahead.reduce((bytes, { exchange: [req], cost }) => bytes + cost + req.readableLength, 0)
+
 /**
- * `serve` for a server's `request` event, in turn. A connection that sends more than `MAX_SENT_AHEAD` ahead is closed, and
- * `refused` is told; none of what waited has begun.
+ * `serve` for a server's `request` event, in turn. A connection that sends more than `MAX_SENT_AHEAD` ahead, or requests that
+ * hold more than `MAX_HELD_AHEAD`, is closed, and `refused` is told; none of what waited has begun.
  */
 export function serveInTurn(serve: RequestListener, refused: (socket: Socket) => void): RequestListener {
   function begin(line: Line, req: IncomingMessage, res: ServerResponse) {
@@ -26,12 +39,12 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
   }
 
   /** After what others do when the response closes. */
-  const advanceAfter = (res: ServerResponse, line: Line, ahead: Exchange[]) =>
+  const advanceAfter = (res: ServerResponse, line: Line, ahead: Waiting[]) =>
     void res.once('close', () => process.nextTick(advance, line, ahead))
 
   /** The next one's turn, where the connection goes on: only then has its response a socket. */
-  function advance(line: Line, ahead: Exchange[]) {
-    const next = ahead.shift()
+  function advance(line: Line, ahead: Waiting[]) {
+    const next = ahead.shift()?.exchange
     if (!next?.[1].socket || next[1].destroyed) {
       ahead.length = 0
       return line.destroySoon()
@@ -45,12 +58,13 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
     const current = line[CURRENT]
     line[AHEAD] ??= []
     const ahead = line[AHEAD]
-    if (ahead.length === MAX_SENT_AHEAD) {
+    const cost = costOf(exchange[0])
+    if (ahead.length === MAX_SENT_AHEAD || heldBy(ahead) + cost > MAX_HELD_AHEAD) {
       ahead.length = 0
       line.destroy()
       return refused(line)
     }
-    const first = ahead.push(exchange) === 1
+    const first = ahead.push({ exchange, cost }) === 1
     // Where the one before was the last of its connection, or none of ours, they are counted and never begin.
     if (first && current && !current.closed) advanceAfter(current, line, ahead)
   }
@@ -60,3 +74,14 @@ export function serveInTurn(serve: RequestListener, refused: (socket: Socket) =>
     else wait(req.socket, [req, res])
   }
 }
+
+/**
+ * The same for a handler that somebody else's server calls, which may have begun others on the connection: a request that was
+ * sent ahead begins when its response gets the connection.
+ */
+export const inOwnTurn =
+  (serve: (req: IncomingMessage, res: ServerResponse) => Promise<void>) =>
+  async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (!res.socket) await new Promise<void>(resolve => res.once('socket', () => resolve()))
+    return serve(req, res)
+  }

@@ -1,8 +1,8 @@
 // A server on its port: what is wrong with the port is said to the operator, and the address is one that clients can use.
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ResolvedHttp } from '../define-config.ts'
-import { StartError } from '../errors.ts'
+import { StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 /** Resolves once connections are accepted. Rejects with a StartError, for a busy port too. */
 export function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<void> {

@@ -1,6 +1,6 @@
 // The paths of config and plugins, as patterns: what each may match, and which of two is the narrower.
 // From the text of a key to what the path table (path-table.ts) and the routes (routes.ts) compare.
-import { StartError } from '../errors.ts'
+import { StartError } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
 
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
@@ -76,6 +76,10 @@ export function covers(one: Pattern, other: Pattern): boolean {
   const meeting = meetingOf(one, other)
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
+
+/** Whether a path that `pattern` matches is at `place` or below it. */
+export const reaches = (place: Pattern, pattern: Pattern): boolean =>
+  pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
 
 /** The pattern with these parameters filled in. An optional one that is absent is left out. */
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {

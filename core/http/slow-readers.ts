@@ -1,8 +1,8 @@
 // Ends connections whose readers leave what was sent to them: an answer, a document, an event stream alike. Nothing is
 // asked of a response: one look a second at what each connection still has to send.
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from '../limits.ts'
+import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from './limits.ts'
 
 /** How often they are looked at, at most, milliseconds. */
 const LOOK_INTERVAL = 1_000
@@ -15,14 +15,23 @@ interface Mark {
   lately: number
 }
 
+interface Reader {
+  readonly socket: Socket
+  /** Undefined while nothing waits for it. */
+  mark: Mark | undefined
+}
+
 interface Handle {
   readonly bytesWritten: number
   readonly writeQueueSize: number
+  /** Of TLS: the TCP connection below. */
+  readonly _parent?: Handle
 }
 
 /** Bytes that the reader's side took. What Node publishes counts a large write as waiting until all of it is taken. */
 function takenBy(socket: Socket): number {
-  const { _handle: handle } = socket as unknown as { readonly _handle?: Handle | null }
+  const { _handle: own } = socket as unknown as { readonly _handle?: Handle | null }
+  const handle = own?._parent ?? own
   return handle?.writeQueueSize === undefined
     ? socket.bytesWritten - socket.writableLength
     : handle.bytesWritten - handle.writeQueueSize
@@ -41,26 +50,33 @@ export interface SlowReaderBounds {
   readonly inAll?: number
 }
 
+/** Watches a connection until `over` is closed: the connection itself, or what is answered on it. */
+export type WatchReader = (socket: Socket, over: Pick<Socket | ServerResponse, 'once'>) => void
+
 /**
  * A reader for whom something waits must take it all, or `LEAST_TAKEN` bytes of it, within `timeout`. Where more than
  * `inAll` waits, those go first for whom most does and who took nothing since the last look.
  */
-export function endSlowReaders(
-  server: Server,
+export function watchReaders(
   { timeout, inAll = MAX_WAITING_IN_ALL }: SlowReaderBounds,
   ended: (readers: SlowReaders) => void,
-): void {
-  const marks = new Map<Socket, Mark | undefined>()
-  server.on('connection', socket => {
-    marks.set(socket, undefined)
-    socket.once('close', () => marks.delete(socket))
-  })
+): WatchReader {
+  const readers = new Set<Reader>()
+  let timer: NodeJS.Timeout | undefined
+
+  function forget(reader: Reader) {
+    readers.delete(reader)
+    if (readers.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
 
   /** True for a reader who does not keep up. `idle` gets those who took nothing lately. */
-  function isSlow(socket: Socket, mark: Mark | undefined, now: number, idle: Socket[]): boolean {
+  function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
+    const { socket, mark } = reader
     const taken = takenBy(socket)
     if (!mark || taken - mark.taken >= LEAST_TAKEN) {
-      marks.set(socket, { taken, at: now, lately: taken })
+      reader.mark = { taken, at: now, lately: taken }
       return false
     }
     if (mark.lately === taken) idle.push(socket)
@@ -73,13 +89,11 @@ export function endSlowReaders(
     const slow: Socket[] = []
     const idle: Socket[] = []
     let waiting = 0
-    for (const [socket, mark] of marks) {
-      if (socket.writableLength === 0) {
-        if (mark) marks.set(socket, undefined)
-        continue
-      }
-      waiting += socket.writableLength
-      if (isSlow(socket, mark, now, idle)) slow.push(socket)
+    for (const reader of readers) {
+      const { writableLength } = reader.socket
+      waiting += writableLength
+      if (writableLength === 0) reader.mark = undefined
+      else if (isSlow(reader, now, idle)) slow.push(reader.socket)
     }
     if (slow.length === 0 && waiting <= inAll) return
     end(slow, idle, waiting)
@@ -101,6 +115,16 @@ export function endSlowReaders(
     if (connections > 0) ended({ connections, waiting: waiting - left })
   }
 
-  const timer = setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
-  server.once('close', () => clearInterval(timer))
+  return (socket, over) => {
+    const reader = { socket, mark: undefined }
+    readers.add(reader)
+    over.once('close', () => forget(reader))
+    timer ??= setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+  }
+}
+
+/** Watches every connection of a server. */
+export function endSlowReaders(server: Server, bounds: SlowReaderBounds, ended: (readers: SlowReaders) => void): void {
+  const watch = watchReaders(bounds, ended)
+  server.on('connection', socket => watch(socket, socket))
 }

@@ -1,7 +1,7 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
-import { MAX_WAITING } from '../limits.ts'
+import { MAX_WAITING } from './limits.ts'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
@@ -15,6 +15,7 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const
 
+/** A response that is an event stream. */
 export interface EventStream {
   /** Sends a message as one event. False when the stream is closed, or was closed because nobody reads it. */
   send(message: string, id?: string): boolean
@@ -49,11 +50,12 @@ function forget(res: ServerResponse) {
   timer = undefined
 }
 
+/** What an event stream is opened with. */
 export interface EventStreamOptions {
   /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Told of a reader who does not read, with the bytes that wait for it; the stream is closed then. */
-  readonly stalled: (waiting: number) => void
+  /** Told of a reader who does not read, with the bytes that wait for it, when the stream is closed for that. */
+  readonly log: { warn(fields: { readonly waiting: number }, message: string): void }
 }
 
 /** Runs `task` when the response is closed, by either end; soon where it is already, which tells nobody any more. */
@@ -63,7 +65,7 @@ export function whenClosed(res: ServerResponse, task: () => void): void {
 }
 
 /** Turns a response into an event stream; its headers leave at once. */
-export function openEventStream(res: ServerResponse, { headers, stalled }: EventStreamOptions): EventStream {
+export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
   open.add(res)
@@ -80,7 +82,7 @@ export function openEventStream(res: ServerResponse, { headers, stalled }: Event
       res.write(text)
       return true
     }
-    stalled(res.writableLength)
+    log.warn({ waiting: res.writableLength }, 'closed a stream whose reader does not read')
     res.destroy()
     return false
   }

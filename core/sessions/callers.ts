@@ -1,11 +1,12 @@
-// Whose a session is, and whether a request comes from the same.
-import { userKey } from '../access/user-key.ts'
-import type { RequestFacts } from '../call.ts'
-import type { SessionOpening } from '../cluster/session-store.ts'
-import { withoutCredentials } from '../cluster/without-credentials.ts'
+// Whose a session is, whether a request comes from the same, and what of it may be written down.
+import type { IncomingHttpHeaders } from 'node:http'
+import { userKey } from '../kernel/user.ts'
+import type { RequestFacts } from '../mcp/call.ts'
 import type { Owner } from './session-id.ts'
+import type { SessionOpening } from './session-record.ts'
 
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'>
+/** Who comes, and where. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
@@ -15,17 +16,21 @@ export const holderOf = ({ user, ip }: Pick<Caller, 'user' | 'ip'>): string => (
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-/** What a session was opened with, as it may be written down. */
-export const openingOf = (
-  { route, params, user, ip, headers }: RequestFacts,
-  transport: string,
-  holder: string,
-): SessionOpening => ({
+const SECRET_HEADERS = new Set(['authorization', 'cookie', 'proxy-authorization'])
+
+/** What may be written down of a request's headers. */
+export const withoutCredentials = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !SECRET_HEADERS.has(name)))
+
+const NO_HEADERS: IncomingHttpHeaders = Object.freeze({})
+
+/** What a session is opened with, as it may be written down; its headers only where another node may need them. */
+export const openingOf = (facts: RequestFacts, transport: string, shared: boolean): SessionOpening => ({
   transport,
-  route: route.path,
-  params,
-  holder,
-  user,
-  ip,
-  headers: withoutCredentials(headers),
+  route: facts.route.path,
+  params: facts.params,
+  holder: holderOf(facts),
+  user: facts.user,
+  ip: facts.ip,
+  headers: shared ? withoutCredentials(facts.headers) : NO_HEADERS,
 })

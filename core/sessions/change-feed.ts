@@ -1,9 +1,10 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
-import type { ItemKind } from '../catalog.ts'
-import { MAX_WATCHED } from '../limits.ts'
-import { META, type RequestId } from '../protocol.ts'
-import type { Change, ChangeBus } from '../slots.ts'
+
+import type { ItemKind } from '../mcp/catalog.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import { MAX_WATCHED } from '../mcp/limits.ts'
+import { META, type RequestId } from '../mcp/protocol.ts'
 import { Watchers } from './watchers.ts'
 
 /** A notification that is told to many. */
@@ -19,6 +20,7 @@ export interface Announcement {
   tagged(id: RequestId): string
 }
 
+/** Who is told of changes, and of which. */
 export interface Subscriber {
   /** The lists it wants to hear of. */
   readonly lists: ReadonlySet<ItemKind>
@@ -37,6 +39,7 @@ export interface Subscription {
   end(): void
 }
 
+/** Tells subscribers of changes. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
   readonly size: number
@@ -75,11 +78,11 @@ const everything = (uris: ReadonlySet<string>): Told[] => [
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
-/** The feed of one host. `bus` is asked for late, because a plugin may fill the slot. */
-export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
+/** The feed of what this bus carries. */
+export function createChangeFeed(bus: ChangeBus): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
-  const watchers = new Watchers()
+  const watchers = new Watchers<Subscriber>()
   let unsubscribe: (() => void) | undefined
 
   function onChange(change: Change, place?: string) {
@@ -117,7 +120,7 @@ export function createChangeFeed(bus: () => ChangeBus): ChangeFeed {
     subscribe(subscriber) {
       const uris = new Set<string>()
       subscribers.set(subscriber, uris)
-      unsubscribe ??= bus().subscribe(onChange)
+      unsubscribe ??= bus.subscribe(onChange)
       return {
         watch(uri) {
           if (uris.size >= MAX_WATCHED && !uris.has(uri)) return false

@@ -8,6 +8,7 @@ export interface EventId {
   readonly seq: number
 }
 
+/** The place that a `Last-Event-ID` names; undefined for what is none of ours. */
 export function parseEventId(text: string): EventId | undefined {
   const [, stream, seq] = /^([\w-]{16})\.(\d{1,15})$/.exec(text) ?? []
   return stream === undefined ? undefined : { stream, seq: Number(seq) }

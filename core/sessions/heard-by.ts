@@ -1,13 +1,14 @@
 // One connection to a session's stream: it hears of what its own token may read. A session's tokens may differ, and what
 // one of them subscribed to is no secret shared with the others; decided when a change is sent, also one that was kept.
-import type { User } from '../define.ts'
+
 import type { EventStream } from '../http/sse.ts'
-import { mayHear } from '../methods/resources.ts'
+import type { User } from '../kernel/user.ts'
+import { mayHear } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
 import type { Session } from './session.ts'
 
 /** The stream, past which go the updates of resources that `user` may not read. */
-export function heardBy(stream: EventStream, { opened }: Session, user: User | undefined): EventStream {
+export function heardBy(stream: EventStream, { offer }: Session, user: User | undefined): EventStream {
   return {
     ...stream,
     get closed() {
@@ -15,7 +16,7 @@ export function heardBy(stream: EventStream, { opened }: Session, user: User | u
     },
     send(message, id) {
       const uri = updatedUri(message)
-      if (uri !== undefined && !mayHear(opened.viewFor(user), uri)) return !stream.closed
+      if (uri !== undefined && !mayHear(offer.viewFor(user), uri)) return !stream.closed
       return stream.send(message, id)
     },
   }

@@ -1,10 +1,11 @@
 // What this node asked a session's client, until it is answered, withdrawn, or too late.
-import { isObject } from '../call.ts'
-import { shown } from '../client-said.ts'
-import { ToolError } from '../define.ts'
-import { isError } from '../describe-thrown.ts'
-import type { RequestId } from '../protocol.ts'
-import { encodeNotification } from '../wire.ts'
+
+import { isError } from '../http/describe-thrown.ts'
+import { shown } from '../mcp/client-said.ts'
+import { ToolError } from '../mcp/define.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import { encodeNotification } from '../mcp/wire.ts'
 
 /** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
 export const ANSWER_TIMEOUT = 600_000

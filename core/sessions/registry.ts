@@ -1,59 +1,57 @@
-// Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle.
-import { sameUser } from '../access/user-key.ts'
-import type { OpenSession, RequestFacts } from '../call.ts'
-import { sessionGone as gone, tooManySessions } from '../cluster/refusals.ts'
-import type { SessionOpening, SessionRecord } from '../cluster/session-store.ts'
-import type { SharedSessions } from '../cluster/shared-sessions.ts'
-import { HostError, shuttingDown } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import type { RequestId } from '../protocol.ts'
-import { type Caller, holderOf, openingOf, ownerOf, sameParams } from './callers.ts'
+// Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle. What
+// is written down of them is in the store, here or where every node finds it.
+import { setTimeout as pause } from 'node:timers/promises'
+import { HostError, shuttingDown } from '../http/errors.ts'
+import { sameUser } from '../kernel/user.ts'
+import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import { buildSession } from './build-session.ts'
+import { type Caller, openingOf, ownerOf, sameParams } from './callers.ts'
 import type { ChangeFeed } from './change-feed.ts'
-import type { EventStore } from './event-store.ts'
-import { createOwners } from './owners.ts'
+import { createEntrance, type Entering } from './entrance.ts'
+import { createNodeMessages, type StreamMessage } from './nodes/messages.ts'
+import { createRestoring } from './nodes/restoring.ts'
+import { sessionGone as gone, tooManySessions } from './refusals.ts'
 import { createRunningCalls, type RunningCalls } from './running-calls.ts'
-import { Session, type SessionOwner } from './session.ts'
-import type { SessionBounds } from './session-bounds.ts'
+import type { Session, SessionFacts } from './session.ts'
 import { digestOf, type SessionIds, shortId } from './session-id.ts'
-import { createLife } from './session-life.ts'
+import type { SessionKeeper } from './session-keeper.ts'
+import { createSessionMarks } from './session-marks.ts'
+import { FIRST_STATE, type SessionRecord } from './session-record.ts'
 import { createSessionRuns } from './session-runs.ts'
-import { settleStreams } from './settle-streams.ts'
+import { createKeeping } from './state-changes.ts'
+import { startSweeping } from './sweep.ts'
+import { takeRecord } from './take-record.ts'
+import type { ThisNode } from './this-node.ts'
+import { createWatchCharges } from './watched-uris.ts'
 
 export interface RegistrySettings {
+  readonly node: ThisNode
   readonly ids: SessionIds
-  readonly bounds: SessionBounds
-  readonly feed: ChangeFeed
-  readonly events: () => EventStore
-  readonly log: Logger
-  readonly openSession: (facts: RequestFacts) => Promise<OpenSession>
-  /** Undefined where sessions live in this node alone. Asked for once a session is; plugins may fill the slots until then. */
-  readonly share: (local: LocalSessions) => SharedSessions | undefined
+  /** The paths of all routes of the host, those whose sessions are kept elsewhere too. */
+  readonly paths: readonly string[]
+  /** What brings changes to the sessions of a route. */
+  readonly feedOn: (route: McpRoute) => ChangeFeed
+  readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
+  /** Asked of callers whom no HTTP request brought through `admit`. */
+  readonly admit: AdmitCaller
 }
 
-/** What the sharing of sessions needs of those here. */
-export interface LocalSessions {
-  readonly local: ReadonlyMap<string, Session>
-  readonly adoptRun: (session: Session) => Promise<void>
-}
-
-export type { Caller } from './callers.ts'
-export type { SessionBounds } from './session-bounds.ts'
-
+/** The sessions of a node. */
 export interface SessionRegistry {
-  /** Opens a session. Throws `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
+  /** Opens a session. Throws as `admit` for who was not admitted, `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
-   * so that the client opens a new one, and `forbidden` where it is another user's. Where nodes share sessions, also
-   * `invalidRequest` where one of `requests` runs already, and `unavailable` where the store cannot be asked.
+   * so that the client opens a new one, `forbidden` where it is another user's, `invalidRequest` where one of `requests`
+   * runs at another node, and `unavailable` where the store cannot be asked. At once where nothing is to be waited for.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
-  /** Ends a session, for every node. Rejects with `unavailable` where others cannot be told; it lives on then. */
+  /** Ends a session, for every node. Rejects with `unavailable` where the store cannot be told; it lives on then. */
   end(session: Session, reason: Error): Promise<void>
   /** True once `release` was called: streams that would never end are ended as they come. */
   readonly released: boolean
-  /** Undefined where sessions live in this node alone. */
-  readonly shared: SharedSessions | undefined
   /** Ends every stream with a hint to come back. */
   release(retry: number): void
   /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
@@ -63,91 +61,47 @@ export interface SessionRegistry {
   readonly calls: RunningCalls
 }
 
-/** Sessions whose time is over are looked for this often at most, milliseconds. */
-const SWEEP_INTERVAL = 30_000
-/** Evictions are told of this often at most, milliseconds. */
-const EVICTION_LOG_INTERVAL = 10_000
+/** What is written to streams has this long to get into a store, milliseconds. */
+const STORE_PATIENCE = 5_000
 
-export function createSessionRegistry(settings: RegistrySettings): SessionRegistry {
-  const { ids, bounds, feed, events, log, openSession } = settings
+export function createSessionRegistry(settings: RegistrySettings) {
+  const { node, ids, paths, feedOn, makeOffer, admit } = settings
+  const { name, store, peers, events, bounds, log, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
-  /** The same, where nodes share them. */
-  const byDigest = new Map<string, Session>()
-  const owners = createOwners<Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
-  let evicted = 0
-  let loggedAt = 0
+  const charge = createWatchCharges()
+  const messages = createNodeMessages(node)
+  const marks = createSessionMarks(node, ({ digest, holder }) =>
+    endEverywhere(digest, holder, 'the session idled while too many did', true),
+  )
+  const { restore, begin: beginRestoring } = createRestoring(node, marks)
+  const enter = createEntrance({ node, runsAt: messages.runsAt, restore, rebuild, adoptRun: s => runs.start(s, true) })
+  const stopSweeping = startSweeping(node, marks)
   let released = false
-  let sharing: { readonly with: SharedSessions | undefined } | undefined
 
-  function shared(): SharedSessions | undefined {
-    sharing ??= { with: settings.share({ local: byDigest, adoptRun: session => runs.start(session, true) }) }
-    return sharing.with
-  }
-
-  const owner: SessionOwner = {
-    feed,
-    used(session, inUse) {
-      if (inUse) owners.use(session)
-      else idle(session)
-      if (session.shared) shared()?.mark(session, inUse)
-    },
+  const keeper: SessionKeeper<Session> = {
+    feedOn,
+    used: marks.mark,
     disposed(session, elsewhere) {
       sessions.delete(session.id)
-      if (session.shared) byDigest.delete(session.digest)
-      owners.remove(session)
+      byDigest.delete(session.digest)
       if (elsewhere) return
-      Promise.resolve(events().drop(session.id)).catch(err =>
+      Promise.resolve(events(session).drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },
-    finished: (session, id) => shared()?.finished(session, id),
-    keep: (session, change) => shared()?.keep(session, change),
-    passAnswer: (session, id, body) => shared()?.passAnswer(session, id, body),
-    passCancel: (session, id, reason) => shared()?.passCancel(session, id, reason),
-    askPrefix: () => shared()?.askPrefix() ?? 'ask-',
+    finished: (session, requests) => store.leave(session.digest, requests),
+    keep: createKeeping(node, messages.tell),
+    passAnswer: messages.passAnswer,
+    passCancel: messages.passCancel,
+    askPrefix: messages.askPrefix,
     // A call may outlive its session; nobody would give back what it takes then.
-    charge: (session, bytes, letIn) => session.disposed || owners.charge(session, bytes, letIn),
+    charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
-  function idle(session: Session) {
-    owners.idle(session)
-    // Where nodes share sessions, all idle ones are counted together.
-    while (owners.idleCount > bounds.maxIdle && !shared()) evict()
-  }
-
-  function evict() {
-    const victim = owners.victim()
-    if (!victim) return
-    victim.dispose(new Error('the session idled while too many did'))
-    evicted++
-    if (Date.now() - loggedAt < EVICTION_LOG_INTERVAL) return
-    loggedAt = Date.now()
-    log.warn({ evicted, maxIdle: bounds.maxIdle }, 'ended idle sessions: more than sessions.maxIdle')
-    evicted = 0
-  }
-
-  function sweep() {
-    const together = sharing?.with
-    if (together) return void together.sweep().catch(err => log.debug({ err }, 'the store could not be asked'))
-    const limit = Date.now() - bounds.idleTimeout
-    for (const session of owners.oldestFirst()) {
-      if (session.lastUsed > limit) return
-      log.debug({ session: shortId(session.id) }, 'a session ended: idle')
-      session.dispose(new Error('the session was idle for too long'))
-    }
-  }
-
-  const sweeper = setInterval(sweep, Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4))).unref()
-
-  function admit(caller: Caller): string {
-    // Nobody else could go on with it.
-    if (released && !shared()) throw shuttingDown()
-    const holder = holderOf(caller)
-    if (bounds.maxPerOwner !== undefined && owners.countOf(holder) >= bounds.maxPerOwner && !shared()) {
-      throw tooManySessions(bounds.maxPerOwner)
-    }
-    return holder
+  /** Throws where nobody could go on with a new session. */
+  function refuseWhenReleased() {
+    if (released && !store.shared) throw shuttingDown()
   }
 
   async function open(facts: RequestFacts, transport: string): Promise<Session> {
@@ -161,72 +115,75 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
   }
 
   async function begin(facts: RequestFacts, transport: string): Promise<Session> {
-    const holder = admit(facts)
+    refuseWhenReleased()
+    // Before the store hears of it.
+    if (!facts.admitted) admit(facts)
     const id = ids.create(ownerOf(facts))
-    const together = shared()
-    const opening = together && openingOf(facts, transport, holder)
-    if (opening) await together.create(digestOf(id), opening)
-    const session = await buildNew(id, facts, { transport, holder, opening, home: together?.node ?? '' })
+    const digest = digestOf(id)
+    const opening = openingOf(facts, transport, store.shared)
+    const record = { opening, state: FIRST_STATE, version: 1, home: name }
+    const created = store.create(digest, record, bounds)
+    if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
+    const session = await buildNew(facts, { id, digest, keeper, opening, home: name, version: 1 })
     try {
       await runs.start(session)
     } catch (error) {
       await endQuietly(session, new Error('runSession failed'))
       throw error
     }
-    idle(session)
-    if (together) together.mark(session, session.inUse)
+    marks.mark(session, session.inUse)
     return session
   }
 
   /** `build`, of which nothing stays where it fails. */
-  async function buildNew(id: string, facts: RequestFacts, making: Making): Promise<Session> {
+  async function buildNew(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
     try {
-      return await build(id, facts, making)
+      return await build(facts, made)
     } catch (error) {
-      const ended = making.opening && shared()?.store.end(digestOf(id), making.holder)
-      ended?.catch(err => log.debug({ err }, 'a session that failed to open stays in the store until it has idled'))
+      void forgetFailed(made.digest, made.opening.holder)
       throw error
     }
   }
 
-  interface Making {
-    readonly transport: string
-    readonly holder: string
-    readonly opening: SessionOpening | undefined
-    readonly home: string
+  async function forgetFailed(digest: string, holder: string) {
+    try {
+      await store.end(digest, holder)
+    } catch (err) {
+      log.debug({ err }, 'a session that failed to open stays in the store until it has idled')
+    }
   }
 
-  async function build(
-    id: string,
-    facts: RequestFacts,
-    { transport, holder, opening, home }: Making,
-  ): Promise<Session> {
-    const life = createLife()
-    const opened = await openSession({ ...facts, sessionId: id, signal: life.signal })
-    // Others may have been opened while `configureSession` took its time.
-    admit(facts)
-    const kept = opening && { opening, home, version: home === shared()?.node ? 1 : 0 }
-    const session = new Session({ id, holder, transport, opened, owner, shared: kept })
-    life.endWith(session)
-    sessions.set(id, session)
-    if (kept) byDigest.set(session.digest, session)
-    owners.add(session)
+  async function build(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
+    const session = await buildSession(makeOffer, facts, made)
+    // The host may have begun to close while `configureSession` took its time.
+    refuseWhenReleased()
+    sessions.set(session.id, session)
+    byDigest.set(session.digest, session)
     return session
   }
 
   /** A session that this node has never seen, as its record says. */
-  async function rebuild(id: string, caller: Caller, { opening, home, state, version }: SessionRecord) {
-    const { user, headers, ip, params, transport, holder } = opening
-    const facts = { route: caller.route, params, user, headers, ip, signal: () => new AbortController().signal }
-    const session = await build(id, facts, { transport, holder, opening, home })
-    session.apply(state)
-    if (session.shared) session.shared.version = version
-    owners.idle(session)
+  async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
+    const { opening, home } = record
+    const { user, headers, ip, params } = opening
+    const signal = () => new AbortController().signal
+    // Whoever names it by its id was admitted.
+    const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
+    const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
+    takeRecord(session, record, name)
     return session
   }
 
+  /** Undone where the store cannot be asked. `onlyIdle`: not one that is in use. */
+  async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
+    const nodes = await store.end(digest, holder, onlyIdle)
+    if (nodes === undefined && onlyIdle) return
+    byDigest.get(digest)?.dispose(new Error(reason))
+    await messages.tell(nodes ?? [], { type: 'ended', session: digest, reason })
+  }
+
   async function end(session: Session, reason: Error): Promise<void> {
-    if (session.shared) await shared()?.end(session, reason)
+    await endEverywhere(session.digest, session.holder, reason.message, false)
     session.dispose(reason)
   }
 
@@ -240,38 +197,32 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     }
   }
 
-  function visit(id: string, caller: Caller, transport: string, requests: readonly RequestId[]): Promise<Session> {
-    return (shared() as SharedSessions).visit({
-      digest: sessions.get(id)?.digest ?? digestOf(id),
-      requests,
-      check(opening) {
-        const { route, params, user } = opening
-        if (!sameUser(user, caller.user)) throw new HostError('forbidden', { detail: 'the session is not yours' })
-        if (opening.transport !== transport || route !== caller.route.path || !sameParams(params, caller.params))
-          throw gone()
-      },
-      rebuild: record => rebuild(id, caller, record),
-    })
+  /** Lets what was answered get into the store, for those who come back for it elsewhere. */
+  async function settleStreams(patience: number) {
+    const end = performance.now() + Math.min(patience, STORE_PATIENCE)
+    const unsettled = () =>
+      [...sessions.values()].some(({ streams }) => [...streams.values()].some(({ ending }) => ending))
+    while (performance.now() < end && unsettled()) await pause(10)
   }
 
-  return {
+  const registry: SessionRegistry = {
     open,
     calls: createRunningCalls(bounds),
     find(id, caller, transport, requests = []) {
+      if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
-      if (session && session.opened.route !== caller.route) throw gone()
+      if (session && session.offer.route !== caller.route) throw gone()
       // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
-      const owned = session ? sameUser(session.opened.user, caller.user) : ids.read(id)?.isOwnedBy(ownerOf(caller))
+      const facts = session ? undefined : ids.read(id)
+      const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
+        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw new HostError('forbidden', { detail: 'the session is not yours' })
       }
       if (!owned) throw gone()
-      if (session && (session.transport !== transport || !sameParams(session.opened.params, caller.params)))
-        throw gone()
-      if (shared()) return visit(id, caller, transport, requests)
-      if (!session) throw gone()
-      return session
+      if (session && (session.transport !== transport || !sameParams(session.offer.params, caller.params))) throw gone()
+      return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
     release(retry) {
@@ -281,19 +232,26 @@ export function createSessionRegistry(settings: RegistrySettings): SessionRegist
     get released() {
       return released
     },
-    get shared() {
-      return shared()
-    },
     async close(reason, patience) {
-      clearInterval(sweeper)
-      const together = sharing?.with
-      if (together) await settleStreams(sessions, patience)
-      for (const session of [...sessions.values()]) session.dispose(reason, session.shared !== undefined)
+      stopSweeping()
+      const { shared } = store
+      if (shared) await settleStreams(patience)
+      for (const session of [...sessions.values()]) session.dispose(reason, shared)
       await runs.close(patience)
-      await together?.close()
+      await marks.close()
+      await peers.leave()
     },
     get count() {
       return sessions.size
+    },
+  }
+
+  return {
+    registry,
+    /** From now on other nodes are heard: the slots are filled. `receiveOther` takes what concerns streams. */
+    start(receiveOther: (message: StreamMessage) => void) {
+      messages.listen(receiveOther)
+      beginRestoring()
     },
   }
 }

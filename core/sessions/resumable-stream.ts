@@ -6,6 +6,7 @@ import { createStreamName } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
 import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
 
+/** A stream whose messages are kept: a client that lost its connection comes back for the rest. */
 export interface ResumableStream {
   readonly name: string
   /** Stores a message, then sends it to whoever reads. `place`: where on the change bus it comes from. */
@@ -153,6 +154,7 @@ class StoredStream implements ResumableStream {
   }
 
   #deliver(seq: number, message: string) {
+    if (seq !== this.#stored + 1) throw wrongNumber(seq, this.#stored)
     this.#stored = seq
     // A replay finds it in the store, or found it there before its number was known here.
     if (!this.#reader || this.#replaying || seq <= this.#sent) return
@@ -274,6 +276,13 @@ class StoredStream implements ResumableStream {
     })
   }
 }
+
+/** A client could come back with such an id for what it has, or for what there is not. */
+const wrongNumber = (seq: unknown, stored: number) =>
+  new Error(
+    `the event store numbered a message ${JSON.stringify(seq)}, where ${stored + 1} was to come: ` +
+      "`append` gives one more than the stream's last, or than `known`",
+  )
 
 /** A new stream; nobody reads it yet. */
 export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

@@ -1,15 +1,17 @@
 // A message of a session, whatever transport brought it: requests become Calls, answers find their question,
 // notifications do what they say.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallRequest } from '../call.ts'
-import { isObject } from '../call.ts'
-import { checkClientFacts, isShortName, shown } from '../client-said.ts'
-import type { User } from '../define.ts'
-import type { PluginHost } from '../define-plugin.ts'
-import { HostError, nodeLost } from '../errors.ts'
-import type { Message } from '../message.ts'
-import { HANDSHAKE_REVISIONS, type Implementation, isHandshakeRevision, type RequestId } from '../protocol.ts'
-import { encodeAnswer, encodeError } from '../wire.ts'
+import { HostError, nodeLost } from '../http/errors.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
+import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
+import { encodeAnswer } from '../mcp/encode-answer.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { Message } from '../mcp/message.ts'
+import type { Implementation, RequestId } from '../mcp/protocol.ts'
+import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
+import { encodeError } from '../mcp/wire.ts'
 import type { Session } from './session.ts'
 
 /** How the answer to one request travels. */
@@ -30,6 +32,13 @@ export interface Sender {
   readonly user: User | undefined
 }
 
+/** What answers Calls, and where failures are told. */
+export interface Answering {
+  readonly log: Logger
+  createCall(request: CallRequest): Call
+  answer(call: Call): Promise<object>
+}
+
 type Request = Extract<Message, { kind: 'request' }>
 
 /** Cancels a request because the host stops, and tells its client, unless it was answered. */
@@ -42,41 +51,66 @@ export function stopRequest(session: Session, id: RequestId, reply: SessionReply
   reply.cancel(reason)
 }
 
+/** Between the call of one request and its client. What a handler says after its answer is heard by nobody. */
+class RequestChannel implements CallChannel, AskClient {
+  answered = false
+  readonly #session: Session
+  readonly #reply: SessionReply
+
+  constructor(session: Session, reply: SessionReply) {
+    this.#session = session
+    this.#reply = reply
+  }
+  send(message: string) {
+    if (!this.answered) this.#reply.send(message)
+  }
+  signal() {
+    return this.#reply.signal()
+  }
+  disconnect(retry?: number) {
+    this.#reply.disconnect?.(retry)
+  }
+  ask(method: string, params: object, signal: AbortSignal) {
+    return this.#session.ask(message => this.send(message), method, params, signal)
+  }
+}
+
+/** What an `initialize` is refused with in a session that had one. */
+export const secondHandshake = ({ revision }: Session, method: string): HostError | undefined =>
+  method === 'initialize' && revision !== undefined
+    ? new HostError('invalidRequest', { detail: 'the session is initialized already' })
+    : undefined
+
 /** Answers the requests of a session's client. */
 async function serveRequest(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   request: Request,
   sender: Sender,
   reply: SessionReply,
 ): Promise<void> {
   const { id, method, params } = request
-  const { revision = HANDSHAKE_REVISIONS[0] } = session
+  const { revision = LATEST_HANDSHAKE } = session
   const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
-  if (method === 'initialize' && session.revision !== undefined) {
-    return refuse(new HostError('invalidRequest', { detail: 'the session is initialized already' }))
-  }
+  const second = secondHandshake(session, method)
+  if (second) return refuse(second)
   if (!session.begin(id, reason => reply.cancel(reason))) {
     return refuse(new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` }))
   }
   const leave = session.use()
-  let answered = false
-  // What a handler says after its answer is heard by nobody.
-  const send = (message: string) => {
-    if (!answered) reply.send(message)
-  }
+  const channel = new RequestChannel(session, reply)
   try {
     if (method === 'initialize') negotiate(session, params)
-    const call = host.createCall(callRequest(session, request, sender, { ...reply, send }))
+    const call = host.createCall(callRequest(session, request, sender, channel))
     const answer = encodeAnswer(host, call, await host.answer(call))
     const { revision: negotiated, client } = session
     if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
-    answered = true
+    channel.answered = true
     // Before the client can know of it: it may send the same id to another node next.
     session.finish(id)
     reply.respond(answer)
   } catch (thrown) {
-    answered = true
+    channel.answered = true
     if (method === 'initialize') session.revision = undefined
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
@@ -87,26 +121,25 @@ async function serveRequest(
   }
 }
 
-function callRequest(session: Session, request: Request, { headers, user }: Sender, reply: SessionReply): CallRequest {
-  const { id, method, params } = request
+function callRequest(
+  session: Session,
+  { id, method, params }: Request,
+  { headers, user }: Sender,
+  channel: RequestChannel,
+): CallRequest {
   return {
     id,
     method,
     params,
     headers,
     user,
-    revision: session.revision ?? HANDSHAKE_REVISIONS[0],
-    session: session.opened,
-    live: session,
+    revision: session.revision ?? LATEST_HANDSHAKE,
+    offer: session.offer,
+    session,
     client: session.client,
-    // As it is when something is said, not when the call began.
-    get logLevel() {
-      return session.logLevel
-    },
-    send: message => reply.send(message),
-    signal: () => reply.signal(),
-    asks: (asked, fields, signal) => session.ask(message => reply.send(message), asked, fields, signal),
-    ...(reply.disconnect && { disconnect: retry => reply.disconnect?.(retry) }),
+    logLevel: undefined,
+    channel,
+    asks: channel,
   }
 }
 
@@ -114,7 +147,7 @@ function callRequest(session: Session, request: Request, { headers, user }: Send
 function negotiate(session: Session, params: Request['params']): void {
   checkClientFacts(params)
   const { protocolVersion, clientInfo, capabilities } = params
-  session.revision = isHandshakeRevision(protocolVersion) ? protocolVersion : HANDSHAKE_REVISIONS[0]
+  session.revision = isHandshakeRevision(protocolVersion) ? protocolVersion : LATEST_HANDSHAKE
   session.client = {
     info: isObject(clientInfo) ? (clientInfo as unknown as Implementation) : undefined,
     capabilities: isObject(capabilities) ? capabilities : {},
@@ -138,7 +171,7 @@ function receiveNotification(
  * this returns, or its promise resolves: where another node is to hear of it, once that is sure to.
  */
 export function serveSessionMessage(
-  host: PluginHost,
+  host: Answering,
   session: Session,
   message: Exclude<Message, { kind: 'invalid' }>,
   sender: Sender,

@@ -1,5 +1,6 @@
-// The config's `sessions` with its defaults filled in. From core/resolve-settings.ts to whoever keeps to them.
+// The config's `sessions` with its defaults filled in. From core/config/resolve-settings.ts to whoever keeps to them.
 
+/** How many sessions there may be, and for how long. */
 export interface SessionBounds {
   /** Milliseconds. */
   readonly idleTimeout: number

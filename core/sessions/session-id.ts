@@ -2,7 +2,7 @@
 // asked. Layout: version, key id, 128 random bits, time, HMAC of route + user, node number, then an HMAC
 // over all of it (41 + 16 bytes, 76 characters of base64url).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type UserName, userKey } from '../access/user-key.ts'
+import { type UserName, userKey } from '../kernel/user.ts'
 
 const VERSION = 1
 const OWNER_BYTES = 12
@@ -71,8 +71,8 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
   }
 }
 
-/** What names a session where its id must not be written down: in stores, and in messages between nodes. */
-export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
+/** What names a session where its id must not be written down: in stores, and in messages between nodes. 22 characters. */
+export const digestOf = (id: string): string => createHash('sha256').update(id).digest().toString('base64url', 0, 16)
 
 /** What a log may show of a session's id: enough to tell two apart, too little to use. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`

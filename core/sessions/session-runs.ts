@@ -1,7 +1,7 @@
 // The config's `runSession` around sessions: begun before a session is used, waited for when the host closes.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HostError } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import { HostError } from '../http/errors.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { Session } from './session.ts'
 import { shortId } from './session-id.ts'
 
@@ -17,7 +17,7 @@ export function createSessionRuns(log: Logger, end: (session: Session, reason: E
   const runs = new Set<Promise<void>>()
   return {
     async start(session, restored = false) {
-      if (!session.opened.spansRun) return
+      if (!session.offer.spansRun) return
       const over = new Promise<void>(resolve => session.onRunOver(resolve))
       await new Promise<void>((resolve, reject) => {
         let begun = false
@@ -26,7 +26,7 @@ export function createSessionRuns(log: Logger, end: (session: Session, reason: E
           resolve()
           return over
         }
-        const run = session.opened.run(body, restored).catch(err => {
+        const run = session.offer.run(body, restored).catch(err => {
           reject(err)
           if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
           end(session, new Error('runSession failed'))

@@ -1,18 +1,20 @@
 // The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
-// come back to one. Where nodes share sessions, core/cluster/ does what goes beyond this node.
+// come back to one. One node writes each; where the event store is shared, others read along and take over (nodes/).
 import type { IncomingHttpHeaders } from 'node:http'
-import { eventsGone } from '../cluster/refusals.ts'
-import type { OtherMessage } from '../cluster/shared-sessions.ts'
-import { createSharedStreams, type SharedStreamFunctions } from '../cluster/shared-streams.ts'
-import type { User } from '../define.ts'
-import type { Route } from '../define-plugin.ts'
-import type { RequestId } from '../protocol.ts'
-import { type EventId, isStreamOf } from './event-id.ts'
+import type { User } from '../kernel/user.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import { withoutCredentials } from './callers.ts'
+import { createStreamName, type EventId, isStreamOf } from './event-id.ts'
+import { followStream } from './nodes/follow-stream.ts'
+import { createFollowers } from './nodes/followers.ts'
+import type { StreamMessage } from './nodes/messages.ts'
+import { takeOver } from './nodes/take-over.ts'
+import { eventsGone, notSure, sessionGone } from './refusals.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import type { Session } from './session.ts'
 import { cannotResume, createParts, type Resumption, resumeHere, type StreamsSettings } from './stream-parts.ts'
-
-export type { Resumption } from './stream-parts.ts'
+import { readFacts } from './stream-writing.ts'
 
 /** A message that a client POSTed to another node than the one with its stream. */
 export interface ForwardedMessage {
@@ -22,6 +24,7 @@ export interface ForwardedMessage {
   readonly user: User | undefined
 }
 
+/** The streams of a node's sessions. */
 export interface SessionStreams {
   /** A stream whose messages a client can come back for, with the answers to these requests. */
   open(session: Session, requests: readonly RequestId[]): ResumableStream
@@ -29,32 +32,59 @@ export interface SessionStreams {
    * The session's new stream for what belongs to no call. It takes over from the one before, which stays open and silent,
    * on whatever node that is.
    */
-  openStandalone(session: Session): ResumableStream | Promise<ResumableStream>
+  openStandalone(session: Session): Promise<ResumableStream>
   /** Throws `invalidRequest` for a place that is not the session's, `sessionNotFound` where what came after it is gone. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
   /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
   /** Takes messages that other nodes forwarded, for the sessions of one transport and route. */
-  receive(transport: string, route: Route, take: (session: Session, message: ForwardedMessage) => void): void
+  receive(transport: string, route: McpRoute, take: (session: Session, message: ForwardedMessage) => void): void
 }
 
+/** Those who wait for more on a stream that another node writes. */
+function createWaiting() {
+  const waiting = new Map<string, Set<() => void>>()
+  return {
+    whenWritten(stream: string, task: () => void) {
+      const tasks = waiting.get(stream) ?? new Set()
+      waiting.set(stream, tasks.add(task))
+      return () => {
+        tasks.delete(task)
+        if (tasks.size === 0) waiting.delete(stream)
+      }
+    },
+    wake(stream: string) {
+      for (const task of [...(waiting.get(stream) ?? [])]) task()
+    },
+  }
+}
+
+/** Another node has the session's standalone stream; the readers here stay, and hear nothing. */
+function release(session: Session, epoch: number) {
+  session.relieved = Math.max(session.relieved, epoch)
+  if (!session.claim || session.claim.epoch >= epoch) return
+  const { stream } = session.claim
+  session.claim = undefined
+  session.disconnect()
+  const left = session.streams.get(stream)
+  left?.abandon(true)
+  if (left?.attended) session.onDispose(() => left.disconnect())
+}
+
+/** `receiveFromPeer` takes what other nodes say that concerns streams. */
 export function createSessionStreams(
   settings: StreamsSettings,
-): SessionStreams & { readonly receiveFromPeer: (message: OtherMessage) => void } {
-  const parts = createParts(settings)
-  const { registry, events } = settings
+): SessionStreams & { readonly receiveFromPeer: (message: StreamMessage) => void } {
+  const { node, registry } = settings
+  const { name, store, peers, events, sessions } = node
   const takers = new Map<string, (session: Session, message: ForwardedMessage) => void>()
-  let functions: SharedStreamFunctions | undefined
-
-  function shared(): SharedStreamFunctions | undefined {
-    const { shared } = registry()
-    if (shared) functions ??= createSharedStreams(shared, parts)
-    return functions
-  }
+  const followers = createFollowers(node)
+  const { whenWritten, wake } = createWaiting()
+  const parts = createParts({ ...settings, whenWritten }, followers.tell)
 
   /** What is left of a stream that is finished. */
   async function resumeFinished(session: Session, { stream, seq }: EventId): Promise<Resumption> {
-    const stored = await events().after(session.id, stream, seq)
+    const stored = await events(session).after(session.id, stream, seq)
     if (!stored) throw eventsGone()
     return {
       awaited: session,
@@ -69,28 +99,42 @@ export function createSessionStreams(
   }
 
   return {
-    open: (session, requests) => shared()?.open(session, requests) ?? parts.make(session),
-    openStandalone(session) {
-      const opened = shared()?.openStandalone(session)
-      if (opened) return opened
-      const stream = parts.make(session)
-      parts.connect(session, message => stream.write(message))
-      parts.addStandalone(session, stream)
-      return stream
-    },
+    open: (session, requests) => parts.make(session, { writer: parts.writerOf(session, requests) }),
+    openStandalone: session => takeOver(parts, session, createStreamName(session.id), false),
     async resume(session, place) {
       if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
-      const together = shared()
-      if (together) return together.resume(session, place)
-      const stream = session.streams.get(place.stream)
-      return stream ? resumeHere(stream, place, parts, session) : resumeFinished(session, place)
+      const here = session.streams.get(place.stream)
+      const shared = parts.sharedWith(session)
+      if (!shared) return here ? resumeHere(here, place, parts, session) : resumeFinished(session, place)
+      const state = await shared.state(session.id, place.stream)
+      if (!state) throw store.unsure ? notSure() : eventsGone()
+      const facts = readFacts(state.facts)
+      if (facts.requests.length === 0 && !state.finished) {
+        const stream = await takeOver(parts, session, place.stream, true)
+        return resumeHere(stream, place, parts, session)
+      }
+      if (here && facts.node === name) return resumeHere(here, place, parts, session)
+      return followStream(parts, shared, session, place)
     },
-    forward: (session, message) => shared()?.forward(session, message),
+    forward(session, { text, headers, user }) {
+      if (session.home === name) return undefined
+      const message = { text, headers: withoutCredentials(headers), user }
+      const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
+      return sent.then(async there => {
+        if (there) return
+        // The stream went with its node, and the session with its stream.
+        await registry.end(session, new Error('the node with the stream is gone'))
+        throw sessionGone()
+      })
+    },
     receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),
     receiveFromPeer(message) {
-      if (message.type !== 'message') return shared()?.receive(message)
-      const session = registry().shared?.local.get(message.session)
-      if (session) takers.get(`${session.transport} ${session.opened.route.path}`)?.(session, message)
+      const session = sessions.get(message.session)
+      if (message.type === 'written') wake(message.stream)
+      else if (message.type === 'follow') followers.add(message)
+      else if (!session) return
+      else if (message.type === 'released') release(session, message.epoch)
+      else takers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
     },
   }
 }

@@ -1,14 +1,14 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
-import type { ClientFacts, OpenSession } from '../call.ts'
-import type { SessionOpening, SessionState, StateChange } from '../cluster/session-store.ts'
-import type { LogLevel, RequestId, Revision } from '../protocol.ts'
-import type { Change } from '../slots.ts'
-import type { ChangeFeed, Subscription } from './change-feed.ts'
-import type { Held } from './owners.ts'
+import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
+import type { Change } from '../mcp/change-bus.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
+import type { Subscription } from './change-feed.ts'
 import { Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import { digestOf } from './session-id.ts'
+import type { SessionKeeper } from './session-keeper.ts'
+import { NO_CLIENT, type SessionOpening, type SessionRecord, type StateChange } from './session-record.ts'
 import { WatchedUris } from './watched-uris.ts'
 
 /** How messages that belong to no call reach the client; a transport's. */
@@ -19,58 +19,34 @@ export interface SessionChannel {
   close(retry?: number): void
 }
 
-const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
-
-export interface SessionOwner {
-  /** The session's first use begins, or its last one ended. */
-  used(session: Session, inUse: boolean): void
-  /** `elsewhere`: other nodes may go on with it. */
-  disposed(session: Session, elsewhere: boolean): void
-  /** A call is answered. */
-  finished(session: Session, id: RequestId): void
-  /** Keeps a change for every node; undefined where there is only this one. */
-  keep(session: Session, change: StateChange): Promise<void> | undefined
-  /** Brings an answer to the node that asked; undefined where nobody did. */
-  passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  /** Brings a cancellation to the node that runs the request; undefined where there is only this one. */
-  passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  /** What the names of this node's questions begin with; different each time, where nodes share sessions. */
-  askPrefix(): string
-  /** Counts what its sessions watch, in bytes; as `Charge` says. */
-  charge(session: Session, bytes: number, letIn: boolean): boolean
-  readonly feed: ChangeFeed
-}
 
 export interface SessionFacts {
   readonly id: string
-  readonly holder: string
-  readonly transport: string
-  readonly opened: OpenSession
-  readonly owner: SessionOwner
-  /** For a store that every node uses. */
-  readonly shared?: SharedFacts | undefined
+  readonly digest: string
+  readonly offer: Offer
+  readonly keeper: SessionKeeper<Session>
+  readonly opening: SessionOpening
+  readonly home: string
+  readonly version: number
 }
 
-/** What a node keeps of a session that other nodes may serve as well. */
-export interface SharedFacts {
+/** A client's session, at the node that serves it. */
+export class Session implements CallSession {
+  readonly id: string
+  /** What it is called where ids are not written down. */
+  readonly digest: string
+  readonly offer: Offer
+  /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
   /** The node that runs its `runSession`, and has the stream of a transport with only one. */
   home: string
-  /** The version of the state that this node has. */
+  /** The version of its record that this node has. */
   version: number
   /** The stream for what belongs to no call, where this node has it. */
-  claim?: { readonly stream: string; readonly epoch: number } | undefined
-  /** The newest claim of another node that this one has heard of. */
-  relieved?: number
-}
-
-export class Session implements Held {
-  readonly id: string
-  readonly holder: string
-  readonly opened: OpenSession
-  /** The transport that it was opened by, and that alone may use it. */
-  readonly transport: string
+  claim: { readonly stream: string; readonly epoch: number } | undefined
+  /** The newest claim of another node that this one has heard of; 0: none. */
+  relieved = 0
   /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
@@ -81,9 +57,7 @@ export class Session implements Held {
   disposed = false
   /** Its requests that run, be it over; see running-calls.ts. */
   calls = 0
-  readonly shared: SharedFacts | undefined
-  readonly #owner: SessionOwner
-  #digest: string | undefined
+  readonly #keeper: SessionKeeper<Session>
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
@@ -94,52 +68,52 @@ export class Session implements Held {
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, holder, transport, opened, owner, shared }: SessionFacts) {
+  constructor({ id, digest, offer, keeper, opening, home, version }: SessionFacts) {
     this.id = id
-    this.holder = holder
-    this.opened = opened
-    this.transport = transport
-    this.#owner = owner
-    this.shared = shared
+    this.digest = digest
+    this.offer = offer
+    this.opening = opening
+    this.home = home
+    this.version = version
+    this.#keeper = keeper
     this.lastUsed = Date.now()
   }
 
-  /** What it is called where ids are not written down. */
-  get digest(): string {
-    this.#digest ??= digestOf(this.id)
-    return this.#digest
+  /** Whose it is, as the bounds count: the user, or for anonymous callers the address. */
+  get holder(): string {
+    return this.opening.holder
   }
 
-  /** What its client has set. */
-  get state(): SessionState {
-    const { revision, client, logLevel } = this
-    return { revision, client, logLevel, watched: [...(this.#watched ?? [])] }
+  /** The transport that it was opened by, and that alone may use it. */
+  get transport(): string {
+    return this.opening.transport
   }
 
-  /** Takes over what its client has set at another node. */
-  apply({ revision, client, logLevel, watched }: SessionState): void {
-    this.revision = revision
-    this.client = client
-    this.logLevel = logLevel
-    const wanted = new Set(watched)
-    for (const uri of this.#watched ?? []) if (!wanted.has(uri)) this.unwatch(uri)
-    for (const uri of wanted) this.watch(uri, true)
+  /** As it may be written down. */
+  get record(): SessionRecord {
+    const { opening, revision, client, logLevel, version, home } = this
+    return { opening, version, home, state: { revision, client, logLevel, watched: this.watched } }
   }
 
-  /** Keeps a change of its state for every node; undefined where there is only this one. */
+  /** The URIs of the resources that it watches. */
+  get watched(): readonly string[] {
+    return [...(this.#watched ?? [])]
+  }
+
+  /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */
   keep(change: StateChange): Promise<void> | undefined {
-    return this.#owner.keep(this, change)
+    return this.#keeper.keep(this, change)
   }
 
   /** Counts a use until the returned function is called: a session in use is never idle. */
   use(): () => void {
-    if (this.#uses++ === 0) this.#owner.used(this, true)
+    if (this.#uses++ === 0) this.#keeper.used(this, true)
     let over = false
     return () => {
       if (over) return
       over = true
       this.lastUsed = Date.now()
-      if (--this.#uses === 0 && !this.disposed) this.#owner.used(this, false)
+      if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
     }
   }
 
@@ -173,16 +147,16 @@ export class Session implements Held {
   }
 
   #subscribe(): Subscription {
-    return this.#owner.feed.subscribe({
+    return this.#keeper.feedOn(this.offer.route).subscribe({
       lists: LISTS,
-      covers: toolset => toolset === undefined || this.opened.toolsets().includes(toolset),
+      covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
   }
 
   /** False where it, or all of its owner's, watch as many resources as they may; `letIn`: another node has asked. */
   watch(uri: string, letIn = false): boolean {
-    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#owner.charge(this, bytes, isLetIn))
+    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#keeper.charge(this, bytes, isLetIn))
     if (!this.#watched.add(uri, letIn)) return false
     this.#subscription?.watch(uri)
     return true
@@ -207,12 +181,16 @@ export class Session implements Held {
   }
 
   finish(id: RequestId): void {
-    if (this.#calls?.delete(id)) this.#owner.finished(this, id)
+    if (!this.#calls?.delete(id)) return
+    // A session idles without an empty map.
+    if (this.#calls.size === 0) this.#calls = undefined
+    this.#keeper.finished(this, [id])
   }
 
   /** Requests that were let in will not begin after all. */
   abandon(ids: readonly RequestId[]): void {
-    for (const id of ids) if (!this.#calls?.has(id)) this.#owner.finished(this, id)
+    const left = ids.filter(id => !this.#calls?.has(id))
+    if (left.length > 0) this.#keeper.finished(this, left)
   }
 
   get running(): readonly RequestId[] {
@@ -226,7 +204,7 @@ export class Session implements Held {
   /** The client cancels a call. One that is unknown or over is nobody's loss. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
     const cancel = this.#calls?.get(id)
-    if (!cancel) return this.#owner.passCancel(this, id, reason)
+    if (!cancel) return this.#keeper.passCancel(this, id, reason)
     cancel(new Error(reason))
     return undefined
   }
@@ -238,13 +216,13 @@ export class Session implements Held {
 
   /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    this.#questions ??= new Questions(this.#owner.askPrefix())
+    this.#questions ??= new Questions(this.#keeper.askPrefix())
     return this.#questions.ask({ send, method, params, signal })
   }
 
   /** The client's answer to a question; one that nobody waits for is ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-    if (!this.#questions?.has(id)) return this.#owner.passAnswer(this, id, body)
+    if (!this.#questions?.has(id)) return this.#keeper.passAnswer(this, id, body)
     this.answerHere(id, body)
     return undefined
   }
@@ -281,6 +259,7 @@ export class Session implements Held {
    */
   dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
+    this.#watched?.clear()
     this.disposed = true
     const streams = [...(this.#streams?.values() ?? [])]
     if (elsewhere) for (const stream of streams) stream.abandon()
@@ -293,6 +272,6 @@ export class Session implements Held {
     for (const task of this.#disposing?.splice(0) ?? []) task()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
-    this.#owner.disposed(this, elsewhere)
+    this.#keeper.disposed(this, elsewhere)
   }
 }

@@ -1,15 +1,17 @@
 // What the functions about a session's streams share, on one node and across them: how a stream is made, how a session
 // is connected to one, and how a client comes back to one that is here.
-import { eventsGone } from '../cluster/refusals.ts'
-import { HostError } from '../errors.ts'
+
+import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import type { Logger } from '../log.ts'
-import type { ChangeBus } from '../slots.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
-import type { EventStore } from './event-store.ts'
+import type { SharedStreams } from './event-store.ts'
+import { eventsGone } from './refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
 import type { Session } from './session.ts'
+import { type WriterSettings, writeFacts } from './stream-writing.ts'
+import type { ThisNode } from './this-node.ts'
 
 /** Standalone streams of a session that can be come back to. */
 const MAX_STANDALONE = 3
@@ -23,16 +25,18 @@ export interface Resumption {
 }
 
 export interface StreamsSettings {
-  readonly node: string
-  readonly registry: () => SessionRegistry
-  /** Asked for late, because plugins may fill the slots. */
-  readonly events: () => EventStore
-  readonly bus: () => ChangeBus
-  readonly log: Logger
+  readonly node: ThisNode
+  readonly registry: SessionRegistry
 }
 
 /** What the parts of this share: how a stream is made, and how a session is connected to one. */
 export interface StreamParts extends StreamsSettings {
+  /** The streams of a session, where other nodes could go on with them; undefined where nobody else has the session. */
+  sharedWith(session: Session): SharedStreams | undefined
+  /** How this node writes a stream that answers these requests; undefined where nobody else could go on with it. */
+  writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
+  /** Resolves when a stream may have more. */
+  whenWritten(stream: string, task: () => void): () => void
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
   /** Sends what belongs to no call to `send`; when the host closes, whoever reads is told to come back. */
   connect(session: Session, send: (message: string, place?: string) => void): void
@@ -44,14 +48,27 @@ export interface StreamParts extends StreamsSettings {
 export const cannotResume = () =>
   new HostError('invalidRequest', { detail: 'this Last-Event-ID is not one of this session' })
 
-export function createParts(settings: StreamsSettings): StreamParts {
-  const { events, log } = settings
+/** `written` is called when there is more on a stream in a shared store. */
+export function createParts(
+  settings: StreamsSettings & Pick<StreamParts, 'whenWritten'>,
+  written: (session: Session, stream: string) => void,
+): StreamParts {
+  const { node, registry } = settings
+  const { name: own, store, events, log } = node
+  const leaving = () => registry.released
+  const sharedWith = (session: Session) => (store.shared ? events(session).shared : undefined)
   const standalone = new WeakMap<Session, readonly ResumableStream[]>()
   return {
     ...settings,
+    sharedWith,
+    writerOf(session, requests, more = {}) {
+      if (!sharedWith(session)) return undefined
+      const facts = writeFacts({ node: own, requests })
+      return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
+    },
     make(session, more = {}) {
       const stream = createResumableStream({
-        store: events(),
+        store: events(session),
         session: session.id,
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
@@ -89,17 +106,17 @@ export function createParts(settings: StreamsSettings): StreamParts {
 export async function resumeHere(
   stream: ResumableStream,
   { seq, stream: name }: EventId,
-  { events, registry, isStandalone }: StreamParts,
+  { node, registry, isStandalone }: StreamParts,
   session: Session,
 ): Promise<Resumption> {
-  const known = stream.endsAt(seq) || (await events().after(session.id, name, seq)) !== undefined
+  const known = stream.endsAt(seq) || (await node.events(session).after(session.id, name, seq)) !== undefined
   if (!known || !stream.isWhole) throw eventsGone()
   return {
     awaited: stream,
     async attach(reader) {
       if (!(await stream.attach(reader, seq))) reader.end()
       // It would never end by itself.
-      if (registry().released && isStandalone(session, stream)) stream.disconnect(RETRY)
+      if (registry.released && isStandalone(session, stream)) stream.disconnect(RETRY)
     },
   }
 }

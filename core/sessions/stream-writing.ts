@@ -1,7 +1,8 @@
 // How a stream's messages get into the store: to one that every node uses, again and again with the same number until
 // it is known that they are there, so that nothing is stored twice and nothing is passed over.
 import { setTimeout as pause } from 'node:timers/promises'
-import { HostError } from '../errors.ts'
+import { isUnavailable } from '../http/errors.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { type EventStore, StreamFenced, type StreamWriter } from './event-store.ts'
 
 /** How long the messages of a stream wait for a store that does not answer, milliseconds. */
@@ -10,6 +11,17 @@ const FIRST_PAUSE = 50
 const LONGEST_PAUSE = 1_000
 /** How long the end of a stream is worth telling the store, milliseconds. */
 const END_PATIENCE = 300_000
+
+/** What is kept beside the events of a stream: who writes it, and what it is to answer. */
+export interface StreamFacts {
+  readonly node: string
+  /** None: it carries what belongs to no call. */
+  readonly requests: readonly RequestId[]
+}
+
+export const writeFacts = (facts: StreamFacts): string => JSON.stringify(facts)
+
+export const readFacts = (text: string): StreamFacts => JSON.parse(text)
 
 export interface WriterSettings {
   readonly epoch: number
@@ -42,8 +54,6 @@ export interface StreamWriting {
   drop(): Promise<void>
   isFenced(error: unknown): boolean
 }
-
-const isUnavailable = (error: unknown) => HostError.is(error) && error.kind === 'unavailable'
 
 /** Tries again while the store cannot be asked. */
 async function persist<Value>(act: () => Value | Promise<Value>, patience: number): Promise<Value> {

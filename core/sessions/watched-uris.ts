@@ -1,11 +1,27 @@
-// The resources that one session watches: so many, and so many bytes of them. For session.ts.
-import { MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../limits.ts'
+// The resources that one session watches: so many, and so many bytes of them, and of all sessions of an owner together.
+// For session.ts.
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/limits.ts'
 
 /** Bytes that watching a resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
 
+/** The same of several resources. */
+export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
+
 /** Counts bytes for the session's owner, fewer where they are negative; false, and not counted, past what is allowed. */
 export type Charge = (bytes: number, letIn: boolean) => boolean
+
+/** Counts what all sessions, or all streams, of each owner watch together at this node. */
+export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {
+  const byHolder = new Map<string, number>()
+  return (holder, bytes, letIn) => {
+    const watched = (byHolder.get(holder) ?? 0) + bytes
+    if (bytes > 0 && !letIn && watched > MAX_WATCHED_BYTES_PER_OWNER) return false
+    if (watched > 0) byHolder.set(holder, watched)
+    else byHolder.delete(holder)
+    return true
+  }
+}
 
 export class WatchedUris implements Iterable<string> {
   readonly #uris = new Set<string>()
@@ -32,6 +48,13 @@ export class WatchedUris implements Iterable<string> {
     const cost = watchCost(uri)
     this.#bytes -= cost
     this.#charge(-cost, true)
+  }
+
+  /** Watches nothing any more. */
+  clear(): void {
+    this.#charge(-this.#bytes, true)
+    this.#bytes = 0
+    this.#uris.clear()
   }
 
   [Symbol.iterator](): Iterator<string> {

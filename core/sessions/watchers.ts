@@ -1,17 +1,16 @@
 // Who watches which resource. For change-feed.ts. Most resources have one watcher, who is kept without a set.
-import type { Subscriber } from './change-feed.ts'
+/** `Watcher` is no set itself. */
+export class Watchers<Watcher extends object> {
+  readonly #byUri = new Map<string, Watcher | Set<Watcher>>()
 
-export class Watchers {
-  readonly #byUri = new Map<string, Subscriber | Set<Subscriber>>()
-
-  add(uri: string, subscriber: Subscriber): void {
+  add(uri: string, subscriber: Watcher): void {
     const found = this.#byUri.get(uri)
     if (found instanceof Set) found.add(subscriber)
     else if (found === undefined) this.#byUri.set(uri, subscriber)
     else if (found !== subscriber) this.#byUri.set(uri, new Set([found, subscriber]))
   }
 
-  delete(uri: string, subscriber: Subscriber): void {
+  delete(uri: string, subscriber: Watcher): void {
     const found = this.#byUri.get(uri)
     if (found === subscriber) this.#byUri.delete(uri)
     if (!(found instanceof Set)) return
@@ -19,13 +18,13 @@ export class Watchers {
     if (found.size === 0) this.#byUri.delete(uri)
   }
 
-  has(uri: string, subscriber: Subscriber): boolean {
+  has(uri: string, subscriber: Watcher): boolean {
     const found = this.#byUri.get(uri)
     return found instanceof Set ? found.has(subscriber) : found === subscriber
   }
 
   /** Those of now: who comes or goes while they are told makes no difference. */
-  of(uri: string): readonly Subscriber[] {
+  of(uri: string): readonly Watcher[] {
     const found = this.#byUri.get(uri)
     if (found === undefined) return []
     return found instanceof Set ? [...found] : [found]

@@ -1,14 +1,7 @@
 // Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
 // of `authorize` on the routes. docs/plugins/auth-introspection.md.
-import {
-  authorizeRoute,
-  definePlugin,
-  identifyBearer,
-  needResource,
-  parseDuration,
-  StartError,
-  sameResources,
-} from '../../core/index.ts'
+import { authorizeRoute, identifyBearer, needResource, sameResources, type TokenPlace } from '../../core/auth.ts'
+import { definePlugin, type FilledOptions, parseDuration, StartError } from '../../core/index.ts'
 import { introspect } from './introspect.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
 import { createVerifier } from './verify-token.ts'
@@ -18,39 +11,40 @@ export type { AuthIntrospectionOptions } from './options.ts'
 /** Milliseconds: a revoked token must not live on for longer, whatever the config says. */
 const MAX_CACHE = 300_000
 
-export const authIntrospection = definePlugin<AuthIntrospectionOptions>({
+export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOptions['auth-introspection']>({
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {
-    const { endpoint, clientId, clientSecret, clientAuth = 'basic', issuer, audience, validate, claims } = options
+    const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
     const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
-    const cacheFor = parseDuration(options.cacheFor ?? '30s')
+    const cacheFor = parseDuration(options.cacheFor)
     if (cacheFor > MAX_CACHE) throw stop('cacheFor is more than 5m: revoked tokens would live on for too long')
     const fixed = audience === undefined ? undefined : [audience].flat().flatMap(sameResources)
     if (fixed?.length === 0) throw stop('the audience is empty')
-    const checked = validate?.audience ?? true
-    if (!checked) {
+    if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
       host.log.warn({ check: 'audience' }, what)
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
-    const verify = createVerifier({
-      ask: token => introspect(token, client),
-      issuer,
-      origin: new URL(endpoint).origin,
-      audienceAt: checked
-        ? ({ route, params }) => fixed ?? sameResources(host.slot('protectedResource').resourceOf(route, params))
-        : undefined,
-      cacheFor,
-      claims,
-      streamsOutliveToken: options.streamsOutliveToken,
-      log: host.log,
+    host.serving(services => {
+      const resourceAt = ({ route, params }: TokenPlace) =>
+        services.slot('protectedResource', route).resourceOf(route, params)
+      const verify = createVerifier({
+        ask: token => introspect(token, client),
+        issuer,
+        origin: new URL(endpoint).origin,
+        audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
+        cacheFor,
+        claims,
+        streamsOutliveToken: options.streamsOutliveToken,
+        log: host.log,
+      })
+      host.identify(identifyBearer(host, services, verify))
+      host.admit(authorizeRoute(host, services))
+      if (validate.audience && !fixed) needResource(host, services)
     })
-    host.identify(identifyBearer(host, verify))
-    host.admit(authorizeRoute(host))
-    if (checked && !fixed) needResource(host)
     host.closing(() => closing.abort(new Error('the host is closing')))
   },
 })

@@ -1,5 +1,6 @@
 // One question to the authorization server about one token (RFC 7662), as a client that it knows.
-import { type Claims, fetchJson, isObject, shownUrl } from '../../core/index.ts'
+import { type Claims, fetchJson, shownUrl } from '../../core/auth.ts'
+import { isObject } from '../../core/index.ts'
 
 export interface IntrospectionClient {
   readonly endpoint: string

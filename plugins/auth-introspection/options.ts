@@ -1,32 +1,9 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
-import {
-  CLAIM_PATHS_SCHEMA,
-  type ClaimPaths,
-  DURATION_PATTERN,
-  ENDPOINT_URL_PATTERN,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-} from '../../core/index.ts'
 
-export interface AuthIntrospectionOptions {
-  /** The authorization server's introspection endpoint (RFC 7662). */
-  endpoint: string
-  /** As which this server asks. */
-  clientId: string
-  clientSecret: string
-  /** How the client's id and secret are sent: in the Authorization header, or in the body. Default `basic`. */
-  clientAuth?: 'basic' | 'post'
-  /** The issuer's name: part of who a user is, and compared with `iss` where the answer has one. Default: the endpoint's origin. */
-  issuer?: string
-  /** Who tokens must be for; one of them. Default: the resource of the route. */
-  audience?: string | string[]
-  /** On by default; off is a warning at every start, for servers whose answers name no audience. */
-  validate?: { audience?: boolean }
-  /** How long an answer is believed, at most until the token expires: how long a revoked token lives on. Default `30s`, at most `5m`; 0 asks each time. */
-  cacheFor?: string | number
-  claims?: ClaimPaths
-  /** Long-lived streams go on when the token that opened them expires. Default false. */
-  streamsOutliveToken?: boolean
-}
+import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
+
+export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
 
 export const authIntrospectionSchema = {
   type: 'object' as const,
@@ -50,7 +27,8 @@ export const authIntrospectionSchema = {
     },
     issuer: {
       type: 'string' as const,
-      description: "The issuer's name, compared with iss where the answer has one. Default: the endpoint's origin.",
+      description:
+        "The issuer's name: part of who a user is, and compared with iss where the answer has one. Default: the endpoint's origin.",
     },
     audience: {
       anyOf: [
@@ -61,8 +39,9 @@ export const authIntrospectionSchema = {
     },
     validate: {
       type: 'object',
+      default: {},
       additionalProperties: false,
-      description: 'Off is a warning at every start.',
+      description: 'On by default; off is a warning at every start, for servers whose answers name no audience.',
       properties: { audience: { type: 'boolean', default: true, description: 'The token is for this server.' } },
     },
     cacheFor: {
@@ -70,11 +49,14 @@ export const authIntrospectionSchema = {
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '30s',
-      description: 'How long an answer is believed, at most 5m and until the token expires.',
+      description:
+        'How long an answer is believed, at most 5m and until the token expires: how long a revoked token lives on; 0 asks each time.',
     },
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     claims: {
+      title: 'ClaimPaths',
       type: 'object',
+      default: {},
       additionalProperties: false,
       description: 'Where the answer says what. A path is a name, or names joined by dots.',
       properties: CLAIM_PATHS_SCHEMA,

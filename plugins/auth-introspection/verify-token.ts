@@ -5,12 +5,12 @@ import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
   type Claims,
-  type Logger,
   readUser,
   stringsAt,
   type TokenPlace,
   type TokenVerdict,
-} from '../../core/index.ts'
+} from '../../core/auth.ts'
+import type { Logger } from '../../core/index.ts'
 
 const MAX_REMEMBERED = 10_000
 /** Seconds that a client is told to wait while the authorization server does not answer. */
@@ -49,16 +49,14 @@ export function createVerifier(settings: VerifierSettings) {
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
 
-  function problemOf({ exp, nbf, iss, token_type: type, ...rest }: Claims, wanted: readonly string[] | undefined) {
+  function problemOf({ exp, nbf, iss, token_type: type }: Claims): string | undefined {
     const seconds = now() / 1_000
     if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
     if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
       return 'the token is not valid yet (nbf)'
     if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is of another issuer'
     if (type !== undefined && String(type).toLowerCase() !== 'bearer') return 'the token is no bearer token'
-    if (!wanted) return undefined
-    const found = stringsAt(rest, 'aud')
-    return found.some(audience => wanted.includes(audience)) ? undefined : 'the token is for another audience'
+    return undefined
   }
 
   async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
@@ -71,8 +69,11 @@ export function createVerifier(settings: VerifierSettings) {
       return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
     }
     if (!claims) return { refused: 'the token is not active' }
-    const problem = problemOf(claims, wanted)
+    const problem = problemOf(claims)
     if (problem !== undefined) return { refused: problem }
+    if (wanted && !stringsAt(claims, 'aud').some(audience => wanted.includes(audience))) {
+      return { refused: 'the token is for another audience', audience: wanted }
+    }
     const named = typeof claims['iss'] === 'string' ? claims['iss'] : (issuer ?? origin)
     const user = readUser(claims, named, paths, settings)
     if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }

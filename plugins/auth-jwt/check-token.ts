@@ -1,6 +1,6 @@
 // The checks of a token that jsonwebtoken leaves out or does too kindly: its header before the signature is verified,
-// its claims after. One line a check; each gives the reason for a refusal, or undefined.
-import { type Claims, claimAt, stringsAt } from '../../core/index.ts'
+// its claims after. Most give the reason for a refusal, or undefined.
+import { type Claims, claimAt, stringsAt } from '../../core/auth.ts'
 import type { Issuer } from './profile.ts'
 
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
@@ -31,10 +31,8 @@ export function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, toleranc
   return undefined
 }
 
-export function audienceProblem(claims: Claims, issuer: Issuer, wanted: readonly string[]): string | undefined {
-  const found = stringsAt(claims, issuer.claims.audience ?? 'aud')
-  return found.some(audience => wanted.includes(audience)) ? undefined : 'the token is for another audience'
-}
+export const isFor = (claims: Claims, issuer: Issuer, wanted: readonly string[]): boolean =>
+  stringsAt(claims, issuer.claims.audience).some(audience => wanted.includes(audience))
 
 export function purposeProblem(claims: Claims, issuer: Issuer): string | undefined {
   const mark = OF_ID_TOKENS.find(name => Object.hasOwn(claims, name))

@@ -1,26 +1,29 @@
 // JWT access tokens: who calls, by a token that a configured issuer signed for this server; and the enforcement of
 // `authorize` on the routes. docs/plugins/auth-jwt.md.
-import { authorizeRoute, definePlugin, identifyBearer, needResource } from '../../core/index.ts'
-import { type AuthJwtOptions, authJwtSchema } from './options.ts'
+import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
+import { definePlugin } from '../../core/index.ts'
+import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createProfile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
 export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
-export const authJwt = definePlugin<AuthJwtOptions>({
+export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
-    const verify = createVerifier({
-      profile,
-      resourceAt: ({ route, params }) => host.slot('protectedResource').resourceOf(route, params),
-    })
-    host.identify(identifyBearer(host, verify))
-    host.admit(authorizeRoute(host))
     const perRoute = [...profile.issuers.values()].some(({ audience }) => audience === undefined)
-    if (perRoute && profile.validate.audience) needResource(host)
+    host.serving(services => {
+      const verify = createVerifier({
+        profile,
+        resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
+      })
+      host.identify(identifyBearer(host, services, verify))
+      host.admit(authorizeRoute(host, services))
+      if (perRoute && profile.validate.audience) needResource(host, services)
+    })
     for (const [issuer, keys] of profile.remote) {
       host.ready(`${host.name}: keys of ${issuer}`, () => keys.usable())
       host.starting(() => keys.warmUp())

@@ -2,8 +2,9 @@
 // issuer is away. jwks-rsa reads the set; when to fetch is decided here, for the set as a whole: a key that is not in the
 // newest one is gone, and a flood of unknown keys is one question.
 import { createPublicKey } from 'node:crypto'
-import { JwksClient, type SigningKey } from 'jwks-rsa'
-import { fetchJson, isObject, type Logger, shownUrl } from '../../core/index.ts'
+import type { SigningKey } from 'jwks-rsa'
+import { fetchJson, shownUrl } from '../../core/auth.ts'
+import { isObject, type Logger } from '../../core/index.ts'
 import { discoverKeys } from './discover-keys.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
@@ -43,6 +44,8 @@ async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<Signing
   if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
+  // Like jsonwebtoken: for hosts that have this plugin, not for every start.
+  const { JwksClient } = await import('jwks-rsa')
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
   // It throws where no key of the set is for signatures, which is a set without keys.
   return client.getSigningKeys().catch(() => [])

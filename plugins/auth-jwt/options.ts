@@ -1,65 +1,22 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
-import {
-  CLAIM_PATHS_SCHEMA,
-  type ClaimPaths,
-  DURATION_PATTERN,
-  ENDPOINT_URL_PATTERN,
-  type JsonSchema,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-  type StreamOptions,
-} from '../../core/index.ts'
+
+import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 
 /** What jsonwebtoken can verify. */
 export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
 export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
 
-export interface JwtClaims extends ClaimPaths {
-  /** Where the audience is; all of them count. Default `aud`. */
-  audience?: string | string[]
-  /** Claims that must have exactly this value, such as `{ token_use: 'access' }`. */
-  required?: Record<string, string>
-}
-
+export type AuthJwtOptions = BuiltInOptions['auth-jwt']
+/** The same with their defaults. */
+export type FilledAuthJwt = FilledOptions['auth-jwt']
+export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
 /** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
-export interface IssuerOptions {
-  /** The issuer's URL, exactly as it names itself; its keys are found by discovery (RFC 8414, then OpenID Connect). */
-  authority?: string
-  /** The exact `iss` of its tokens. */
-  issuer?: string
-  jwksUri?: string
-  /** Public keys: JWKs, or PEM texts. */
-  keys?: Array<Record<string, unknown> | string>
-  /** A shared secret of at least 32 characters, for HS256, HS384 and HS512. */
-  secret?: string
-  /** Who tokens must be for; one of them. Default: the resource of the route. */
-  audience?: string | string[]
-  claims?: JwtClaims
-}
+export type IssuerOptions = NonNullable<AuthJwtOptions['issuers']>[number]
+export type JwtClaims = NonNullable<IssuerOptions['claims']>
 
-export interface AuthJwtOptions extends IssuerOptions, StreamOptions {
-  /** Several issuers, in the place of one; what one does not say of `audience` and `claims` is taken from beside. */
-  issuers?: IssuerOptions[]
-  /** Each check on by default; each that is off is a warning at every start. The signature is always checked. */
-  validate?: {
-    issuer?: boolean
-    audience?: boolean
-    /** `exp`, `nbf` and `iat`. */
-    lifetime?: boolean
-    /** That the key is the one that the token names, is meant for its algorithm and is long enough. */
-    signingKey?: boolean
-  }
-  /** Default: RS, PS and ES of 256, 384 and 512, or HS where there is a `secret`. */
-  algorithms?: Algorithm[]
-  /** How far clocks may differ. Default `60s`. */
-  clockTolerance?: string | number
-  /** The age at which keys are fetched anew: a withdrawn one is refused no later. Default `5m`. */
-  jwksMaxAge?: string | number
-  /** How long the last keys serve while the issuer cannot be reached. Default `1h`. */
-  jwksMaxStale?: string | number
-}
-
-const duration = (standard: string, description: string): JsonSchema => ({
+const duration = (standard: string, description: string) => ({
   type: ['string', 'number'],
   pattern: DURATION_PATTERN,
   minimum: 0,
@@ -80,16 +37,21 @@ const audience: JsonSchema = {
 }
 
 const claims: JsonSchema = {
+  title: 'JwtClaims',
   type: 'object',
   description: 'Where the issuer writes what. A path is a name, or names joined by dots.',
   additionalProperties: false,
   properties: {
     ...CLAIM_PATHS_SCHEMA,
-    audience: { anyOf: [{ type: 'string' }, texts], description: 'Where the audience is; all count. Default: aud.' },
+    audience: {
+      anyOf: [{ type: 'string' }, texts],
+      default: 'aud',
+      description: 'Where the audience is; all of them count.',
+    },
     required: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Claims that must have exactly this value.',
+      description: "Claims that must have exactly this value, such as { token_use: 'access' }.",
     },
   },
 }
@@ -123,16 +85,26 @@ export const authJwtSchema = {
   additionalProperties: false as const,
   properties: {
     ...issuerProperties,
+    claims: { ...claims, default: {} },
     issuers: {
       type: 'array',
-      items: { type: 'object', additionalProperties: false, properties: issuerProperties },
+      items: {
+        title: 'IssuerOptions',
+        type: 'object',
+        description: 'One issuer: authority alone, or issuer with one of jwksUri, keys and secret.',
+        additionalProperties: false,
+        properties: issuerProperties,
+      },
       minItems: 1,
-      description: 'Several issuers, in the place of one.',
+      description:
+        'Several issuers, in the place of one; what one does not say of audience and claims is taken from beside.',
     },
     validate: {
       type: 'object',
+      default: {},
       additionalProperties: false,
-      description: 'Checks, each on by default; each that is off is a warning at every start.',
+      description:
+        'Checks, each on by default; each that is off is a warning at every start. The signature is always checked.',
       properties: {
         issuer: check('The token is of a configured issuer.'),
         audience: check('The token is for this server.'),
@@ -148,7 +120,7 @@ export const authJwtSchema = {
     },
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     clockTolerance: duration('60s', 'How far clocks may differ.'),
-    jwksMaxAge: duration('5m', 'The age at which keys are fetched anew.'),
+    jwksMaxAge: duration('5m', 'The age at which keys are fetched anew: a withdrawn one is refused no later.'),
     jwksMaxStale: duration('1h', 'How long the last keys serve while the issuer cannot be reached.'),
   },
 }

@@ -1,6 +1,8 @@
 // What well-known providers do differently, as options of auth-jwt. docs/plugins/auth-jwt.md says for each what to set
 // up there. A preset is plain options: spread it to change one.
-import { StartError, shownUrl } from '../../core/index.ts'
+
+import { shownUrl } from '../../core/auth.ts'
+import { StartError } from '../../core/index.ts'
 import type { AuthJwtOptions } from './options.ts'
 
 type Audience = string | string[]

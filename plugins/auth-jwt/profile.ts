@@ -1,32 +1,20 @@
 // From options to what tokens are verified by: each issuer with its keys and algorithms. What cannot be verified by is
 // a StartError; what verifies less than it could is a warning.
-import {
-  errorText,
-  isLoopback,
-  type PluginHost,
-  parseDuration,
-  publicKeyIn,
-  StartError,
-  sameResources,
-  shownUrl,
-} from '../../core/index.ts'
+
+import { isLoopback, publicKeyIn, sameResources, shownUrl } from '../../core/auth.ts'
+import { errorText, type PluginHost, parseDuration, StartError } from '../../core/index.ts'
 import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
 import {
   type Algorithm,
   ASYMMETRIC,
-  type AuthJwtOptions,
+  type FilledAuthJwt,
+  type FilledIssuer,
   type IssuerOptions,
-  type JwtClaims,
   SYMMETRIC,
 } from './options.ts'
 import { createFixedKeys, createSecret, type KeySource } from './verification-key.ts'
 
-export interface Checks {
-  readonly issuer: boolean
-  readonly audience: boolean
-  readonly lifetime: boolean
-  readonly signingKey: boolean
-}
+export type Checks = FilledAuthJwt['validate']
 
 export interface Issuer {
   readonly name: string
@@ -34,7 +22,7 @@ export interface Issuer {
   readonly algorithms: ReadonlySet<string>
   /** Undefined: the resource of the route. */
   readonly audience: readonly string[] | undefined
-  readonly claims: JwtClaims
+  readonly claims: FilledAuthJwt['claims']
 }
 
 /** All that a token is verified by, the route's resource apart. */
@@ -97,26 +85,35 @@ const WITHOUT: Readonly<Record<keyof Checks, string>> = {
   signingKey: 'any key of the issuer is accepted, whatever the token and the key say of it, however short',
 }
 
-function checksOf({ validate = {} }: AuthJwtOptions, host: PluginHost): Checks {
-  const checks = { issuer: true, audience: true, lifetime: true, signingKey: true, ...validate }
+function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
-    if (!checks[name]) host.log.warn({ check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
+    if (!validate[name]) host.log.warn({ check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
   }
-  return checks
 }
 
 /** Throws a StartError for options that no token can, or that any token could, be verified by. */
-export function createProfile(host: PluginHost, options: AuthJwtOptions): Profile {
-  const { issuers: several, audience, claims = {}, authority, issuer, jwksUri, keys, secret } = options
+export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
+  const {
+    issuers: several,
+    audience,
+    claims,
+    validate,
+    streamsOutliveToken,
+    authority,
+    issuer,
+    jwksUri,
+    keys,
+    secret,
+  } = options
   const at = `plugins.${host.name}`
   const single = { authority, issuer, jwksUri, keys, secret }
   if (several && Object.values(single).some(value => value !== undefined)) {
     throw new StartError(`${at}: the issuer stands beside issuers; put it into the list`, { exitCode: 2 })
   }
-  const checks = checksOf(options, host)
+  warnOfChecksOff(validate, host)
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
-  const listed = several ?? [single as IssuerOptions]
+  const listed: readonly FilledIssuer[] = several ?? [single as FilledIssuer]
   for (const [index, one] of listed.entries()) {
     const place = several ? `${at}.issuers[${index}]` : at
     const name = nameOf(one, place)
@@ -124,7 +121,7 @@ export function createProfile(host: PluginHost, options: AuthJwtOptions): Profil
     if (issuers.has(name)) throw stop(`the issuer "${name}" is there twice`)
     const wanted = audienceOf(one.audience ?? audience)
     if (wanted?.length === 0) throw stop('the audience is empty')
-    const placed = { one, name, place, loose: !checks.signingKey }
+    const placed = { one, name, place, loose: !validate.signingKey }
     let source = fixedKeys(placed)
     if (!source) {
       const fetched = fetchedKeys(host, options, placed)
@@ -134,14 +131,8 @@ export function createProfile(host: PluginHost, options: AuthJwtOptions): Profil
     const algorithms = algorithmsOf(one, options.algorithms, place)
     issuers.set(name, { name, keys: source, algorithms, audience: wanted, claims: one.claims ?? claims })
   }
-  const clockTolerance = parseDuration(options.clockTolerance ?? '60s') / 1_000
-  return {
-    issuers,
-    remote,
-    validate: checks,
-    clockTolerance,
-    streamsOutliveToken: options.streamsOutliveToken ?? false,
-  }
+  const clockTolerance = parseDuration(options.clockTolerance) / 1_000
+  return { issuers, remote, validate, clockTolerance, streamsOutliveToken }
 }
 
 interface Placed {
@@ -161,7 +152,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-function fetchedKeys(host: PluginHost, options: AuthJwtOptions, { one, name, place, loose }: Placed): IssuerKeys {
+function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new StartError(`${place}: "${shownUrl(url)}" is no http or https URL`, { exitCode: 2 })
@@ -176,8 +167,8 @@ function fetchedKeys(host: PluginHost, options: AuthJwtOptions, { one, name, pla
     issuer: name,
     jwksUri: one.jwksUri,
     loose,
-    maxAge: parseDuration(options.jwksMaxAge ?? '5m'),
-    maxStale: parseDuration(options.jwksMaxStale ?? '1h'),
+    maxAge: parseDuration(options.jwksMaxAge),
+    maxStale: parseDuration(options.jwksMaxStale),
     log: host.log,
   })
 }

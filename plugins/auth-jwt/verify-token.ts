@@ -1,23 +1,20 @@
 // Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
 import { hash } from 'node:crypto'
-import jwt from 'jsonwebtoken'
 import { LRUCache } from 'lru-cache'
-import {
-  type Claims,
-  readUser,
-  sameResources,
-  type TokenPlace,
-  type TokenVerdict,
-  type User,
-} from '../../core/index.ts'
-import { audienceProblem, headerProblem, lifetimeProblem, purposeProblem } from './check-token.ts'
+import { type Claims, readUser, sameResources, type TokenPlace, type TokenVerdict } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
+import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
 import type { Algorithm } from './options.ts'
 import type { Issuer, Profile } from './profile.ts'
 import { readToken } from './read-token.ts'
 import type { KeySource, VerificationKey } from './verification-key.ts'
 
 const MAX_REMEMBERED = 10_000
+
+/** Loaded where the plugin is used, not at every start. */
+const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
+type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
 interface Remembered {
   readonly verdict: { readonly user: User }
@@ -27,6 +24,7 @@ interface Remembered {
   readonly until: number
 }
 
+type Refusal = Extract<TokenVerdict, { refused: string }>
 type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
@@ -38,7 +36,7 @@ export interface VerifierSettings {
 }
 
 /** The first key that the signature is of. */
-function signer(token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token is of no key of its issuer'
   for (const key of keys) {
     try {
@@ -59,19 +57,22 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
   const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
   const byResource = [...issuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
+  let jwt: JsonWebToken | undefined
 
   function issuerOf({ iss }: Claims): Issuer | undefined {
     const named = typeof iss === 'string' ? issuers.get(iss) : undefined
     return named ?? (validate.issuer ? undefined : first)
   }
 
-  function claimsProblem(claims: Claims, issuer: Issuer, resource: string): string | undefined {
-    const wanted = issuer.audience ?? sameResources(resource)
-    return (
-      (validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined) ??
-      (validate.audience ? audienceProblem(claims, issuer, wanted) : undefined) ??
-      purposeProblem(claims, issuer)
-    )
+  function refuseClaims(claims: Claims, issuer: Issuer, resource: string): Refusal | undefined {
+    const late = validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined
+    if (late !== undefined) return { refused: late }
+    const audience = issuer.audience ?? sameResources(resource)
+    if (validate.audience && !isFor(claims, issuer, audience)) {
+      return { refused: 'the token is for another audience', audience }
+    }
+    const problem = purposeProblem(claims, issuer)
+    return problem === undefined ? undefined : { refused: problem }
   }
 
   async function verify(token: string, resource: string): Promise<Outcome> {
@@ -83,12 +84,13 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // A token that is refused for its claims needs no key: garbage costs no question to the issuer.
-    const early = claimsProblem(claims, issuer, resource)
-    if (early !== undefined) return { refused: early }
+    const early = refuseClaims(claims, issuer, resource)
+    if (early) return early
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found
-    const { key, reason } = signer(token, algorithm, found.keys)
+    jwt ??= await loadJsonWebToken()
+    const { key, reason } = signer(jwt, token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
     const user = readUser(claims, name, issuer.claims, profile)

@@ -1,7 +1,9 @@
 // The change bus that every node shares: a Redis Stream of changes, each with its number. A number that is not one more
 // than the last says that changes are missing, and then everybody is told that everything may have changed.
-import type { Change, ChangeBus, ChangeHistory, Logger } from '../../core/index.ts'
-import { type RedisConnection, redisScript } from '../redis/connection.ts'
+
+import type { Logger } from '../../core/index.ts'
+import type { Change, ChangeBus, ChangeHistory } from '../../core/transport.ts'
+import { type RedisConnection, redisScript } from '../families/redis/index.ts'
 import { BEGIN } from './begin.ts'
 import { changesKey, countKey } from './keys.ts'
 import { createOutbox } from './outbox.ts'

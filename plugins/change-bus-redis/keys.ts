@@ -1,5 +1,5 @@
 // The keys of the bus: all in one slot of a cluster, so that one command reads what all nodes and one node are told.
-import type { RedisConnection } from '../redis/connection.ts'
+import type { RedisConnection } from '../families/redis/index.ts'
 
 const TAG = '{bus}'
 

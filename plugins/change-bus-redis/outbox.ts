@@ -2,10 +2,9 @@
 // which they were made. For bus.ts.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Change, errorText, type Logger } from '../../core/index.ts'
-import { type RedisConnection, redisScript } from '../redis/connection.ts'
-import { isMomentary } from '../redis/failures.ts'
-import { within } from '../redis/waiting.ts'
+import { errorText, type Logger } from '../../core/index.ts'
+import type { Change } from '../../core/transport.ts'
+import { isMomentary, type RedisConnection, redisScript, within } from '../families/redis/index.ts'
 import { BEGIN } from './begin.ts'
 import { changesKey, countKey, tokenKey } from './keys.ts'
 

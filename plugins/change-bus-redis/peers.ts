@@ -1,7 +1,9 @@
 // Messages to single nodes: each has an inbox, a Redis Stream, and a key that is there while the node is. A message for a
 // node that is gone is not kept.
-import type { PeerMessage, Peers, PluginHost } from '../../core/index.ts'
-import { type RedisConnection, redisScript } from '../redis/connection.ts'
+
+import type { PluginHost } from '../../core/index.ts'
+import type { PeerMessage, Peers } from '../../core/transport.ts'
+import { type RedisConnection, redisScript } from '../families/redis/index.ts'
 import { inboxKey, leftKey, nodeKey } from './keys.ts'
 
 /** A node that was not heard of for as long is gone, milliseconds. */
@@ -69,6 +71,7 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   }
 
   return {
+    node,
     inbox,
     async begin() {
       let wasHere = redis.healthy

@@ -2,7 +2,7 @@
 // the last entry that it read, whatever happened to the connection.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../core/index.ts'
-import type { RedisConnection, RedisReader } from '../redis/connection.ts'
+import type { RedisConnection, RedisReader } from '../families/redis/index.ts'
 import type { RedisChangeBus } from './bus.ts'
 import { changesKey } from './keys.ts'
 

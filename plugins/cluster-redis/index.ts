@@ -1,19 +1,21 @@
 // Everything that nodes need to serve the same sessions, with one set of options: change-bus-redis, session-store-redis
 // and event-store-redis. docs/plugins/cluster-redis.md.
-import { definePlugin } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
-import { type EventStoreRedisOptions, eventStoreRedis } from '../event-store-redis/index.ts'
+import { eventStoreRedis } from '../event-store-redis/index.ts'
+import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'
 import { sessionStoreRedis } from '../session-store-redis/index.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export interface ClusterRedisOptions extends EventStoreRedisOptions {}
+export type ClusterRedisOptions = BuiltInOptions['cluster-redis']
 
-export const clusterRedis = definePlugin<ClusterRedisOptions>({
+export const clusterRedis = definePlugin<ClusterRedisOptions, FilledOptions['cluster-redis'], RedisSections>({
+  sections: REDIS_SECTIONS,
   options: {
     ...eventStoreRedis.plugin.options,
     description: 'Any node serves any session: change-bus-redis, session-store-redis and event-store-redis in one.',
   },
-  provides: ['peers'],
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options
     await sessionStoreRedis.plugin.setup(host, connection)

@@ -1,10 +1,11 @@
 // Named CORS policies, for routes that say `cors: '<name>'`: which pages of other origins a browser lets call them.
 // What such a page may send and read is the same for every MCP endpoint, so it is no option (middleware.ts).
 import {
+  type BuiltInOptions,
   type CrossOrigin,
   DURATION_PATTERN,
-  type Duration,
   definePlugin,
+  type FilledOptions,
   nearest,
   type PluginHost,
   parseDuration,
@@ -12,19 +13,8 @@ import {
 } from '../../core/index.ts'
 import { createCorsMiddleware } from './middleware.ts'
 
-export interface CorsPolicy {
-  /** Origins of pages, such as `https://app.acme.example`; `*` alone for any. */
-  origins: string[]
-  /** Lets pages send cookies too. Bearer tokens need no such thing. Not with `*`. Default false. */
-  credentials?: boolean
-  /** How long a browser may remember the answer to a preflight. Default `10m`. */
-  maxAge?: Duration
-}
-
-export interface CorsOptions {
-  /** By the names that routes use. */
-  policies: Record<string, CorsPolicy>
-}
+export type CorsOptions = BuiltInOptions['cors']
+export type CorsPolicy = CorsOptions['policies'][string]
 
 const ANY = '*'
 /** Browser extensions and apps have schemes of their own. */
@@ -37,8 +27,8 @@ function canonical(origin: string): string {
 }
 
 /** Throws a StartError for a policy that no browser would follow. */
-function compilePolicy(name: string, policy: CorsPolicy, host: PluginHost): CrossOrigin {
-  const { origins, credentials = false, maxAge = '10m' } = policy
+function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][string], host: PluginHost): CrossOrigin {
+  const { origins, credentials, maxAge } = policy
   const where = `plugins.${host.name}.policies.${name}`
   const any = origins.includes(ANY)
   if (any && origins.length > 1) throw new StartError(`${where}.origins: "*" stands alone`, { exitCode: 2 })
@@ -61,7 +51,7 @@ function unknownPolicy(path: string, name: string, known: readonly string[]): St
   return new StartError(`routes['${path}'].cors: there is no policy "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-export const cors = definePlugin<CorsOptions>({
+export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
   options: {
     type: 'object',
     description: 'Named CORS policies, for routes that say cors: a name.',
@@ -72,6 +62,7 @@ export const cors = definePlugin<CorsOptions>({
         type: 'object',
         description: 'Policies by the names that routes use.',
         additionalProperties: {
+          title: 'CorsPolicy',
           type: 'object',
           description: 'Which pages may call.',
           additionalProperties: false,

@@ -1,5 +1,5 @@
 // Which clients may register, by DCR or by a metadata document: those that take their code on this machine.
-import { isLoopback } from '../../core/index.ts'
+import { isLoopback } from '../../core/auth.ts'
 
 /** Why these redirect URIs are refused; undefined where they are not. */
 export function redirectFault(uris: unknown): string | undefined {

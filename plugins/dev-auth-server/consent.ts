@@ -2,10 +2,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction } from 'oidc-provider'
-import { type HostContext, HostError } from '../../core/index.ts'
+import { type HostContext, HostError, isObject } from '../../core/index.ts'
 import type { DevUser } from './users.ts'
-
-const MAX_FORM = 4_096
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
@@ -40,17 +38,8 @@ ${buttons.join('\n')}
 `
 }
 
-async function readForm(ctx: HostContext): Promise<URLSearchParams> {
-  if (!ctx.is('urlencoded')) throw new HostError('unsupportedMediaType', { detail: 'a form is expected' })
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_FORM) throw new HostError('payloadTooLarge', { headers: { Connection: 'close' } })
-    chunks.push(chunk)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-}
+/** The fields of the form; one that is there twice is none. */
+const fieldsOf = ({ request }: HostContext): Record<string, unknown> => (isObject(request.body) ? request.body : {})
 
 /** What was asked for is what is granted: known scopes for each resource, the others come to nothing. */
 async function grantAccess(provider: Provider, { grantId, session, params }: Interaction, accountId: string) {
@@ -99,13 +88,13 @@ export function createConsent(getProvider: () => Promise<Provider>, users: reado
   async function answer(ctx: HostContext) {
     const provider = await getProvider()
     const interaction = await findInteraction(ctx, provider)
-    const form = await readForm(ctx)
-    const given = Buffer.from(form.get('csrf') ?? '')
+    const { csrf, account, deny } = fieldsOf(ctx)
+    const given = Buffer.from(asText(csrf))
     const expected = Buffer.from(tokenOf(interaction.uid))
     if (given.length !== expected.length || !timingSafeEqual(given, expected))
       throw new HostError('forbidden', { detail: 'the form is not of this page' })
-    const user = users.find(({ id }) => id === form.get('account'))
-    const denied = form.has('deny')
+    const user = users.find(({ id }) => id === account)
+    const denied = deny !== undefined
     if (!denied && !user) throw new HostError('invalidRequest', { detail: 'there is no such user' })
     const result =
       denied || !user

@@ -1,13 +1,16 @@
 // An authorization server for development, in the same process: with it, login and step-up can be tried on one machine.
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import type Provider from 'oidc-provider'
+import { isLoopback } from '../../core/auth.ts'
 import {
+  type BuiltInOptions,
   definePlugin,
+  type FilledOptions,
   type HostContext,
   HostError,
   type HostMiddleware,
-  isLoopback,
   type PluginHost,
+  type Services,
   StartError,
 } from '../../core/index.ts'
 import { createConsent } from './consent.ts'
@@ -15,14 +18,7 @@ import type { DevUser } from './users.ts'
 
 export type { DevUser } from './users.ts'
 
-export interface DevAuthServerOptions {
-  /** Tokens are for these resources. Default: every address of this host. */
-  resources?: string[]
-  /** Scopes that may be asked for. Default: those that the routes' metadata documents list. */
-  scopes?: string[]
-  /** Default: one user, `dev`, without roles. */
-  users?: DevUser[]
-}
+export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
 
 const BASE = '/dev-auth'
 const DISCOVERY = ['oauth-authorization-server', 'openid-configuration'].map(name => `/.well-known/${name}`)
@@ -43,24 +39,30 @@ function refuseToServeOthers({ name, http, processes }: PluginHost): void {
 
 /** Whoever came by another name came through a tunnel, or by a page that made its own name lead here. */
 function refuseForeignHost({ req }: HostContext): void {
-  for (const host of [req.headers.host ?? '', req.headers['x-forwarded-host'] ?? 'localhost']) {
+  // The server may be somebody else's (`Host.callback`), who may listen for everybody.
+  const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
+  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `to a caller at ${from}` })
+  const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers
+  for (const host of [named ?? authority ?? '', authority ?? '', forwarded ?? 'localhost']) {
     const address = `http://${host}`
     if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
       throw new HostError('hostNotAllowed', { detail: String(host) })
   }
 }
 
-/** Hands a request over; `path` is its address within the authorization server. */
-async function mount(ctx: HostContext, provider: Provider, path: string): Promise<void> {
-  const { host, protocol, pathname } = new URL(provider.issuer)
-  const { req, res } = ctx
-  req.url = `${path}${ctx.search}`
-  // oidc-provider reads from these where it is mounted.
-  Object.assign(req, { originalUrl: `${pathname}${req.url}` })
-  req.headers['x-forwarded-host'] = host
-  req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-  ctx.respond = false
-  await provider.callback()(req, res)
+/** Hands requests over; `ctx.path` is the address within the authorization server. */
+function handOver(getProvider: () => Promise<Provider>) {
+  return async (ctx: HostContext): Promise<void> => {
+    const provider = await getProvider()
+    const { host, protocol, pathname } = new URL(provider.issuer)
+    const { req, res } = ctx
+    // oidc-provider reads from these where it is mounted, and under which name.
+    Object.assign(req, { originalUrl: `${pathname}${req.url}` })
+    req.headers['x-forwarded-host'] = host
+    req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    ctx.respond = false
+    await provider.callback()(req, res)
+  }
 }
 
 /** Outside of the host's guard, for clients in pages of any origin; nothing there depends on a cookie. */
@@ -79,7 +81,7 @@ const openToPages: HostMiddleware = (ctx, next) => {
 
 /** For people: the host's own guard applies, no page may frame it, and no page of another origin may read it. */
 function forPeople(serve: (ctx: HostContext) => Promise<void>) {
-  return (ctx: HostContext) => {
+  return (ctx: HostContext): Promise<void> => {
     refuseForeignHost(ctx)
     ctx.set('X-Frame-Options', 'DENY')
     ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
@@ -90,32 +92,34 @@ function forPeople(serve: (ctx: HostContext) => Promise<void>) {
 }
 
 function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, users: readonly DevUser[]): void {
-  const at = (path?: string) => async (ctx: HostContext) =>
-    mount(ctx, await getProvider(), path ?? ctx.path.slice(BASE.length))
+  const serve = handOver(getProvider)
+  const at = (path: string) => (ctx: HostContext) => {
+    ctx.path = path
+    return serve(ctx)
+  }
   const open = { public: true, cors: openToPages }
+  const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
   for (const path of DISCOVERY) {
-    const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
     // RFC 8414 puts the well-known part in front of the issuer's path, OpenID Connect Discovery behind it.
     host.endpoint(`${path}${BASE}`, discovery)
     host.endpoint(`${BASE}${path}`, discovery)
   }
-  host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at() } })
+  host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at('/jwks') } })
   for (const path of ['/token', '/reg', '/token/revocation']) {
-    host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at() } })
+    host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at(path) } })
   }
-  host.endpoint(`${BASE}/auth`, { methods: { GET: forPeople(at()) } })
-  host.endpoint(`${BASE}/auth/:uid`, { methods: { GET: forPeople(at()) } })
-  host.endpoint(`${BASE}/session/end/confirm`, { methods: { POST: forPeople(at()) } })
   const { show, answer } = createConsent(getProvider, users)
-  host.endpoint(`${BASE}/interaction/:uid`, { methods: { GET: forPeople(show), POST: forPeople(answer) } })
+  const consent = { GET: forPeople(show), POST: forPeople(answer) }
+  host.endpoint(`${BASE}/interaction/:uid`, { body: 'form', methods: consent })
+  host.mount(BASE, forPeople(serve))
 }
 
 /** The scopes that the metadata documents of the host's routes promise. */
-const promisedScopes = (host: PluginHost): string[] => [
-  ...new Set(host.routes.flatMap(route => host.slot('protectedResource').scopesOf(route) ?? [])),
+const promisedScopes = ({ routes }: PluginHost, services: Services): string[] => [
+  ...new Set(routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])),
 ]
 
-export const devAuthServer = definePlugin<DevAuthServerOptions>({
+export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['dev-auth-server']>({
   options: {
     type: 'object',
     description: `For development: an authorization server at ${BASE}, on loopback addresses only.`,
@@ -126,27 +130,35 @@ export const devAuthServer = definePlugin<DevAuthServerOptions>({
       users: {
         type: 'array',
         minItems: 1,
-        description: 'Who can sign in, without a password. Default: one user, dev.',
+        default: [{ id: 'dev' }],
+        description: 'Who can sign in, without a password.',
         items: {
+          title: 'DevUser',
           type: 'object',
+          description: 'Somebody who can sign in, with what their tokens say of them.',
           additionalProperties: false,
           required: ['id'],
-          properties: { id: text, name: text, roles: texts, claims: { type: 'object' } },
+          properties: {
+            id: { ...text, description: "The token's sub." },
+            name: { ...text, description: 'On the consent page. Default: the id.' },
+            roles: { ...texts, description: "The token's roles." },
+            claims: { type: 'object', description: 'Further claims of the token.' },
+          },
         },
       },
     },
   },
-  setup(host, { resources, scopes, users = [{ id: 'dev' }] }) {
+  setup(host, { resources, scopes, users }) {
     refuseToServeOthers(host)
     let made: Promise<Provider> | undefined
     // Made with the first request: only then does the host have an address, which the issuer is part of.
-    async function make(): Promise<Provider> {
+    async function make(services: Services): Promise<Provider> {
       const { createProvider } = await import('./provider.ts')
       const own = new URL(host.url('/'))
       const provider = createProvider({
         issuer: host.url(BASE),
         users,
-        scopes: scopes ?? promisedScopes(host),
+        scopes: scopes ?? promisedScopes(host, services),
         isResource: resource =>
           resources?.includes(resource) ??
           (URL.canParse(resource) &&
@@ -156,11 +168,13 @@ export const devAuthServer = definePlugin<DevAuthServerOptions>({
       provider.on('server_error', ({ path }, err) => host.log.error({ err, path }, 'the authorization server failed'))
       return provider
     }
-    const getProvider = () => {
-      made ??= make()
-      return made
-    }
-    addEndpoints(host, getProvider, users)
+    host.serving(services => {
+      const getProvider = () => {
+        made ??= make(services)
+        return made
+      }
+      addEndpoints(host, getProvider, users)
+    })
     host.log.warn({ path: BASE }, 'an authorization server for development is on: whoever reaches it may sign in')
   },
 })

@@ -2,7 +2,7 @@
 // the configured resources.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import Provider, { errors } from 'oidc-provider'
-import { isLoopback } from '../../core/index.ts'
+import { isLoopback } from '../../core/auth.ts'
 import { redirectFault, settleMetadata } from './client-rules.ts'
 import { createMemoryAdapter } from './memory-adapter.ts'
 import type { DevUser } from './users.ts'

@@ -1,28 +1,21 @@
 // Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
 // docs/plugins/event-store-redis.md.
 import {
+  type BuiltInOptions,
   DURATION_PATTERN,
   definePlugin,
+  type FilledOptions,
   parseDuration,
   parseSize,
-  REDIS_PROPERTIES,
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
-import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createRedisEventStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export interface EventStoreRedisOptions extends RedisConnectionOptions {
-  /** How long after its last event a stream can be resumed. Default `1h`. */
-  ttl?: string | number
-  /** Events of one stream; the oldest go first. Default 10,000. */
-  maxEvents?: number
-  /** Bytes of one stream; its last event is kept whatever its size. Default `4mb`. */
-  maxBytes?: string | number
-}
+export type EventStoreRedisOptions = BuiltInOptions['event-store-redis']
 
-const DEFAULTS = { ttl: '1h', maxEvents: 10_000, maxBytes: '4mb' } as const
 /** Shorter, and a stream is gone before a client can come back. */
 const MIN_TTL = 1_000
 
@@ -32,7 +25,8 @@ export const EVENT_STORE_COMMANDS = [
   ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
 ] as const
 
-export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
+export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledOptions['event-store-redis'], RedisSections>({
+  sections: REDIS_SECTIONS,
   options: {
     type: 'object',
     description: 'Keeps the events of streams in Redis: clients come back to any node.',
@@ -42,27 +36,28 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions>({
         type: ['string', 'number'],
         pattern: DURATION_PATTERN,
         minimum: MIN_TTL,
-        default: DEFAULTS.ttl,
+        default: '1h',
         description: 'How long after its last event a stream can be resumed.',
       },
       maxEvents: {
         type: 'integer',
         minimum: 1,
-        default: DEFAULTS.maxEvents,
+        default: 10_000,
         description: 'Events of one stream; the oldest go first.',
       },
       maxBytes: {
         type: ['string', 'number'],
         pattern: SIZE_PATTERN,
         minimum: 1,
-        default: DEFAULTS.maxBytes,
+        default: '4mb',
         description: 'Bytes of one stream; its last event is kept whatever its size.',
       },
       ...REDIS_PROPERTIES,
     },
   },
+  provides: ['eventStore'],
   setup(host, options) {
-    const { ttl, maxEvents, maxBytes } = { ...DEFAULTS, ...options }
+    const { ttl, maxEvents, maxBytes } = options
     const lifetime = parseDuration(ttl)
     if (lifetime < MIN_TTL) {
       throw new StartError(`plugins.${host.name}: ttl is less than 1s; no client comes back so soon`, { exitCode: 2 })

@@ -4,7 +4,7 @@
 //   last          its last number      bytes   those of the events that are kept
 //   bus           as its writer says   finished  '1' at its end
 // The hash is what makes a stream known: events without one are of the past. A set names the streams of a session.
-import { redisScript } from '../redis/connection.ts'
+import { redisScript } from '../families/redis/index.ts'
 
 /**
  * What changes a stream begins so. KEYS: events, hash, set. ARGV: deadline by the clock of Redis, the stream's name, ttl,

@@ -8,9 +8,9 @@ import {
   StreamFenced,
   type StreamState,
   type StreamWriter,
-} from '../../core/index.ts'
-import type { RedisConnection, RedisScript } from '../redis/connection.ts'
-import { isMomentary, RedisTimeout, unavailable } from '../redis/failures.ts'
+} from '../../core/transport.ts'
+import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
+import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
 import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'
 
 export interface StreamBounds {

@@ -1,12 +1,9 @@
 // A page for load balancers and people: whether the host is ready, and what it serves. It is no part of MCP.
-import { definePlugin, type HostContext } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions, type HostContext } from '../../core/index.ts'
 
-export interface HealthOptions {
-  /** Default `/health`. */
-  path?: string
-}
+export type HealthOptions = BuiltInOptions['health']
 
-export const health = definePlugin<HealthOptions>({
+export const health = definePlugin<HealthOptions, FilledOptions['health']>({
   options: {
     type: 'object',
     description: 'Readiness at a fixed path: 200 when ready, 503 when not.',
@@ -15,7 +12,7 @@ export const health = definePlugin<HealthOptions>({
       path: { type: 'string', pattern: '^/', default: '/health', description: 'Where the page is served.' },
     },
   },
-  setup(host, { path = '/health' }) {
+  setup(host, { path }) {
     async function report(ctx: HostContext) {
       const { ready, checks, reasons } = await host.readiness()
       ctx.status = ready ? 200 : 503

@@ -1,18 +1,23 @@
 // Protected resource metadata (RFC 9728): documents that tell clients where to get a token for each address, and the
 // slot `protectedResource`, from which challenges take their URL and auth plugins the audience.
 import koaCors from '@koa/cors'
+import { isLoopback } from '../../core/auth.ts'
 import {
   definePlugin,
   type Endpoint,
   type HostContext,
   type HostMiddleware,
-  isLoopback,
   type PluginHost,
   type Route,
   StartError,
 } from '../../core/index.ts'
 import { documentPaths, documentUrl, onlyDocument, resourcePaths } from './addresses.ts'
-import { describeResource, optionsSchema, type ResourceMetadataOptions } from './options.ts'
+import {
+  describeResource,
+  type FilledResourceMetadata,
+  optionsSchema,
+  type ResourceMetadataOptions,
+} from './options.ts'
 
 export type { ResourceMetadataOptions } from './options.ts'
 
@@ -24,8 +29,8 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
 /** What the documents promise and the host does not do: tokens are taken as bearer tokens, from the header alone. */
-function unchecked(options: ResourceMetadataOptions): [string, unknown][] {
-  const { tlsClientCertificateBoundAccessTokens, dpopSigningAlgValuesSupported, bearerMethodsSupported = [] } = options
+function unchecked(options: FilledResourceMetadata): [string, unknown][] {
+  const { tlsClientCertificateBoundAccessTokens, dpopSigningAlgValuesSupported, bearerMethodsSupported } = options
   return [
     ...(tlsClientCertificateBoundAccessTokens ? [['tlsClientCertificateBoundAccessTokens', true] as const] : []),
     ...(dpopSigningAlgValuesSupported
@@ -38,7 +43,7 @@ function unchecked(options: ResourceMetadataOptions): [string, unknown][] {
 }
 
 /** Throws a StartError for options that would make documents that clients must refuse. */
-function checkOptions({ name, http, log }: PluginHost, options: ResourceMetadataOptions) {
+function checkOptions({ name, http, log }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string) => new StartError(`plugins['${name}']${what}`, { exitCode: 2 })
   const { resource, authorizationServers, resourceMetadataUri } = options
   if (!authorizationServers) throw fail('.authorizationServers: missing; say who gives out tokens')
@@ -96,19 +101,16 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions) {
   return (route: Route, params: Params) => documentUrl(route, params, host.http)
 }
 
-export const resourceMetadata = definePlugin<ResourceMetadataOptions>({
+export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledResourceMetadata>({
   options: optionsSchema,
   setup(host, options) {
     if (host.routes.length === 0) return
     checkOptions(host, options)
     const urlOf = serveDocuments(host, options)
-    const others = host.slot('protectedResource')
-    const isOurs = (route: Route) => host.routes.includes(route)
     host.fill('protectedResource', {
-      resourceOf: (route, params) =>
-        isOurs(route) ? (options.resource ?? route.url(params)) : others.resourceOf(route, params),
-      metadataUrlOf: (route, params) => (isOurs(route) ? urlOf(route, params) : others.metadataUrlOf(route, params)),
-      scopesOf: route => (isOurs(route) ? options.scopesSupported : others.scopesOf(route)),
+      resourceOf: (route, params) => options.resource ?? route.url(params),
+      metadataUrlOf: urlOf,
+      scopesOf: () => options.scopesSupported,
     })
   },
 })

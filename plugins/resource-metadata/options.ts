@@ -1,34 +1,11 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
-import { ENDPOINT_URL_PATTERN, type OptionsSchema } from '../../core/index.ts'
 
-export interface ResourceMetadataOptions {
-  /** The resource identifier of every route. Default: each address is its own. */
-  resource?: string
-  /** Issuers of the authorization servers that give out tokens for these routes. */
-  authorizationServers: string[]
-  scopesSupported?: string[]
-  /** Default `['header']`. */
-  bearerMethodsSupported?: Array<'header' | 'body' | 'query'>
-  /** Where the one document is, instead of the well-known paths: a path of this host, or a URL. Needs `resource`. */
-  resourceMetadataUri?: string
-  /** Name for people. */
-  resourceName?: string
-  /** A page for developers. */
-  resourceDocumentation?: string
-  /** A page on how clients may use the data. */
-  resourcePolicyUri?: string
-  /** The terms of service. */
-  resourceTosUri?: string
-  /** The resource's own public keys. */
-  jwksUri?: string
-  /** Algorithms by which the resource signs its answers. */
-  resourceSigningAlgValuesSupported?: string[]
-  tlsClientCertificateBoundAccessTokens?: boolean
-  authorizationDetailsTypesSupported?: string[]
-  dpopSigningAlgValuesSupported?: string[]
-  /** Not `true`: nothing enforces it yet, so it stops the start. */
-  dpopBoundAccessTokensRequired?: boolean
-}
+import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
+
+export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
+/** The same with their defaults. */
+export type FilledResourceMetadata = FilledOptions['resource-metadata']
 
 /** The same without a query. */
 const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -43,7 +20,7 @@ const list = (description: string, items: object = { type: 'string', minLength: 
   description,
 })
 
-export const optionsSchema: OptionsSchema<ResourceMetadataOptions> = {
+export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourceMetadata> = {
   type: 'object',
   description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
   additionalProperties: false,

@@ -3,7 +3,7 @@
 //   of:<holder>     his sessions, by when they were used last       idle:<holder>  those of them that idle
 //   idle            every idle session, `<digest>:<holder>`         holders        how many idle ones each has
 // For store.ts.
-import { redisScript } from '../redis/connection.ts'
+import { redisScript } from '../families/redis/index.ts'
 
 const COMMON = `
 local prefix = KEYS[1]

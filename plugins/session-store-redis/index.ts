@@ -1,11 +1,11 @@
 // Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
 import { createHash } from 'node:crypto'
-import { definePlugin, type PluginHost, REDIS_PROPERTIES, StartError } from '../../core/index.ts'
-import { type RedisConnectionOptions, redisConnection } from '../redis/connection.ts'
+import { type BuiltInOptions, definePlugin, type PluginHost, StartError } from '../../core/index.ts'
+import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */
-export interface SessionStoreRedisOptions extends RedisConnectionOptions {}
+export type SessionStoreRedisOptions = BuiltInOptions['session-store-redis']
 
 /** Other nodes must be able to read the ids that this one signs. */
 function demandSecrets({ name, ownKeys }: PluginHost) {
@@ -27,7 +27,8 @@ export const SESSION_STORE_COMMANDS = [
 /** Tells secrets apart, and tells nothing of them: the key is derived for this alone. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
+export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionStoreRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
   options: {
     type: 'object',
     description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
@@ -35,6 +36,7 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions>({
     properties: { ...REDIS_PROPERTIES },
   },
   needs: ['peers'],
+  provides: ['sessionStore'],
   setup(host, options) {
     demandSecrets(host)
     const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)

@@ -1,5 +1,6 @@
 // A session's record as fields of a hash, and back. For store.ts; scripts.ts has the list of fields.
-import type { LogLevel, Revision, SessionRecord } from '../../core/index.ts'
+import type { LogLevel, Revision } from '../../core/index.ts'
+import { type SessionRecord, watchedCost } from '../../core/transport.ts'
 
 export type Fields = ReadonlyMap<string, string>
 
@@ -35,6 +36,6 @@ export function writeRecord({ opening, version, home, state }: SessionRecord): s
   return [
     ...['opening', JSON.stringify(opening), 'home', home, 'v', String(version)],
     ...['revision', revision, 'client', JSON.stringify(client), 'level', logLevel],
-    ...['wn', String(watched.length), ...watched.flatMap(uri => [`w:${uri}`, '1'])],
+    ...['wn', String(watched.length), 'wb', String(watchedCost(watched)), ...watched.flatMap(uri => [`w:${uri}`, '1'])],
   ]
 }

@@ -1,11 +1,12 @@
 // What happens to the record of one session at Redis, each step whole or not at all. For store.ts.
 // The record is a hash:
 //   opening, home, v            what it was opened with, the node that runs it, the version of its state
-//   revision, client, level     its state; w:<uri> for each resource that it watches, and wn how many
+//   revision, client, level     its state; w:<uri> for each resource that it watches, wn how many, and wb the bytes
+//                               that they cost
 //   n:<node>                    a node that has a copy; b:<node> until when it is in use there
 //   stream, streamNode, streamEpoch   who sends what belongs to no call
 // Beside it a hash of the requests that run (id -> node), and for an hour after its end a mark that it was ended.
-import { redisScript } from '../redis/connection.ts'
+import { redisScript } from '../families/redis/index.ts'
 
 /** KEYS: record. ARGV: ttl, then fields and values. */
 export const CREATE = redisScript(`
@@ -42,21 +43,27 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri, how many may be watched. */
+/** KEYS: record. ARGV: node, uri, what it costs, how many may be watched, what they may cost together. */
 export const WATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local field = 'w:' .. ARGV[2]
 if redis.call('HEXISTS', KEYS[1], field) == 0 then
-  if tonumber(redis.call('HGET', KEYS[1], 'wn') or '0') >= tonumber(ARGV[3]) then return {'full'} end
+  local watched = redis.call('HMGET', KEYS[1], 'wn', 'wb')
+  if tonumber(watched[1] or '0') >= tonumber(ARGV[4]) then return {'full'} end
+  if tonumber(watched[2] or '0') + tonumber(ARGV[3]) > tonumber(ARGV[5]) then return {'full'} end
   redis.call('HSET', KEYS[1], field, '1')
   redis.call('HINCRBY', KEYS[1], 'wn', 1)
+  redis.call('HINCRBY', KEYS[1], 'wb', ARGV[3])
 end
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri. */
+/** KEYS: record. ARGV: node, uri, what it costs. */
 export const UNWATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
-if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then redis.call('HINCRBY', KEYS[1], 'wn', -1) end
+if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then
+  redis.call('HINCRBY', KEYS[1], 'wn', -1)
+  redis.call('HINCRBY', KEYS[1], 'wb', -ARGV[3])
+end
 ${CHANGED}`)
 
 /** KEYS: record. ARGV: node, the home that it had. */

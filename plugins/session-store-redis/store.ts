@@ -1,11 +1,12 @@
 // The session store that every node shares: one script for each thing that happens to a session. scripts.ts has what
 // happens at Redis, index-scripts.ts the bounds for all nodes together.
 import { createHash } from 'node:crypto'
+import type { PluginHost } from '../../core/index.ts'
 import {
   type Entered,
   type HeldHere,
   MAX_WATCHED,
-  type PluginHost,
+  MAX_WATCHED_BYTES,
   type RequestId,
   type SessionBounds,
   type SessionRecord,
@@ -14,8 +15,9 @@ import {
   type StateChange,
   type StreamClaim,
   type Visit,
-} from '../../core/index.ts'
-import type { RedisConnection, RedisScript } from '../redis/connection.ts'
+  watchCost,
+} from '../../core/transport.ts'
+import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
 import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'
 import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
@@ -37,8 +39,9 @@ const nameHolder = (holder: string) =>
 const requestKey = (id: RequestId) => JSON.stringify(id)
 
 class RedisSessionStore implements SessionStore {
+  readonly shared = true
+  readonly node: string
   readonly #redis: RedisConnection
-  readonly #node: string
   readonly #log: PluginHost['log']
   /** Sessions whose records say that they are in use here. */
   readonly #inUse = new Set<string>()
@@ -48,7 +51,7 @@ class RedisSessionStore implements SessionStore {
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
     this.#redis = redis
-    this.#node = node
+    this.node = node
     this.#log = log
   }
 
@@ -71,7 +74,7 @@ class RedisSessionStore implements SessionStore {
   async create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
     const holder = nameHolder(record.opening.holder)
     if ((await this.#index(ADMIT, digest, holder, String(idleTimeout), String(maxPerOwner))) !== 1) return false
-    const fields = [...writeRecord(record), `n:${this.#node}`, '1']
+    const fields = [...writeRecord(record), `n:${this.node}`, '1']
     try {
       await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
     } catch (error) {
@@ -84,7 +87,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {
-    const args = [String(idleTimeout), this.#node, String(version), `,${from.join(',')},`]
+    const args = [String(idleTimeout), this.node, String(version), `,${from.join(',')},`]
     const [kind, ...rest] = await this.#ask(ENTER, this.#keys(digest), [...args, ...requests.map(requestKey)])
     if (kind === 'missing') return { kind, ended: rest[0] === '1' }
     if (kind === 'taken') return { kind, request: JSON.parse(rest[0] ?? 'null'), node: rest[1] ?? '' }
@@ -114,17 +117,22 @@ class RedisSessionStore implements SessionStore {
     if (kind === 'full') return kind
     if (kind !== 'changed') return undefined
     const fields = fieldsOf(rest)
-    return { record: readRecord(fields), nodes: namesAfter('n:', fields).filter(node => node !== this.#node) }
+    return { record: readRecord(fields), nodes: namesAfter('n:', fields).filter(node => node !== this.node) }
   }
 
   #change(keys: readonly string[], change: StateChange): Promise<Reply> {
-    if ('watch' in change) return this.#ask(WATCH, keys, [this.#node, change.watch, String(MAX_WATCHED)])
-    if ('unwatch' in change) return this.#ask(UNWATCH, keys, [this.#node, change.unwatch])
+    if ('watch' in change) {
+      const most = [String(MAX_WATCHED), String(MAX_WATCHED_BYTES)]
+      return this.#ask(WATCH, keys, [this.node, change.watch, String(watchCost(change.watch)), ...most])
+    }
+    if ('unwatch' in change) {
+      return this.#ask(UNWATCH, keys, [this.node, change.unwatch, String(watchCost(change.unwatch))])
+    }
     const fields =
       'logLevel' in change
         ? ['level', change.logLevel]
         : ['revision', change.revision, 'client', JSON.stringify(change.client)]
-    return this.#ask(SET, keys, [this.#node, ...fields])
+    return this.#ask(SET, keys, [this.node, ...fields])
   }
 
   async nodeOf(digest: string, request: RequestId) {
@@ -133,19 +141,19 @@ class RedisSessionStore implements SessionStore {
   }
 
   async adopt(digest: string, from: string) {
-    const [kind] = await this.#ask(ADOPT, [this.#key(digest, 'session')], [this.#node, from])
+    const [kind] = await this.#ask(ADOPT, [this.#key(digest, 'session')], [this.node, from])
     return kind === 'yes'
   }
 
   async claimStream(digest: string, stream: string): Promise<StreamClaim | undefined> {
-    const reply = await this.#ask(CLAIM, [this.#key(digest, 'session')], [this.#node, stream])
+    const reply = await this.#ask(CLAIM, [this.#key(digest, 'session')], [this.node, stream])
     const [kind, epoch, node = '', before = ''] = reply
     if (kind !== 'claimed') return undefined
     return { epoch: Number(epoch), before: node === '' ? undefined : { node, stream: before } }
   }
 
   async end(digest: string, holder: string | undefined, onlyIdle = false) {
-    const args = [this.#node, onlyIdle ? '1' : '', String(ENDED_LIFETIME)]
+    const args = [this.node, onlyIdle ? '1' : '', String(ENDED_LIFETIME)]
     const [kind, ...nodes] = await this.#ask(END, this.#keys(digest), args)
     if (kind === 'busy') return undefined
     this.#inUse.delete(digest)
@@ -167,7 +175,7 @@ class RedisSessionStore implements SessionStore {
     if (!inUse && !this.#inUse.delete(digest)) return
     if (inUse) this.#inUse.add(digest)
     const keys = [this.#key(digest, 'session'), this.#key(digest, 'requests')]
-    const noted = this.#ask(USE, keys, [this.#node, String(idleTimeout), inUse ? '1' : ''])
+    const noted = this.#ask(USE, keys, [this.node, String(idleTimeout), inUse ? '1' : ''])
     noted.catch(err => this.#log.debug({ err }, 'Redis was not told that a session is in use'))
   }
 
@@ -179,7 +187,7 @@ class RedisSessionStore implements SessionStore {
   async restore(digest: string, record: SessionRecord, { requests, claim }: HeldHere, { idleTimeout }: SessionBounds) {
     const fields = writeRecord(record)
     const [kind] = await this.#ask(RESTORE, this.#keys(digest), [
-      ...[String(idleTimeout), this.#node, claim?.stream ?? '', String(claim?.epoch ?? 0)],
+      ...[String(idleTimeout), this.node, claim?.stream ?? '', String(claim?.epoch ?? 0)],
       ...[String(fields.length), ...fields, ...requests.map(requestKey)],
     ])
     if (kind !== 'kept') return false

@@ -1,8 +1,9 @@
 // From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
-import { type CatalogItem, type ItemKind, nearest, StartError } from '../../core/index.ts'
+import type { CatalogItem, ItemKind } from '../../core/auth.ts'
+import { nearest, StartError } from '../../core/index.ts'
 import { globsOverlap, matchesGlob } from './glob.ts'
-import type { DetailedRule, Mode, Policy, ToolPolicyOptions } from './options.ts'
+import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Requirement } from './requirement.ts'
 
 /** One thing that restricts an item. */
@@ -60,10 +61,7 @@ const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRul
   typeof value === 'object' && 'policy' in value
 
 /** Compiles the options. Throws a StartError for an unknown policy, and for one that nobody can meet. */
-export function compileRules(
-  { policies: named = {}, rules = {}, mode = 'enforce' }: ToolPolicyOptions,
-  where: string,
-): Rules {
+export function compileRules({ policies: named = {}, rules = {}, mode }: FilledToolPolicy, where: string): Rules {
   const policies = new Map(
     Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy, `${where}.policies.${name}`)]),
   )

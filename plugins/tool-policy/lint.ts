@@ -1,12 +1,14 @@
 // What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
 // (item-rules.ts, requirement.ts).
-import { type CatalogItem, nearest, type PluginHost, type Route } from '../../core/index.ts'
+import type { CatalogItem } from '../../core/auth.ts'
+import { nearest, type PluginHost, type Route, type Services } from '../../core/index.ts'
 import { fits, type Rule, type Rules } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
 export interface LintSubject {
   readonly host: PluginHost
+  readonly services: Services
   readonly rules: Rules
   readonly access: ReadonlyMap<Route, RouteAccess>
   /** Every scope that a route's `authorize` and `challengeScope` name. */
@@ -27,8 +29,8 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
 }
 
 /** A scope that clients are asked for and that no metadata names cannot be found by them. */
-function lintScopes({ host, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
-  const supported = host.slot('protectedResource').scopesOf(route)
+function lintScopes({ host, services, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
+  const supported = services.slot('protectedResource', route).scopesOf(route)
   if (!supported) return
   const asked = items.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
   const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
@@ -48,7 +50,10 @@ function namesIn(policy: string | Policy | DetailedRule | true | undefined): str
 }
 
 /** An `access` that is no policy is a scope or a role; one that nothing names is rather a slip, which hides the item. */
-function lintAccess({ host, rules, options }: LintSubject, items: ReadonlyMap<Route, readonly CatalogItem[]>) {
+function lintAccess(
+  { host, services, rules, options }: LintSubject,
+  items: ReadonlyMap<Route, readonly CatalogItem[]>,
+) {
   const { policies = {}, rules: written = {}, scopeHierarchy = {} } = options
   const general = [
     ...rules.policies.keys(),
@@ -59,7 +64,7 @@ function lintAccess({ host, rules, options }: LintSubject, items: ReadonlyMap<Ro
     const known = new Set([
       ...general,
       ...namesIn(route.authorize),
-      ...(host.slot('protectedResource').scopesOf(route) ?? []),
+      ...(services.slot('protectedResource', route).scopesOf(route) ?? []),
     ])
     for (const { key, kind, definition } of list) {
       const { access } = definition
@@ -102,8 +107,8 @@ function lintShadow({ host, rules, access }: LintSubject, items: ReadonlyMap<Rou
 }
 
 export function lint(subject: LintSubject): void {
-  const { host } = subject
-  const items = new Map(host.routes.map(route => [route, host.itemsOf(route)]))
+  const { host, services } = subject
+  const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
   lintRules(subject, [...items.values()].flat())
   for (const [route, list] of items) {
     lintScopes(subject, route, list)

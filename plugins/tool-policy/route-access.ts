@@ -1,6 +1,7 @@
 // Who may use what on one route. Callers to whom every requirement of the route says the same are one audience, with
 // one view; what a user's audience is, is found out once for each user object.
-import type { Audience, CatalogItem, Denial, User } from '../../core/index.ts'
+import type { Audience, CatalogItem, Denial } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 
@@ -16,8 +17,8 @@ export interface RouteAccessSettings {
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** The scopes that the route's metadata says there are; asked for late. */
-  readonly scopes: () => readonly string[] | undefined
+  /** The scopes that the route's metadata says there are. */
+  readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings): RouteAccess {
@@ -32,7 +33,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
   function itemRule(item: CatalogItem): ItemRule {
     const known = items.get(item)
     if (known) return known
-    const rule = ruleOf(item, rules, scopes())
+    const rule = ruleOf(item, rules, scopes)
     items.set(item, rule)
     if (rule.enforced && !requirements.has(rule.enforced.id)) {
       requirements.set(rule.enforced.id, rule.enforced)

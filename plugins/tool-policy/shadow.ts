@@ -1,5 +1,7 @@
 // Shadow mode: what a rule would have refused goes on, and one line of the log says so.
-import { type Call, type CatalogItem, findResource, isObject, type PluginHost } from '../../core/index.ts'
+
+import { type CatalogItem, findResource } from '../../core/auth.ts'
+import { type Call, isObject, type PluginHost } from '../../core/index.ts'
 import { denialFor } from './requirement.ts'
 import type { RouteAccess } from './route-access.ts'
 
@@ -31,14 +33,14 @@ export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAcces
       const { shadow } = access?.ruleOf(item) ?? {}
       const denial = shadow && denialFor(shadow, access?.held(call.user))
       if (!denial) continue
-      const { user, method, session } = call
+      const { user, method, offer } = call
       host.log.info(
         {
           shadow: true,
           method,
           item: item.key,
           kind: item.kind,
-          route: session.route.path,
+          route: offer.route.path,
           issuer: user?.issuer,
           subject: user?.subject,
           reason: denial.reason,

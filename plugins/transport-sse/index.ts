@@ -1,13 +1,11 @@
 // HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-import { definePlugin, HANDSHAKE_REVISIONS, StartError } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, StartError } from '../../core/index.ts'
+import { HANDSHAKE_REVISIONS, transportOf } from '../../core/transport.ts'
 import { createMessagePost } from './message.ts'
 import { createStreamGet } from './stream.ts'
 
-export interface TransportSseOptions {
-  /** Fewer requests of one session that may run at once than `sessions.maxCallsPerSession`. Default: that. */
-  maxConcurrent?: number
-}
+export type TransportSseOptions = BuiltInOptions['transport-sse']
 
 /** Names that would make an address of a category the same as one of ours. */
 const RESERVED = ['sse', 'message']
@@ -15,7 +13,7 @@ const RESERVED = ['sse', 'message']
 export const transportSse = definePlugin<TransportSseOptions>({
   options: {
     type: 'object',
-    description: 'HTTP with SSE (2024-11-05): GET <route>/sse and POST <route>/message.',
+    description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.`,
     additionalProperties: false,
     properties: {
       maxConcurrent: {
@@ -41,7 +39,12 @@ export const transportSse = definePlugin<TransportSseOptions>({
       }
     }
     host.revisions(() => HANDSHAKE_REVISIONS)
-    host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(host, route) } }))
-    host.routeEndpoint('/message', route => ({ methods: { POST: createMessagePost(host, route, maxConcurrent) } }))
+    host.serving(services => {
+      const transport = transportOf(host, services)
+      host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(transport, route) } }))
+      host.routeEndpoint('/message', route => {
+        return { methods: { POST: createMessagePost(transport, route, maxConcurrent) } }
+      })
+    })
   },
 })

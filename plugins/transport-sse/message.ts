@@ -1,59 +1,59 @@
 // POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
+  demandBatches,
   encodeError,
   type ForwardedMessage,
-  type HostContext,
-  HostError,
-  type Message,
-  type PluginHost,
-  type Route,
   readBody,
   readMessages,
   type Session,
   type SessionReply,
   serveSessionMessage,
   stopRequest,
-} from '../../core/index.ts'
+  type Transport,
+  type ValidMessage,
+  validBatch,
+} from '../../core/transport.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
-type Valid = Exclude<Message, { kind: 'invalid' }>
 
 /** The reply to one request: on the stream that the session has. */
-function createReply(session: Session): SessionReply {
-  const controller = new AbortController()
-  let over = false
-  const send = (message: string) => {
-    if (!over) session.send(message)
+class StreamReply implements SessionReply {
+  readonly #session: Session
+  readonly #controller = new AbortController()
+  #over = false
+
+  constructor(session: Session) {
+    this.#session = session
   }
-  return {
-    send,
-    respond: send,
-    signal: () => controller.signal,
-    cancel(reason) {
-      over = true
-      controller.abort(reason)
-    },
+  send(message: string) {
+    if (!this.#over) this.#session.send(message)
+  }
+  respond(message: string) {
+    this.send(message)
+  }
+  signal() {
+    return this.#controller.signal
+  }
+  cancel(reason: Error) {
+    this.#over = true
+    this.#controller.abort(reason)
   }
 }
 
 /** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
-function validated(text: string, { revision }: Session): readonly Valid[] {
+function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
-  const batch = !('kind' in read)
-  const messages = (batch ? read : [read]).map(message => {
-    if (message.kind === 'invalid') throw message.error
-    return message
-  })
-  if (batch && revision !== '2025-03-26') {
-    throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
+  if (!('kind' in read)) {
+    demandBatches(revision)
+    return validBatch(read)
   }
-  if (batch && messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
-    throw new HostError('invalidRequest', { detail: 'initialize cannot be part of a batch' })
-  }
-  return messages
+  if (read.kind === 'invalid') throw read.error
+  return [read]
 }
 
-export function createMessagePost(host: PluginHost, route: Route, maxConcurrent: number | undefined) {
+export function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: number | undefined) {
   const { calls } = host.sessions
 
   function find(ctx: HostContext): Session | Promise<Session> {
@@ -62,7 +62,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
       throw new HostError('sessionIdMissing', { detail: 'send one sessionId parameter' })
     }
     const { params, user } = ctx.state
-    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip }, host.name)
+    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
   }
 
   /** Counts the requests that begin. Throws `tooManyRequests` where too many would run. */
@@ -75,8 +75,8 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
   }
 
   /** Begins a request. Throws `unavailable` where the host is over. */
-  function begin(session: Session, request: Extract<Valid, { kind: 'request' }>, sender: Sender) {
-    const reply = createReply(session)
+  function begin(session: Session, request: Extract<ValidMessage, { kind: 'request' }>, sender: Sender) {
+    const reply = new StreamReply(session)
     const leave = host.inFlight(reason => stopRequest(session, request.id, reply, reason))
     return async () => {
       try {
@@ -89,7 +89,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
   }
 
   /** Throws `tooManyRequests` and `unavailable` before any request began. */
-  async function take(session: Session, messages: readonly Valid[], sender: Sender) {
+  async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) {
       if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
@@ -106,7 +106,7 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
 
   /** What was taken elsewhere with 202: a refusal can only be told on the stream. */
   async function takeForwarded(session: Session, { text, ...sender }: ForwardedMessage) {
-    let messages: readonly Valid[] = []
+    let messages: readonly ValidMessage[] = []
     try {
       messages = validated(text, session)
       await take(session, messages, sender)
@@ -121,8 +121,10 @@ export function createMessagePost(host: PluginHost, route: Route, maxConcurrent:
   host.streams.receive(host.name, route, (session, message) => void takeForwarded(session, message))
 
   return async (ctx: HostContext) => {
-    const session = await find(ctx)
+    let session = await find(ctx)
     const text = await readBody(ctx.req, host.http.maxBodySize)
+    // It may have ended while the body came: whoever looks for it now is told so.
+    if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
     // The stream may be at another node: what the message leads to happens there.

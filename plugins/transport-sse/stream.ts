@@ -1,32 +1,32 @@
 // GET <route>/sse: a new session, whose stream tells where its messages go and then carries every answer
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
+import type { HostContext, McpRoute } from '../../core/index.ts'
 import {
-  type HostContext,
   heardBy,
   openEventStream,
-  type PluginHost,
   RETRY,
-  type Route,
   shuttingDown,
+  type Transport,
   whenClosed,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
-function endpointOf(route: Route, params: Readonly<Record<string, string>>, id: string): string {
+function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {
   const { pathname } = new URL(route.url(params))
   return `${pathname.replace(/\/$/, '')}/message?sessionId=${id}`
 }
 
-export function createStreamGet(host: PluginHost, route: Route) {
+export function createStreamGet(host: Transport, route: McpRoute) {
   return async (ctx: HostContext) => {
     // Its answers flow from here alone: it would end with this node.
     if (host.sessions.released) throw shuttingDown()
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
     const signal = () => new AbortController().signal
-    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const session = await host.sessions.open(facts, host.name)
     const leave = session.use()
     ctx.respond = false
     whenClosed(ctx.res, () => {
@@ -34,9 +34,7 @@ export function createStreamGet(host: PluginHost, route: Route) {
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
       ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
     })
-    const stream = openEventStream(ctx.res, {
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const stream = openEventStream(ctx.res, { log: host.log })
     const heard = heardBy(stream, session, user)
     session.connect({
       send: message => heard.send(message),

@@ -1,7 +1,8 @@
 // The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
-import { LARGE_ANSWER, whenClosed } from '../../core/index.ts'
+import type { HostError } from '../../core/index.ts'
+import { type CallChannel, LARGE_ANSWER, whenClosed } from '../../core/transport.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250
@@ -11,8 +12,8 @@ export interface Sink {
   send(message: string): void
   /** The last message, if there is one: no more will come. */
   end(message?: string): void
-  /** Closes the connection, where the client can come back for the rest. */
-  disconnect?(retry?: number): void
+  /** Closes the connection; undefined where the client cannot come back for the rest. */
+  readonly disconnect: ((retry?: number) => void) | undefined
 }
 
 export interface ExchangeSettings {
@@ -26,18 +27,24 @@ export interface ExchangeSettings {
   readonly cancelledByClose: boolean
 }
 
-export interface Exchange {
-  /** Sends a message that comes before the answers, on the stream that it opens. */
-  send(message: string): void
+/** Names and values of headers, one after the other. */
+export type HeaderList = readonly string[]
+
+/** A call's way to its client, which the calls of a batch share. What it sends before the answers opens the stream. */
+export interface Exchange extends CallChannel {
   /** Gives one of the expected answers; `status` and `headers` count where it is the only one and goes out as JSON. */
-  respond(message: string, status?: number, headers?: Readonly<Record<string, string>>): void
+  respond(message: string, status?: number, headers?: HeaderList): void
   /** One of the expected answers will not come: its request was cancelled. */
   skip(): void
-  /** Aborts when `cancel` is called, or where that counts, when the client is gone; made when first asked for. */
-  signal(): AbortSignal
+  /** Ends the calls, as the client closing the response does where that counts. */
   cancel(reason: Error): void
-  disconnect(retry?: number): void
 }
+
+const NO_HEADERS: HeaderList = []
+
+/** The headers that belong to an error. */
+export const headerList = ({ headers }: HostError): HeaderList =>
+  headers === undefined ? NO_HEADERS : Object.entries(headers).flat()
 
 class PostExchange implements Exchange {
   readonly #res: ServerResponse
@@ -78,7 +85,7 @@ class PostExchange implements Exchange {
     if (!this.#over) this.#openSink()?.send(message)
   }
 
-  respond(message: string, status = 200, headers: Readonly<Record<string, string>> = {}) {
+  respond(message: string, status = 200, headers: HeaderList = NO_HEADERS) {
     if (this.#over) return
     this.#settled++
     if (this.#over && this.#sink) {
@@ -93,10 +100,10 @@ class PostExchange implements Exchange {
   skip() {
     if (this.#over) return
     this.#settled++
-    if (this.#over) this.#finish(200, {})
+    if (this.#over) this.#finish(200, NO_HEADERS)
   }
 
-  #finish(status: number, headers: Readonly<Record<string, string>>) {
+  #finish(status: number, headers: HeaderList) {
     clearTimeout(this.#timer)
     if (this.#sink) return this.#sink.end()
     if (this.#res.destroyed || this.#res.writableEnded) return
@@ -108,9 +115,10 @@ class PostExchange implements Exchange {
     // The exchange lasts until its reader has it all.
     this.#ready.length = 0
     const body = text.length > LARGE_ANSWER ? Buffer.from(text) : text
-    const base = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
-    if (expected === 1) this.#res.writeHead(status, { ...base, ...headers })
-    else this.#res.writeHead(200, base)
+    // A list: objects that are spread into one another each have a shape of their own, which costs every answer.
+    const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
+    if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)
+    else this.#res.writeHead(200, fields)
     this.#res.end(body)
   }
 

@@ -1,11 +1,12 @@
 // Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
 // get sessions, or on routes with `stateless: true` are served one by one as well.
-import { definePlugin, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
 
-export type TransportStreamableOptions = Record<never, never>
+export type TransportStreamableOptions = BuiltInOptions['transport-streamable']
 
 export const transportStreamable = definePlugin<TransportStreamableOptions>({
   options: {
@@ -15,13 +16,16 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     properties: {},
   },
   setup(host) {
-    host.revisions(() => [MODERN_REVISION, ...HANDSHAKE_REVISIONS])
-    addListen(host)
-    host.routeEndpoint('', route => {
-      const post = createPostHandler(host, route)
-      if (route.stateless) return { methods: { POST: post } }
-      const { get, end } = createSessionGets(host, route)
-      return { methods: { GET: get, POST: post, DELETE: end } }
+    host.revisions(() => REVISIONS)
+    host.serving(services => {
+      const transport = transportOf(host, services)
+      addListen(host, services)
+      host.routeEndpoint('', route => {
+        const post = createPostHandler(transport, route)
+        if (route.stateless) return { methods: { POST: post } }
+        const { get, end } = createSessionGets(transport, route)
+        return { methods: { GET: get, POST: post, DELETE: end } }
+      })
     })
   },
 })

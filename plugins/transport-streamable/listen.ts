@@ -1,44 +1,47 @@
 // `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
+
+import { findResource, type ItemKind, mayHear } from '../../core/auth.ts'
+import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../core/index.ts'
 import {
-  type Call,
   checkUri,
-  findResource,
-  HostError,
+  createWatchCharges,
   holderOf,
-  type ItemKind,
-  isObject,
+  LIST_FILTERS,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
   META,
-  mayHear,
-  type PluginHost,
   RETRY,
   type RequestId,
+  type RouteExtensions,
   type Subscriber,
   WATCH_COST,
-  watchCost,
+  watchedCost,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 
-const LISTS = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
-
-/** What a client asks to hear of. Throws `invalidParams` for a filter that is none. */
+/** What a client asks to hear of. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
+  /** What extensions tell. */
+  readonly honoured: readonly Honoured[]
   /** The part of the request that is honoured: what the view has. */
   readonly acknowledged: Readonly<Record<string, unknown>>
 }
 
-function readFilter({ params, view }: Call): Filter {
-  const refuse = (detail: string) => new HostError('invalidParams', { detail })
+const refuse = (detail: string) => new HostError('invalidParams', { detail })
+
+/** Throws `invalidParams` for a filter that is none, and what the filters of extensions throw. */
+async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
+  const { params, view } = call
   const { notifications } = params
   if (!isObject(notifications)) throw refuse('subscriptions/listen needs `notifications`, an object')
   const lists = new Set<ItemKind>()
   const acknowledged: Record<string, unknown> = {}
-  for (const [name, kind] of Object.entries(LISTS)) {
+  for (const [name, kind] of Object.entries(LIST_FILTERS)) {
     const wanted = notifications[name]
     if (wanted !== undefined && typeof wanted !== 'boolean') throw refuse(`\`notifications.${name}\` must be a boolean`)
     if (!wanted || !view.capabilities[kind]) continue
@@ -52,28 +55,38 @@ function readFilter({ params, view }: Call): Filter {
   const distinct = [...new Set(asked as string[])]
   // Before any of them is looked up.
   for (const uri of distinct) checkUri(uri)
-  if (distinct.reduce((bytes, uri) => bytes + watchCost(uri), 0) > MAX_WATCHED_BYTES) {
+  if (watchedCost(distinct) > MAX_WATCHED_BYTES) {
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
   const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
-  return { lists, uris, acknowledged }
+  const honoured: Honoured[] = []
+  for (const [name, filter] of listenFilters) {
+    const part = Object.hasOwn(notifications, name) ? await filter(notifications[name], call) : undefined
+    if (!part) continue
+    honoured.push(part)
+    acknowledged[name] = part.acknowledged
+  }
+  return { lists, uris, acknowledged, honoured }
 }
 
-/** Counts open streams by caller. */
+const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '60' } })
+
+/** Counts open streams by caller, and what all that they watch costs. Throws `tooManyRequests`. */
 function createCounter() {
   const counts = new Map<string, number>()
-  return (caller: string): (() => void) => {
+  const charge = createWatchCharges()
+  return (caller: string, cost: number): (() => void) => {
     const count = (counts.get(caller) ?? 0) + 1
-    if (count > MAX_LISTENS_PER_CALLER) {
-      throw new HostError('tooManyRequests', {
-        detail: `at most ${MAX_LISTENS_PER_CALLER} open subscriptions`,
-        headers: { 'Retry-After': '60' },
-      })
+    if (count > MAX_LISTENS_PER_CALLER) throw tooMany(`at most ${MAX_LISTENS_PER_CALLER} open subscriptions`)
+    if (!charge(caller, cost, false)) {
+      const most = `${MAX_WATCHED_BYTES_PER_OWNER} bytes of URIs and ${WATCH_COST} for each`
+      throw tooMany(`all open subscriptions together watch at most ${most}`)
     }
     counts.set(caller, count)
     return () => {
+      charge(caller, -cost, true)
       const left = (counts.get(caller) ?? 1) - 1
       if (left > 0) counts.set(caller, left)
       else counts.delete(caller)
@@ -81,39 +94,80 @@ function createCounter() {
   }
 }
 
-export function addListen(host: PluginHost): void {
+/** What the task gives; where it throws, the place is free again. */
+function orLeave<T>(leave: () => void, task: () => T): T {
+  try {
+    return task()
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+/** A message that belongs to a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
+const tellerOf =
+  (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
+  (method, params) =>
+    call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
+
+type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log'>
+
+export function addListen(host: ListenHost, { changesOn, extensionsOn }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
 
-  function listen(call: Call): Promise<object> {
-    const { session, signal } = call
-    if (!call.modern || !session.route.listen) throw new HostError('methodNotFound', { detail: call.method })
-    const { lists, uris, acknowledged } = readFilter(call)
+  /** What fails at the end of one part must not keep the others from theirs. */
+  function endQuietly(parts: Array<() => void>) {
+    for (const endPart of parts.splice(0)) {
+      try {
+        endPart()
+      } catch (err) {
+        host.log.error({ err }, "an extension's part of a subscription failed to end")
+      }
+    }
+  }
+
+  async function listen(call: Call): Promise<object> {
+    const { offer, signal } = call
+    if (!call.modern || !offer.route.listen) throw new HostError('methodNotFound', { detail: call.method })
+    const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: session.ip }))
+    const leave = enter(holderOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
-      covers: toolset => toolset === undefined || session.toolsets().includes(toolset),
+      covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),
       deliver: announcement => {
-        if (announcement.uri === undefined || mayHear(call.view, announcement.uri)) call.send(announcement.tagged(id))
+        const { uri } = announcement
+        if (uri === undefined || mayHear(offer.viewFor(call.user), uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }
-    call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-    const subscription = host.changes.subscribe(subscriber)
+    const subscription = orLeave(leave, () => {
+      // What extensions acknowledge may not go into JSON.
+      call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
+      return changesOn(offer.route).subscribe(subscriber)
+    })
     for (const uri of uris) subscription.watch(uri)
-    return new Promise(resolve => {
+    const parts: Array<() => void> = []
+    return new Promise((resolve, reject) => {
       const callOff = whenTokenExpires(call.user, end)
       function end() {
+        if (!open.delete(end)) return
         callOff()
-        open.delete(end)
         subscription.end()
         leave()
         signal.removeEventListener('abort', end)
         resolve({ _meta })
+        endQuietly(parts)
       }
       open.add(end)
+      try {
+        for (const part of honoured) parts.push(part.begin(tellerOf(call, _meta)))
+      } catch (error) {
+        reject(error)
+        return end()
+      }
       // Its client comes back at once: as fast as one that was told when.
       if (draining) setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })

@@ -1,19 +1,18 @@
 // Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   encodeAnswer,
   encodeError,
-  type HostContext,
-  HostError,
   type Message,
-  MODERN_REVISION,
   nodeLost,
   openEventStream,
-  type PluginHost,
-  type Route,
-} from '../../core/index.ts'
+  rulesOf,
+  statusOf,
+  type Transport,
+} from '../../core/transport.ts'
 import type { Speech } from './classify.ts'
-import { createExchange, type Exchange, type Sink } from './exchange.ts'
-import { answerStatus } from './refusals.ts'
+import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { checkToolHeaders } from './standard-headers.ts'
 
 export type Request = Extract<Message, { kind: 'request' }>
@@ -25,44 +24,43 @@ interface Answering {
 }
 
 /** Answers requests one by one, each as if it were the first. */
-export function createPerRequest(host: PluginHost, route: Route) {
+export function createPerRequest(host: Transport, route: McpRoute) {
   function openSink(ctx: HostContext): Sink {
-    const stream = openEventStream(ctx.res, {
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const stream = openEventStream(ctx.res, { log: host.log })
     return {
       send: message => stream.send(message),
       end: message => (message === undefined ? stream.end() : stream.endWith(message)),
+      disconnect: undefined,
     }
   }
 
   async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open }: Answering) {
     const { id, method, params } = request
     const { headers } = ctx.req
+    const { user } = ctx.state
     const { revision, client, logLevel } = speech
-    const modern = revision === MODERN_REVISION
+    const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     try {
-      const { user } = ctx.state
-      const session = await host.openSession({ route, params: ctx.state.params, user, headers, ip: ctx.ip, signal })
-      if (modern) checkToolHeaders(headers, session.view, method, params)
-      const send = (message: string) => exchange.send(message)
-      const asks = modern ? { asks: 'input_required' as const } : {}
+      const { params: place } = ctx.state
+      const offer = await host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
       const call = host.createCall({
         id,
         method,
         params,
         headers,
+        user,
         revision,
-        session,
+        offer,
+        session: undefined,
         client,
         logLevel,
-        send,
-        signal,
-        ...asks,
+        channel: exchange,
+        asks: rules.handshake ? undefined : 'input_required',
       })
+      if (call.modern) checkToolHeaders(call)
       let text = ''
-      await session.run(async () => {
+      await offer.run(async () => {
         text = encodeAnswer(host, call, await host.answer(call))
       })
       if (open.delete(request)) exchange.respond(text)
@@ -70,7 +68,7 @@ export function createPerRequest(host: PluginHost, route: Route) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!open.delete(request)) return
-      exchange.respond(encodeError(error, { id, revision }), answerStatus(error, modern), error.headers)
+      exchange.respond(encodeError(error, { id, revision }), statusOf(error, rules), headerList(error))
     }
   }
 

@@ -1,6 +1,8 @@
 // Answers that are no answers of a call: accepted, refused.
-import { encodeError, type HostContext, HostError, type RequestId } from '../../core/index.ts'
-import { revisionHint } from './classify.ts'
+
+import { type HostContext, HostError } from '../../core/index.ts'
+import { encodeError, type RequestId, statusOf } from '../../core/transport.ts'
+import { versionOf } from './classify.ts'
 
 /** Answers 202 to what expects no answer of its own. */
 export function accept(ctx: HostContext): void {
@@ -10,18 +12,11 @@ export function accept(ctx: HostContext): void {
 
 /** Answers an error as JSON-RPC, with the id of the request where it has one. */
 export function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
-  ctx.status = error.status
+  ctx.status = statusOf(error)
   for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
   ctx.type = 'json'
-  ctx.body = encodeError(error, { id, revision: revisionHint(ctx.req.headers) })
+  ctx.body = encodeError(error, { id, revision: versionOf(ctx.req.headers) })
 }
-
-/** Refusals that an older client is told by HTTP as well: it must sign in, or come back later. */
-const STATUS_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
-
-/** The status of an error answer. An older client takes 404 for the end of its session, and 400 for a bug of its own. */
-export const answerStatus = ({ status }: HostError, modern: boolean): number =>
-  modern || STATUS_FOR_ALL.has(status) ? status : 200
 
 /** Runs `serve` and answers what it throws; anything but a HostError goes up. */
 export async function refusing(ctx: HostContext, id: RequestId | undefined, serve: () => unknown): Promise<void> {

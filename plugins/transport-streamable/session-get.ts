@@ -1,32 +1,32 @@
 // GET and DELETE of sessions: the stream for messages that belong to no call, coming back to a stream that broke, and
 // the end of a session (2025-11-25 basic/transports).
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   type EventStream,
-  type HostContext,
-  HostError,
   heardBy,
+  isModernRevision,
   MAX_OPEN_GETS,
-  MODERN_REVISION,
   openEventStream,
-  type PluginHost,
   parseEventId,
   RETRY,
   type ResumableStream,
-  type Route,
   type Session,
+  type Transport,
   whenClosed,
   whenTokenExpires,
-} from '../../core/index.ts'
+} from '../../core/transport.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
 /** A revision without sessions has neither verb, whatever the session header says. */
 function refuseModern({ req, method }: HostContext) {
-  if (req.headers['mcp-protocol-version'] !== MODERN_REVISION) return
-  throw new HostError('methodNotAllowed', { detail: `${method} in ${MODERN_REVISION}`, headers: { Allow: 'POST' } })
+  const revision = req.headers['mcp-protocol-version']
+  if (!isModernRevision(revision)) return
+  throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
-export function createSessionGets(host: PluginHost, route: Route) {
+export function createSessionGets(host: Transport, route: McpRoute) {
   /** By what they wait for: a session's own messages, or a stream that broke. */
   const openGets = new WeakMap<Session | ResumableStream, number>()
 
@@ -46,10 +46,7 @@ export function createSessionGets(host: PluginHost, route: Route) {
       leave()
       unuse()
     })
-    const reader = openEventStream(res, {
-      headers: { 'Mcp-Session-Id': session.id },
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
       whenTokenExpires(state.user, () => reader.end(RETRY)),

@@ -1,42 +1,46 @@
 // POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, everything else names it. A call goes on when
 // its connection drops; what it says meanwhile is kept for the client to come back for.
+
+import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
+  demandBatches,
   HANDSHAKE_REVISIONS,
-  type HostContext,
-  HostError,
   isHandshakeRevision,
+  LATEST_HANDSHAKE,
   type Message,
   openEventStream,
-  type PluginHost,
   RETRY,
   type RequestId,
-  type Route,
+  rulesOf,
   type Session,
   type SessionReply,
+  secondHandshake,
   serveSessionMessage,
+  statusOf,
   stopRequest,
-} from '../../core/index.ts'
+  type Transport,
+  type ValidMessage,
+} from '../../core/transport.ts'
 import { unsupported } from './classify.ts'
-import { createExchange, type Exchange, type Sink } from './exchange.ts'
-import { accept, answerStatus } from './refusals.ts'
+import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
+import { accept } from './refusals.ts'
 
-type Valid = Exclude<Message, { kind: 'invalid' }>
 type Request = Extract<Message, { kind: 'request' }>
 
 /** Only clients of this revision know that an empty first event is there to come back to. */
-export const isPrimed = ({ revision }: Session): boolean => revision === '2025-11-25'
+export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
 /** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
-  host: PluginHost,
-  route: Route,
+  host: Transport,
+  route: McpRoute,
   ctx: HostContext,
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
   if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: 'send the Mcp-Session-Id header' })
   const { params, user } = ctx.state
-  return host.sessions.find(id, { route, params, user, ip: ctx.ip }, host.name, requests)
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip, admitted: true }, host.name, requests)
 }
 
 /** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
@@ -46,58 +50,63 @@ export function checkVersion({ req }: HostContext): void {
   throw unsupported(String(header), HANDSHAKE_REVISIONS)
 }
 
-export function createSessionPosts(host: PluginHost, route: Route) {
+/** One request's reply on an exchange that others may share: cancelling it ends it alone. */
+class PostReply implements SessionReply {
+  readonly #exchange: Exchange
+  readonly #session: Session
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+  #answered = false
+
+  constructor(exchange: Exchange, session: Session) {
+    this.#exchange = exchange
+    this.#session = session
+  }
+  send(message: string) {
+    if (!this.#reason) this.#exchange.send(message)
+  }
+  respond(message: string, error?: HostError) {
+    if (this.#reason || this.#answered) return
+    this.#answered = true
+    const { id, revision } = this.#session
+    const status = error ? statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE)) : 200
+    // A handshake that was refused gives no session.
+    const headers = revision === undefined ? [] : ['Mcp-Session-Id', id]
+    this.#exchange.respond(message, status, error ? headers.concat(headerList(error)) : headers)
+  }
+  signal() {
+    this.#controller ??= new AbortController()
+    if (this.#reason) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+  cancel(reason: Error) {
+    if (this.#reason) return
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    if (!this.#answered) this.#exchange.skip()
+  }
+  disconnect(retry?: number) {
+    this.#exchange.disconnect(retry)
+  }
+}
+
+export function createSessionPosts(host: Transport, route: McpRoute) {
   const { calls } = host.sessions
 
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)
     const stream = host.streams.open(session, ids)
-    const reader = openEventStream(ctx.res, {
-      headers: { 'Mcp-Session-Id': session.id },
-      stalled: waiting => host.log.warn({ waiting }, 'closed a stream whose reader does not read'),
-    })
+    const reader = openEventStream(ctx.res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
     return {
       send: message => stream.write(message),
       end: message => stream.finish(message),
-      ...(isPrimed(session) && { disconnect: (retry = RETRY) => stream.disconnect(retry) }),
+      disconnect: isPrimed(session) ? (retry = RETRY) => stream.disconnect(retry) : undefined,
     }
   }
 
-  /** One request's reply on an exchange that others may share: cancelling it ends it alone. */
-  function createReply(exchange: Exchange, session: Session): SessionReply {
-    const headers = { 'Mcp-Session-Id': session.id }
-    let controller: AbortController | undefined
-    let reason: Error | undefined
-    let answered = false
-    return {
-      send: message => {
-        if (!reason) exchange.send(message)
-      },
-      respond(message, error) {
-        if (reason || answered) return
-        answered = true
-        const status = error ? answerStatus(error, false) : 200
-        // A handshake that was refused gives no session.
-        exchange.respond(message, status, { ...(session.revision !== undefined && headers), ...error?.headers })
-      },
-      signal() {
-        controller ??= new AbortController()
-        if (reason) controller.abort(reason)
-        return controller.signal
-      },
-      cancel(why) {
-        if (reason) return
-        reason = why
-        controller?.abort(why)
-        if (!answered) exchange.skip()
-      },
-      disconnect: retry => exchange.disconnect(retry),
-    }
-  }
-
-  async function answerAll(session: Session, messages: readonly Valid[], ctx: HostContext, batch: boolean) {
+  async function answerAll(session: Session, messages: readonly ValidMessage[], ctx: HostContext, batch: boolean) {
     const requests = messages.filter(message => message.kind === 'request')
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
     for (const message of messages) {
@@ -118,7 +127,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
         open: () => openSink(session, requests, ctx),
         cancelledByClose: false,
       })
-      for (const request of requests) replies.push([request, createReply(exchange, session)])
+      for (const request of requests) replies.push([request, new PostReply(exchange, session)])
       await Promise.all(
         replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),
       )
@@ -128,11 +137,12 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     }
   }
 
-  async function open(message: Valid, ctx: HostContext) {
+  async function open(message: ValidMessage, ctx: HostContext) {
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
-    const session = await host.sessions.open({ route, params, user, headers, ip: ctx.ip, signal }, host.name)
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const session = await host.sessions.open(facts, host.name)
     try {
       await answerAll(session, [message], ctx, false)
     } finally {
@@ -141,17 +151,7 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     }
   }
 
-  /** What a session that was found may not be asked. */
-  function refuseFor(session: Session, opens: boolean, batch: boolean) {
-    if (opens && session.revision !== undefined) {
-      throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
-    }
-    if (batch && session.revision !== '2025-03-26') {
-      throw new HostError('invalidRequest', { detail: 'only revision 2025-03-26 has batches' })
-    }
-  }
-
-  return async function serve(messages: readonly Valid[], ctx: HostContext, batch: boolean): Promise<void> {
+  return async function serve(messages: readonly ValidMessage[], ctx: HostContext, batch: boolean): Promise<void> {
     const [first] = messages
     const opens = first?.kind === 'request' && first.method === 'initialize'
     if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
@@ -160,7 +160,9 @@ export function createSessionPosts(host: PluginHost, route: Route) {
     const found = findSession(host, route, ctx, requests)
     const session = found instanceof Promise ? await found : found
     try {
-      refuseFor(session, opens, batch)
+      const second = opens ? secondHandshake(session, first.method) : undefined
+      if (second) throw second
+      if (batch) demandBatches(session.revision)
       await answerAll(session, messages, ctx, batch)
     } catch (error) {
       session.abandon(requests)

@@ -1,14 +1,15 @@
 // Holds the headers of a 2026-07-28 request against its body, so that whoever routes by them and whoever answers see
 // the same request (basic/transports/streamable-http, "Server Validation").
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkHeaderParams, decodeHeaderValue, HostError, isObject, shown, type View } from '../../core/index.ts'
+import { type Call, HostError, isObject } from '../../core/index.ts'
+import { checkHeaderParams, decodeHeaderValue, shown } from '../../core/transport.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method. */
-const NAMED_BY: ReadonlyMap<string, 'name' | 'uri'> = new Map([
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
-] as const)
+])
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -16,11 +17,19 @@ const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
-/** Checks `Mcp-Method` and `Mcp-Name`. Throws `headerMismatch`. */
-export function checkStandardHeaders(headers: IncomingHttpHeaders, method: string, params: Params): void {
+function checkMethod(headers: IncomingHttpHeaders, method: string) {
   const named = headers['mcp-method']
   if (named !== method) throw mismatch(`Mcp-Method is ${quoted(named)}, the body's method is ${quoted(method)}`)
-  const key = NAMED_BY.get(method)
+}
+
+/** Checks `Mcp-Method` and `Mcp-Name`, which extensions have for methods of theirs too. Throws `headerMismatch`. */
+export function checkStandardHeaders(
+  headers: IncomingHttpHeaders,
+  { method, params }: { readonly method: string; readonly params: Params },
+  ofExtensions: ReadonlyMap<string, string>,
+): void {
+  checkMethod(headers, method)
+  const key = NAMED_BY.get(method) ?? ofExtensions.get(method)
   if (key === undefined) return
   const raw = headers['mcp-name']
   const name = typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
@@ -30,14 +39,14 @@ export function checkStandardHeaders(headers: IncomingHttpHeaders, method: strin
 
 /** Checks `Mcp-Method` of a notification, which need not carry it. Throws `headerMismatch`. */
 export function checkNotificationHeaders(headers: IncomingHttpHeaders, method: string): void {
-  if (headers['mcp-method'] !== undefined) checkStandardHeaders(headers, method, {})
+  if (headers['mcp-method'] !== undefined) checkMethod(headers, method)
 }
 
 /**
  * Checks the `Mcp-Param-*` headers that a tool's input schema asks for. Throws `headerMismatch`, which names a parameter:
  * not to those who may not use the tool, whom the call itself refuses.
  */
-export function checkToolHeaders(headers: IncomingHttpHeaders, view: View, method: string, params: Params): void {
+export function checkToolHeaders({ headers, view, method, params }: Call): void {
   if (method !== 'tools/call') return
   const { name } = params
   const tool = typeof name === 'string' ? view.tools.get(name) : undefined

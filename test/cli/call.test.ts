@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { journey, waits } from '../fixtures/journey-toolset.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startBadProxy, stopProxies } from './bad-proxy.ts'

@@ -7,7 +7,7 @@ import { tokenDirectory } from '../../cli/client/home.ts'
 import { createLogins } from '../../cli/client/logins.ts'
 import { describeProgress } from '../../cli/client/progress.ts'
 import { readToolArguments } from '../../cli/client/tool-arguments.ts'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
 after(removeFolders)

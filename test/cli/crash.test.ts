@@ -1,6 +1,6 @@
 // What a tool leaves behind: errors of any shape that nobody catches.
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { configText, type Running, startCli, stopAll } from './run-cli.ts'
 

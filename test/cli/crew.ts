@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { makeFolder } from '../core/config/folder.ts'
+import { makeFolder } from '../config/folder.ts'
 import { type ConfigParts, configText, type Running, startCli } from './run-cli.ts'
 
 export interface Crew {

@@ -1,7 +1,7 @@
 // A tool may leave a promise behind that nobody awaits. When it rejects, Node would end the process, and with it every
 // other caller's work.
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { configText, startCli, stopAll } from './run-cli.ts'
 

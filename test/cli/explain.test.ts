@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
-import { CORE, type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { AUTH, CORE, type Ended, runCli, startCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -12,7 +12,8 @@ after(stopAll)
 const KEY = 'a key of these tests, long enough to be one'
 
 // The plugin verifies tokens as an auth plugin does; with `down` it cannot tell.
-const CONFIG = `import { authorizeRoute, definePlugin, defineResource, defineTool, HostError } from '${CORE}'
+const CONFIG = `import { definePlugin, defineResource, defineTool, HostError } from '${CORE}'
+import { authorizeRoute } from '${AUTH}'
 import { createHmac } from 'node:crypto'
 const bearer = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { down: { type: 'boolean' } } },

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { makeFolder } from '../core/config/folder.ts'
+import { makeFolder } from '../config/folder.ts'
 
 export interface FakeBrowser {
   /** For the environment of the process. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { authorize, type FakeServers, startFakeServers, stopServers } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { type Ended, type Running, startCli, stopAll } from './run-cli.ts'
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { expectNoSecret } from '../client/support/leaks.ts'
-import { makeFolder } from '../core/config/folder.ts'
+import { makeFolder } from '../config/folder.ts'
 import { hasTerminals, startInTerminal } from './in-terminal.ts'
 import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
 

@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { startProxy } from '../client/node/support/proxy.ts'
 import { authorize } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
-import { makeFolder } from '../core/config/folder.ts'
+import { makeFolder } from '../config/folder.ts'
 import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-desk.ts'
 
 describe('mcp-host login', function () {

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type ConfigParts, configText, type Ended, runCli, stopAll } from './run-cli.ts'
 
 const STACK = /^\s+at /m

@@ -1,14 +1,16 @@
-// The CLI as an operator runs it: a process of its own, in a folder with a config. Started from source.
+// The CLI as an operator runs it: a process of its own, in a folder with a config. Its code is a bundle
+// of what the package has, which starts faster; test/slow/package.slow.ts runs the package itself.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundledFile } from '../support/compiled.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-/** For configs in folders outside of this repository, where `mcp-host` is no package that can be found. */
-export const CORE = new URL('../../core/index.ts', import.meta.url).href
+/** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
+export const CORE = pathToFileURL(bundledFile('core/index.ts')).href
+/** The same for `mcp-host/auth`. */
+export const AUTH = pathToFileURL(bundledFile('core/auth.ts')).href
 
 export interface Ended {
   /** The exit code, or the signal that ended it. */
@@ -31,14 +33,8 @@ export interface Running {
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
-/** The command line of `mcp-host ...args`, run from source. */
-export const cliCommand = (args: readonly string[]): string[] => [
-  process.execPath,
-  '--import',
-  TSX,
-  `${ROOT}cli/main.ts`,
-  ...args,
-]
+/** The command line of `mcp-host ...args`. */
+export const cliCommand = (args: readonly string[]): string[] => [process.execPath, bundledFile('cli/main.ts'), ...args]
 
 /** Runs `mcp-host ...args` in `cwd`; `env` is put over this process's own. */
 export function startCli(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Running {

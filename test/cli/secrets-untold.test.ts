@@ -1,6 +1,6 @@
 // What the CLI prints when a config does not start: nothing that is secret in it, with --verbose neither.
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { CORE, configText, runCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)

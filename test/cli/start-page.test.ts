@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type ConfigParts, configText, type Running, startCli, stopAll } from './run-cli.ts'
 
 const run = promisify(execFile)

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { schemaText } from '../../cli/schema.ts'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { configText, ROOT, runCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)

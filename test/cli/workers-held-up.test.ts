@@ -2,7 +2,7 @@
 // ends all the same.
 import { expect } from 'chai'
 import { HEARING_TIME } from '../../cli/workers/message.ts'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
@@ -10,11 +10,12 @@ import { stopAll } from './run-cli.ts'
 after(stopAll)
 after(removeFolders)
 
+/** Waits where a busy loop would count: no event comes through either way, and the core is left to other tests. */
 const SPIN = `defineTool({
   name: 'spin',
   handler() {
     console.log('spinning in ' + process.pid)
-    for (;;) {}
+    for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 1_000)
   },
 })`
 
@@ -28,7 +29,8 @@ async function startSpinning() {
 }
 
 describe('a worker that spins', function () {
-  this.timeout(60_000)
+  // Ten seconds of patience, and three starts of processes, beside whatever else runs.
+  this.timeout(120_000)
 
   it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()

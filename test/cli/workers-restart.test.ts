@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/back-off.ts'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
@@ -64,7 +64,9 @@ describe('a worker that is killed under load', function () {
   })
 })
 
-describe('a connection on its way to a worker that dies', () => {
+describe('a connection on its way to a worker that dies', function () {
+  this.timeout(60_000)
+
   it('is closed at once: its client does not wait for ever', async () => {
     const { running, url, workers } = await startCrew(2)
     const [victim = 0, other = 0] = workers

@@ -1,7 +1,7 @@
 // Workers that share their sessions by Redis: any of them serves any session, and none is lost when a worker dies or the
 // config is reloaded.
 import { expect } from 'chai'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
 import { PID_TOOL, reload, startCrew } from './crew.ts'

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
 import { parseCount } from '../../cli/workers/count.ts'
-import { makeFolder, removeFolders } from '../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modernRequest, parseEvents, post } from '../support/rpc.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
@@ -150,7 +150,7 @@ describe('a start with workers that cannot succeed', function () {
       /^mcp-host: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
     )
     expect(stderr).to.include("the sessions of routes['/'], ")
-    expect(stderr).to.include('set `stateless: true` on that route, or switch on the plugin cluster-redis')
+    expect(stderr).to.include('set `stateless: true` on that route, or switch on cluster-redis')
     expect([stdout, code]).to.deep.equal(['', 2])
   })
 

@@ -1,13 +1,13 @@
 // The front channel: what the authorization URL says, and what of a response is believed.
+
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { askForAuthorization, beginAuthorization, readAuthorizationResponse } from '../../client/authorize.ts'
-import type { ServerInfo } from '../../client/discovery.ts'
 import { AuthError, InteractionRequiredError } from '../../client/errors.ts'
 import { createMemoryFlowStore, FLOW_LIFETIME_MS, type FlowRecord } from '../../client/flow-store.ts'
-import type { ClientIdentity } from '../../client/identity.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
+import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

@@ -1,14 +1,15 @@
 // How the client proves who it is: which method is chosen, and that real servers can verify what is sent.
+
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import jwt from 'jsonwebtoken'
 import { type ChosenClientAuth, chooseClientAuth, chooseMethod, type MethodFacts } from '../../client/client-auth.ts'
-import { discoverServer, type ServerInfo } from '../../client/discovery.ts'
-import type { ClientIdentity } from '../../client/identity.ts'
+import { discoverServer } from '../../client/discovery.ts'
 import { importPrivateKey } from '../../client/keys.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
+import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

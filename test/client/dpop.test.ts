@@ -1,9 +1,10 @@
 // DPoP proofs: what is signed, nonces by origin, and the key that outlives the process.
+
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
 import { discoverServer } from '../../client/discovery.ts'
 import { createDPoPSigner } from '../../client/dpop.ts'
-import type { ClientIdentity } from '../../client/identity.ts'
+import type { ClientIdentity } from '../../client/parties.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

@@ -1,4 +1,5 @@
 // The grants beside the code flow: what each sends, and that none falls back to another.
+
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { discoverServer } from '../../client/discovery.ts'
@@ -7,8 +8,8 @@ import { requestByClientCredentials } from '../../client/grants/client-credentia
 import { requestByDevice } from '../../client/grants/device.ts'
 import { requestByEnterprise } from '../../client/grants/enterprise.ts'
 import { requestByJwtBearer } from '../../client/grants/jwt-bearer.ts'
-import type { ClientIdentity } from '../../client/identity.ts'
 import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
+import type { ClientIdentity } from '../../client/parties.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
 import { type FakeAuthorizationServer, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'

@@ -14,6 +14,7 @@ import { expect } from 'chai'
 import { createNetPolicy } from '../../client/net-policy.ts'
 import { createGuardedFetch } from '../../client/node/guarded-fetch.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
+import { compiledFile } from '../support/compiled.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { type Handler, type RecordingServer, startRecordingServer, stopServers } from './support/recording-server.ts'
@@ -132,7 +133,7 @@ describe('the guarded fetch is a fetch', () => {
     try {
       await once(secure, 'listening')
       const address = `https://localhost:${(secure.address() as AddressInfo).port}/`
-      const module = join(import.meta.dirname, '../../client/node/guarded-fetch.ts')
+      const module = compiledFile('client/node/guarded-fetch.ts')
       const script = `
         const { createGuardedFetch } = await import(${JSON.stringify(module)})
         const lookup = (_, { all }, done) => all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
@@ -142,7 +143,7 @@ describe('the guarded fetch is a fetch', () => {
         console.log(answer.status, await answer.text(), refused)
         process.exit()`
       const env = { ...process.env, NODE_EXTRA_CA_CERTS: file, NODE_V8_COVERAGE: '' }
-      const run = promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
         env,
       })
       expect((await run).stdout.trim()).to.equal('200 over TLS ERR_TLS_CERT_ALTNAME_INVALID')

@@ -1,10 +1,11 @@
 // Token requests: what is sent, what is taken as an answer, what is tried again, and what an error says.
+
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { discoverServer, type ServerInfo } from '../../client/discovery.ts'
-import type { ClientIdentity } from '../../client/identity.ts'
+import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
+import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
 import { requestToken, revokeToken, type TokenRequest } from '../../client/token-endpoint.ts'
 import { type TestContext, testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

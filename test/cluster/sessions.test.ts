@@ -165,7 +165,11 @@ describe('a session that every node serves', () => {
     const [first, second] = cluster.nodes.map(({ url }) => `${url}/`) as [string, string]
     const bob = await openSession(first, { headers: { 'X-User': 'bob' } })
     const ann = []
-    for (const url of [first, second, first]) ann.push(await openSession(url, { headers: { 'X-User': 'ann' } }))
+    for (const url of [first, second, first]) {
+      ann.push(await openSession(url, { headers: { 'X-User': 'ann' } }))
+      // Nodes tell the use of sessions four times a second, each by its own clock: one that is later is told later.
+      await new Promise(resolve => setTimeout(resolve, 300))
+    }
     const statusOf = async (session = bob) => (await session.request('ping')).status
     // The bounds hear of a use a moment later: until then there are four.
     while (cluster.redis.cli('KEYS', '*:session').length > 3) await new Promise(resolve => setTimeout(resolve, 50))

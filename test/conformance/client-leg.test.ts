@@ -46,7 +46,7 @@ describe('a client leg', () => {
 
   it('names the revision where there is one, and none for extensions', async () => {
     const argumentsOf = async (set?: string) => (await run(['fine'], set))[0]?.checks?.[0]?.description
-    expect(await argumentsOf('2026-07-28')).to.match(/^client --command .*client\.ts.* --spec-version 2026-07-28$/)
+    expect(await argumentsOf('2026-07-28')).to.match(/^client --command .*client\.js.* --spec-version 2026-07-28$/)
     rmSync(join(folder, 'fine'), { recursive: true })
     expect(await argumentsOf()).to.not.include('--spec-version')
   })

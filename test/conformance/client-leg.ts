@@ -3,13 +3,12 @@
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compiledFile } from '../support/compiled.ts'
 import { type Check, hasPassed, readResults, type ScenarioResult } from './report.ts'
 import { runToEnd, type Suite } from './suite.ts'
 
-const CLIENT = fileURLToPath(new URL('client.ts', import.meta.url))
 /** The suite hands this to a shell. */
-const COMMAND = [process.execPath, '--import', import.meta.resolve('tsx'), CLIENT].map(part => `"${part}"`).join(' ')
+const COMMAND = [process.execPath, compiledFile('test/conformance/client.ts')].map(part => `"${part}"`).join(' ')
 /** Milliseconds for the client of one scenario, and for the scenario around it. */
 const CLIENT_LIMIT = 60_000
 const LIMIT = 90_000

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { compiledFile } from '../support/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
@@ -34,8 +35,7 @@ const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolv
 /** Starts the host with a config (a path from the repository's root); its output goes to the file `log`. */
 export async function startHost(config: string, log: string): Promise<HostProcess> {
   const output = openSync(log, 'a')
-  // `tsx` would be a process around ours; `--import tsx` is the same loader in the process whose pid we know.
-  const args = ['--import', 'tsx', 'cli/main.ts', 'start', '--config', config]
+  const args = [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config)]
   const env = { ...process.env, PORT: String(await findFreePort()) }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', output, output] })
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))

@@ -4,7 +4,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { errorText } from '../../core/errors.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
 import { runBalancedLeg, runServerLeg } from './server-leg.ts'

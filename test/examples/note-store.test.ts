@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { ToolError } from 'mcp-host'
 import { deleteNote, updateNote } from '../../examples/notes/notes.ts'
+import { compiledFile } from '../support/compiled.ts'
 import { callTool, createContext, rejectionOf } from './call-tool.ts'
 import { add, listNotes, useNotesFolder } from './use-notes-folder.ts'
 
@@ -57,7 +58,7 @@ describe('examples/notes: the file', () => {
   })
 
   it('has every acknowledged note after a kill -9 in the middle of writing', async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'add-notes.ts'), file()], {
+    const child = spawn(process.execPath, [compiledFile('test/examples/add-notes.ts'), file()], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const gone = once(child, 'exit')

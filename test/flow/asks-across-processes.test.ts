@@ -1,10 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { accepted, callTool, questionsIn } from '../fixtures/asking-client.ts'
-
-const SCRIPT = fileURLToPath(new URL('../fixtures/asking-host.ts', import.meta.url))
+import { bundledFile } from '../support/compiled.ts'
 
 interface Node {
   readonly url: string
@@ -15,7 +13,11 @@ const children: ChildProcess[] = []
 
 async function forkHost(secret: string | undefined): Promise<Node> {
   const env = { ...process.env, ...(secret !== undefined && { ASKING_SECRET: secret }) }
-  const child = fork(SCRIPT, { env, execArgv: ['--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = fork(bundledFile('test/fixtures/asking-host.ts'), {
+    env,
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
   children.push(child)
   const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the host ended with ${code}`)))
   ended.catch(() => undefined)

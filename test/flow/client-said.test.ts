@@ -1,6 +1,6 @@
 // What a client says of itself, and what it names: kept and repeated up to a bound, refused past it, in every era.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, META, type PluginHost } from '../../core/index.ts'
+import { definePlugin, definePrompt, defineResource, defineTool, type Services } from '../../core/index.ts'
 import {
   MAX_CLIENT_FACT,
   MAX_CLIENT_VALUES,
@@ -11,7 +11,8 @@ import {
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
-} from '../../core/limits.ts'
+} from '../../core/mcp/limits.ts'
+import { META } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { legacy, modern, type RpcAnswer } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, readWhole, tell } from '../support/session-client.ts'
@@ -19,13 +20,15 @@ import { connectSse } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const puppet = createPuppet()
-let host: PluginHost
+let host: Services
 let url: string
 before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      host = given
+      given.serving(services => {
+        host = services
+      })
     },
   })
   const started = await startHost({
@@ -241,6 +244,26 @@ describe('URIs that a client names', () => {
       expect(params.notifications.resourceSubscriptions).to.have.length(uris.length)
       stream.drop()
     }
+    const each = mostLong * (MAX_URI + WATCH_COST)
+    const most = Math.floor(MAX_WATCHED_BYTES_PER_OWNER / each)
+    const uris = many(mostLong, MAX_URI)
+    const streams = await Promise.all(
+      Array.from({ length: most + 5 }, () => listen(url, { resourceSubscriptions: uris })),
+    )
+    const open = streams.filter(({ status }) => status === 200)
+    console.log(`      ${open.length} of ${streams.length} listens of ${each} bytes of URIs are open at once`)
+    expect(open).to.have.length(most)
+    expect(new Set(streams.map(({ status }) => status))).to.deep.equal(new Set([200, 429]))
+    // Streams without resources cost none of it, and one that ends makes room.
+    const without = await listen(url, { toolsListChanged: true })
+    expect(without.status).to.equal(200)
+    for (const stream of [...open, without]) stream.drop()
+    const again = async (): Promise<number> => {
+      const stream = await listen(url, { resourceSubscriptions: uris })
+      stream.drop()
+      return stream.status
+    }
+    while ((await again()) !== 200);
   })
 })
 

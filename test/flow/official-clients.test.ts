@@ -3,7 +3,7 @@ import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcont
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
-import { HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../core/index.ts'
+import { HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../core/transport.ts'
 import { journey, PAGES, waits } from '../fixtures/journey-toolset.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

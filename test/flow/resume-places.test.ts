@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createMemoryEventStore, type MemoryBounds } from '../../core/sessions/event-store.ts'
+import { createMemoryEventStore, type MemoryBounds } from '../../core/sessions/memory-event-store.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

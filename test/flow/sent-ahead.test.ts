@@ -2,15 +2,16 @@
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
-import { MAX_SENT_AHEAD } from '../../core/limits.ts'
+import { MAX_SENT_AHEAD } from '../../core/http/limits.ts'
+import { definePlugin, defineResource, defineTool, type Services } from '../../core/index.ts'
+import type { ChangeFeed } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
 import { listen } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
-let held: PluginHost
+let held: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
 let running = 0
 let begun: Gate
 let most = 0
@@ -18,7 +19,10 @@ let most = 0
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(given) {
-    held = given
+    given.serving(({ sessions, changesOn }) => {
+      const [route] = given.routes
+      if (route) held = { sessions, changes: changesOn(route) }
+    })
   },
 })
 const large = 'x'.repeat(1024 * 1024)

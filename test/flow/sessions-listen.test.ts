@@ -1,16 +1,8 @@
 // subscriptions/listen of 2026-07-28: what listeners are told of the changes that sessions hear of as well.
 import { expect } from 'chai'
-import {
-  type Change,
-  type ChangeBus,
-  definePlugin,
-  definePrompt,
-  defineResource,
-  defineTool,
-  META,
-  type RuntimeHost,
-} from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/slots.ts'
+import { definePlugin, definePrompt, defineResource, defineTool, type RuntimeHost } from '../../core/index.ts'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { type Change, type ChangeBus, META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage, openSession, readWhole, restOf, subscriptionOf } from '../support/session-client.ts'

@@ -1,7 +1,8 @@
 // Routes whose settings are the same objects are routes of their own all the same: what is known of one is never
 // found by what it shares with another.
 import { expect } from 'chai'
-import { authorizeRoute, definePlugin, defineTool, type RouteSettings } from '../../core/index.ts'
+import { authorizeRoute } from '../../core/auth.ts'
+import { definePlugin, defineTool, type RouteSettings } from '../../core/index.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -18,7 +19,7 @@ const sign = definePlugin<Record<never, never>>({
       if (subject !== '') ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.serving(services => host.admit(authorizeRoute(host, services)))
   },
 })
 

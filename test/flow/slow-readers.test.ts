@@ -1,10 +1,18 @@
 // Readers who leave their answers: whatever kind of answer waits for them, it is not held for ever.
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { connect as connectSecurely } from 'node:tls'
 import { expect } from 'chai'
-import { endSlowReaders, type SlowReaders } from '../../core/http/slow-readers.ts'
+import { endSlowReaders, type SlowReaders, watchReaders } from '../../core/http/slow-readers.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
+import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
+import { needsProgram } from '../support/needs-program.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
@@ -133,6 +141,52 @@ describe('a reader who is slow', () => {
     expect(got).to.be.greaterThan(LARGE)
     expect(givenUp(started).connections).to.equal(1)
     silent.destroy()
+  })
+})
+
+describe('a reader over TLS who is slow', () => {
+  it('gets all of it, while another who takes nothing is given up: what was taken is seen below the encryption', async function () {
+    needsProgram(this, 'openssl', 'apt-get install openssl')
+    const folder = await mkdtemp(join(tmpdir(), 'tls-'))
+    const { key, cert } = makeCertificate(folder)
+    await rm(folder, { recursive: true })
+    const ended: SlowReaders[] = []
+    const watch = watchReaders({ timeout: 1_000 }, readers => ended.push(readers))
+    const server = createSecureServer({ key, cert }, (req, res) => {
+      watch(req.socket, res)
+      res.end(text)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    async function ask() {
+      const socket = connectSecurely({ port, rejectUnauthorized: false })
+      socket.on('error', () => undefined)
+      await once(socket, 'secureConnect')
+      socket.pause()
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+      return socket
+    }
+    const [slow, silent] = [await ask(), await ask()]
+    let got = 0
+    let atOnce = 0
+    slow.on('data', chunk => {
+      got += chunk.length
+      if (++atOnce === 3) slow.pause()
+    })
+    const until = performance.now() + 2_000
+    while (ended.length === 0 || performance.now() < until) {
+      atOnce = 0
+      slow.resume()
+      await pause(10)
+    }
+    expect(got, 'before the end').to.be.below(LARGE)
+    atOnce = Number.NaN
+    await readToEnd(slow.resume())
+    expect(got).to.be.greaterThan(LARGE)
+    expect(ended.map(({ connections }) => connections)).to.deep.equal([1])
+    silent.destroy()
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
   })
 })
 

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { compiledFile } from '../support/compiled.ts'
 import {
   type AttackedSettings,
   type Holding,
@@ -13,7 +14,6 @@ import {
 } from './attacked-settings.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const CONFIG = join(import.meta.dirname, 'attacked.config.ts')
 /** Megabytes of heap that the host may have: what holds without a bound ends it. */
 const MAX_HEAP = 384
 /** Milliseconds. A drain takes ten seconds at most, and as long again to clean up. */
@@ -60,12 +60,10 @@ export async function startHostProcess(settings: AttackedSettings, events: HostE
     ...flags,
     '--expose-gc',
     `--max-old-space-size=${MAX_HEAP}`,
-    '--import',
-    'tsx',
-    'cli/main.ts',
+    compiledFile('cli/main.ts'),
     'start',
     '--config',
-    CONFIG,
+    compiledFile('test/hostile/attacked.config.ts'),
   ]
   const env = { ...process.env, [SETTINGS]: JSON.stringify(settings) }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })

@@ -148,12 +148,15 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
   const attacks = attacksOf(only)
   const run = new Run(settings)
   const { tally } = run
+  // A host that was just started compiles what it runs; that is no attacker's doing.
+  let acquainted = replay !== undefined
   const issuer = await startIssuer()
   const markers = createMarkers(seed)
   const host = await startHostProcess(
     { issuer: issuer.url, audience: AUDIENCE, markers, plants, plain: seed % 2 === 0 },
     {
       stalled({ ran, wall, collecting, during }) {
+        if (!acquainted) return
         const text = `${ran} ms (${wall} ms by the clock, ${collecting} of them garbage collection): ${during}`
         tally.fault({ kind: 'stall', text, rounds: run.rounds() })
       },
@@ -182,6 +185,7 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
     }
     if (!replay) {
       await run.acquaint(attacks, target)
+      acquainted = true
       await attacked(seconds * 1_000 * WARM_UP)
     }
     const baseline = await settle(host, limits.settle)

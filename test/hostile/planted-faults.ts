@@ -1,6 +1,7 @@
 // Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
 import { openSync } from 'node:fs'
-import { type ConfiguredPlugin, definePlugin } from '../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin, type Services } from '../../core/index.ts'
+import type { Session } from '../../core/transport.ts'
 import type { AttackedSettings, Plant } from './attacked-settings.ts'
 
 /** Milliseconds that the loop stands still. */
@@ -47,11 +48,15 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
         }
         await next()
       })
+      let inFlight: Services['inFlight'] | undefined
+      host.serving(services => {
+        inFlight = services.inFlight
+      })
       let calls = 0
       host.around(async (call, next) => {
         calls++
-        if (has('session') && call.live && calls % 10 === 0) call.live.use()
-        if (has('running') && calls % 50 === 1) host.inFlight(() => undefined)
+        if (has('session') && call.session && calls % 10 === 0) (call.session as Session).use()
+        if (has('running') && calls % 50 === 1) inFlight?.(() => undefined)
         if (has('foreign') && call.params['name'] === 'whoami')
           return { content: [{ type: 'text', text: markers.alice }] }
         if (has('wrong') && call.params['name'] === 'add') return { content: [], structuredContent: { sum: -1 } }

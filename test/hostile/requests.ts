@@ -1,5 +1,5 @@
 // Requests that the host would accept, for attackers to spoil: every method in every revision, as messages and as bytes.
-import { META, MODERN_REVISION } from '../../core/index.ts'
+import { META, MODERN_REVISION } from '../../core/transport.ts'
 import type { Chance } from './chance.ts'
 import type { Identity, Target } from './target.ts'
 

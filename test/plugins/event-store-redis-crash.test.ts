@@ -1,7 +1,7 @@
 // A node that dies between keeping an event and sending it: whatever a client was given the id of is in Redis, and what
 // it did not see is there once, in order.
 import { expect } from 'chai'
-import type { EventStore } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, watchCall } from '../support/crash.ts'
 import { startRedisHost } from '../support/redis-host.ts'

@@ -1,13 +1,17 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
-import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
-import { type RedisConnection, redisConnection } from '../../plugins/redis/connection.ts'
+import { definePlugin, defineTool, type FilledOptions } from '../../core/index.ts'
+import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { type RedisConnection, type RedisHost, redisConnection } from '../../plugins/families/redis/index.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
+
+/** Milliseconds until a message is given up. */
+const PATIENCE = 300
 
 let redis: RedisServer
 let url: string
@@ -29,11 +33,11 @@ const talk = defineTool({
 /** The plugin, and the connection that it uses. */
 function listening() {
   const { plugin } = eventStoreRedis
-  const setup = (host: PluginHost, options: EventStoreRedisOptions) => {
+  const setup = (host: RedisHost, options: FilledOptions['event-store-redis']) => {
     connection = redisConnection(host, options)
     return plugin.setup(host, options)
   }
-  return definePlugin({ ...plugin, setup })({ commandTimeout: 300 })
+  return definePlugin({ ...plugin, setup })({ commandTimeout: PATIENCE })
 }
 
 before(async function () {
@@ -63,7 +67,8 @@ async function refuse(gate: Gate | undefined) {
   redis.pause()
   const unhealthy = whenHealthy(connection, false)
   gate?.open()
-  await unhealthy
+  // It may be an earlier command that shows that Redis hangs.
+  await Promise.all([unhealthy, sleep(2 * PATIENCE)])
   redis.resume()
   await whenHealthy(connection)
 }

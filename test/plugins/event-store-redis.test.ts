@@ -1,9 +1,11 @@
-// Streams in Redis: numbered without gaps, stored once however often it is tried, bounded, and honest about what is gone.
+// Streams in Redis, beyond the contract of an event store (test/cluster/contracts.test.ts): bounded, stored once through any
+// trouble, and honest about what is gone.
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { type EventStore, HostError, type StoredEvents, StreamFenced, type StreamWriter } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
 import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
-import type { RedisConnection } from '../../plugins/redis/connection.ts'
+import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
 import {
@@ -65,23 +67,6 @@ async function fill(store: EventStore, count: number, { session = 'session', str
 }
 
 describe('a stream in Redis', () => {
-  it('numbers its events 1, 2, 3 and gives what came after one of them', async () => {
-    const { store } = await open()
-    await fill(store, 5)
-    expect(numbers(await store.after('session', 'stream', 0))).to.deep.equal([1, 2, 3, 4, 5])
-    expect(texts(await store.after('session', 'stream', 3))).to.deep.equal(['m4', 'm5'])
-    expect(await store.after('session', 'stream', 5)).to.deep.equal([])
-    expect(await store.after('session', 'stream', 6)).to.equal(undefined)
-    expect(await store.after('session', 'other', 0)).to.equal(undefined)
-  })
-
-  it('keeps any text as it is', async () => {
-    const { store } = await open()
-    const messages = ['', '{"text":"naïve 🦆\\r\\n\u2028"}', 'x'.repeat(200_000), '\u0000']
-    for (const [known, message] of messages.entries()) await store.append('session', 'stream', message, known)
-    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(messages)
-  })
-
   it("is of its session alone, and the session's id is nowhere in Redis", async () => {
     const { store, redis } = await open()
     const [one, other] = ['AQID-one-session-id', 'AQID-another-session-id'] as const
@@ -140,14 +125,6 @@ describe('a stream in Redis', () => {
 })
 
 describe('an append that is tried again', () => {
-  it('is stored once', async () => {
-    const { store } = await open()
-    await fill(store, 3)
-    expect(await store.append('session', 'stream', 'm3', 2)).to.equal(3)
-    expect(await store.append('session', 'stream', 'm4', 3)).to.equal(4)
-    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2', 'm3', 'm4'])
-  })
-
   it('is refused where another message has its number', async () => {
     const { store } = await open()
     await fill(store, 3)
@@ -196,62 +173,12 @@ describe('an append that is tried again', () => {
   })
 })
 
-describe('a stream that passes from node to node', () => {
-  const A: StreamWriter = { epoch: 1, facts: 'node A' }
-  const B: StreamWriter = { epoch: 2, facts: 'node B' }
-
-  it('is known before its first message, and says who writes it', async () => {
-    const { store, shared } = await open()
-    expect(await shared.state('session', 'stream')).to.equal(undefined)
-    await shared.open('session', 'stream', { ...A, bus: '7-0' })
-    expect(await shared.state('session', 'stream')).to.deep.equal({
-      facts: 'node A',
-      last: 0,
-      finished: false,
-      epoch: 1,
-      bus: '7-0',
-    })
-    expect(await store.after('session', 'stream', 0)).to.deep.equal([])
-    await store.append('session', 'stream', 'm1', 0, { ...A, bus: '9-0' })
-    await store.append('session', 'stream', 'm2', 1, { ...A, finished: true })
-    expect(await shared.state('session', 'stream')).to.include({ last: 2, finished: true, bus: '9-0' })
-  })
-
-  it('is written by whoever claimed it last: the one before is refused, and stores nothing', async () => {
-    const { store, shared } = await open()
-    await shared.open('session', 'stream', A)
-    await store.append('session', 'stream', 'm1', 0, A)
-    expect(await shared.claim('session', 'stream', B)).to.include({ facts: 'node A', last: 1, epoch: 2 })
-    const late = await Promise.all([
-      refusal(store.append('session', 'stream', 'late', 1, A)),
-      refusal(shared.open('session', 'stream', A)),
-      refusal(shared.finish('session', 'stream', A)),
-      refusal(shared.claim('session', 'stream', A)),
-      refusal(shared.claim('session', 'stream', { epoch: 2, facts: 'node C' })),
-    ])
-    for (const error of late) expect(error).to.be.instanceOf(StreamFenced)
-    expect(await shared.claim('session', 'stream', B)).to.include({ facts: 'node A' })
-    await store.append('session', 'stream', 'm2', 1, B)
-    await shared.finish('session', 'stream', B)
-    expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2'])
-    expect(await shared.state('session', 'stream')).to.include({ facts: 'node B', finished: true, last: 2 })
-  })
-
-  it('is claimed by one of many', async () => {
-    const { shared } = await open()
-    await shared.open('session', 'stream', A)
-    const claims = await Promise.allSettled(
-      Array.from({ length: 20 }, (_, index) => shared.claim('session', 'stream', { epoch: 2, facts: `node ${index}` })),
-    )
-    const won = claims.filter(({ status }) => status === 'fulfilled').length
-    console.log(`20 claims at once: ${won} won`)
-    expect(won).to.equal(1)
-  })
-
-  it('is not made known by a claim or an end', async () => {
+describe('a stream that nobody opened', () => {
+  it('leaves no key when it is claimed or ended', async () => {
     const { shared, redis } = await open()
-    expect(await shared.claim('session', 'stream', B)).to.equal(undefined)
-    await shared.finish('session', 'stream', B)
+    const writer: StreamWriter = { epoch: 2, facts: 'node B' }
+    await shared.claim('session', 'stream', writer)
+    await shared.finish('session', 'stream', writer)
     expect(redis.cli('keys', '*')).to.deep.equal([])
   })
 })
@@ -266,18 +193,6 @@ describe('a Redis that lost', () => {
     expect(await store.append('session', 'stream', 'm6', 5)).to.equal(6)
     expect(await store.after('session', 'stream', 4)).to.equal(undefined)
     expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
-  })
-
-  it('everything, and is told again of a stream without a new message', async () => {
-    const { store, shared, redis } = await open()
-    const writer = { epoch: 3, facts: 'node A' }
-    await shared.open('session', 'stream', writer)
-    for (let known = 0; known < 5; known++) await store.append('session', 'stream', `m${known + 1}`, known, writer)
-    redis.cli('flushall')
-    await shared.open('session', 'stream', writer, 5)
-    expect(await shared.state('session', 'stream')).to.include({ last: 5, epoch: 3 })
-    expect(await store.after('session', 'stream', 4)).to.equal(undefined)
-    expect(await store.after('session', 'stream', 5)).to.deep.equal([])
   })
 
   it('the last events, as an older copy does: no hole is passed over', async () => {

@@ -1,9 +1,9 @@
 // The connection to Redis that plugins share: one for a host, counted, refused in time, back by itself.
 import { expect } from 'chai'
-import { HostError, type RedisSettings, StartError } from '../../core/index.ts'
-import { redisScript } from '../../plugins/redis/connection.ts'
-import { backOff } from '../../plugins/redis/link.ts'
-import { type ResolvedRedis, resolveRedis } from '../../plugins/redis/settings.ts'
+import { HostError, StartError } from '../../core/index.ts'
+import { type RedisSettings, redisScript } from '../../plugins/families/redis/index.ts'
+import { backOff } from '../../plugins/families/redis/link.ts'
+import { type ResolvedRedis, resolveRedis } from '../../plugins/families/redis/settings.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { inPath, needsProgram } from '../support/needs-program.ts'
 import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
@@ -41,7 +41,7 @@ const expectUnavailable = (error: unknown) => {
 
 describe('the settings of a connection', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
-    resolveRedis({ name: 'event-store-redis', directory: '/', redis }, options)
+    resolveRedis({ name: 'event-store-redis', directory: '/', section: () => redis as never }, options)
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
 
   it('are those of the config, changed by single options of the plugin', () => {

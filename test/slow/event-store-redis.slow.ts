@@ -1,7 +1,8 @@
 // Streamed calls while nodes are killed and Redis goes and comes: clients see each event once and in order, and what is
 // stored is whole or said to be gone.
 import { expect } from 'chai'
-import { defineTool, type EventStore } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'

@@ -2,14 +2,14 @@
 import { once } from 'node:events'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
+import { definePlugin, defineTool, type Services } from '../../core/index.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const MIB = 1024 * 1024
 const large = 'x'.repeat(4 * MIB)
-let host: PluginHost
+let host: Services
 let runs = 0
 
 const start = (writeTimeout: number) =>
@@ -33,7 +33,9 @@ const start = (writeTimeout: number) =>
       look: definePlugin<Record<never, never>>({
         options: { type: 'object', additionalProperties: false, properties: {} },
         setup(given) {
-          host = given
+          given.serving(services => {
+            host = services
+          })
         },
       })(),
     },

@@ -1,7 +1,7 @@
 // One client opens session after session and never ends one; ten quiet owners have a few each, and keep them.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { expect } from 'chai'
-import { definePlugin, defineTool, type PluginHost } from '../../core/index.ts'
+import { definePlugin, defineTool, type Services } from '../../core/index.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const GREEDY = 10_000
@@ -17,7 +17,7 @@ interface Answer {
 
 const agents = new Map<string, Agent>()
 let url: string
-let host: PluginHost
+let host: Services
 let log: ReadonlyArray<{ readonly message: string | undefined; readonly [field: string]: unknown }>
 let lastId = 0
 
@@ -58,7 +58,9 @@ describe('a client that opens 10,000 sessions beside ten quiet owners', () => {
     const look = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
       setup(given) {
-        host = given
+        given.serving(services => {
+          host = services
+        })
       },
     })
     const started = await startHost({

@@ -104,6 +104,11 @@ describe('the published package', function () {
     expect(await ended).to.deep.equal([0, null])
   })
 
+  it('plugins of other packages find what they need in its entries', async () => {
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'plugins.ts'], { cwd: join(folder, 'esm'), env })
+    expect(stdout.trim()).to.equal('true')
+  })
+
   it('a program calls a server through mcp-host/client', async () => {
     const { child, url } = await serve(process.execPath, ['--import', 'tsx', 'embed.ts'], join(folder, 'esm'))
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'call.ts', url], {

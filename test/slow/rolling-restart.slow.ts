@@ -22,7 +22,7 @@ describe('rolling restarts behind nginx', function () {
   it('refuse and lose nothing', async () => {
     const url = `${balanced.url}/mcp`
     const session = await openSession(url)
-    const loads = [startLoad(url, 'current_time'), startLoad(url, 'current_time', { session: session.id })]
+    const loads = [{}, { session: session.id }].map(kind => startLoad(url, 'current_time', { ...kind, pause: 0 }))
     for (let round = 0; round < ROUNDS; round++) {
       for (const place of balanced.nodes.keys()) {
         await Promise.all(loads.map(load => load.answers(50)))

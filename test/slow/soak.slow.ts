@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { expect } from 'chai'
+import { compiledFile } from '../support/compiled.ts'
 import type { Holding } from '../support/soak-host.ts'
 import { exchange, type StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
@@ -98,7 +98,7 @@ describe('clients that never end their sessions', () => {
   let child: ChildProcess
   let exited: Promise<unknown[]>
   before(() => {
-    const args = ['--expose-gc', '--import', 'tsx', join(import.meta.dirname, '../support/soak-host.ts')]
+    const args = ['--expose-gc', compiledFile('test/support/soak-host.ts')]
     child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     exited = once(child, 'exit')
   })

@@ -2,8 +2,9 @@
 // what they do not take. It holds a bounded part, closes the stream and says so; who can come back misses nothing.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { definePlugin, defineResource, type PluginHost } from '../../core/index.ts'
-import { MAX_WAITING } from '../../core/limits.ts'
+import { MAX_WAITING } from '../../core/http/limits.ts'
+import { definePlugin, defineResource, type Services } from '../../core/index.ts'
+import type { ChangeFeed } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
@@ -20,7 +21,7 @@ const URI = `stall://${FILLER}`
 
 const puppet = createPuppet()
 let started: StartedHost
-let host: PluginHost
+let host: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
 
 const stallsIn = (log: readonly LogLine[]) => log.filter(({ message }) => message?.includes('does not read'))
 
@@ -63,7 +64,10 @@ before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      host = given
+      given.serving(({ sessions, changesOn }) => {
+        const [route] = given.routes
+        if (route) host = { sessions, changes: changesOn(route) }
+      })
     },
   })
   const large = defineResource({ name: 'large', uriTemplate: 'stall://{name}', handler: () => 'text' })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { crewConfig, linesOf, reload, startCrew, version } from '../cli/crew.ts'
 import { stopAll } from '../cli/run-cli.ts'
-import { removeFolders } from '../core/config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 
 after(stopLoads)
@@ -20,7 +20,7 @@ describe('workers', function () {
 
   it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {
     const { running, url, workers } = await startCrew(2)
-    const load = startLoad(url, 'pid')
+    const load = startLoad(url, 'pid', { pause: 0 })
     let serving = [...workers]
     for (let kill = 0; kill < KILLS; kill++) {
       await load.answers(50)
@@ -47,7 +47,7 @@ describe('workers', function () {
 
   it(`serve through ${RELOADS} reloads without one request refused`, async () => {
     const crew = await startCrew(2, version('0'))
-    const load = startLoad(crew.url, 'version')
+    const load = startLoad(crew.url, 'version', { pause: 0 })
     for (let at = 1; at <= RELOADS; at++) {
       await load.answers(50)
       await reload(crew, version(String(at)))

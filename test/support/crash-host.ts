@@ -1,8 +1,10 @@
 // A host in a process of its own that kills itself, as by kill -9, before or after its store keeps a certain event.
 // Argument: JSON of `CrashSettings`. It sends `{ url }` once it listens. Streams of its tool `talk` are kept in Redis.
 import { createHost } from '../../core/create-host.ts'
-import { type ConfiguredPlugin, definePlugin, defineTool, type EventStore, type Logger } from '../../core/index.ts'
-import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { type ConfiguredPlugin, definePlugin, defineTool, type FilledOptions, type Logger } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
+import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/index.ts'
 
 export interface CrashSettings {
   readonly redis: string
@@ -30,11 +32,16 @@ function dying(store: EventStore): EventStore {
 }
 
 /** The plugin itself, with what dies around its store. */
-const crashing: ConfiguredPlugin = definePlugin<Record<never, never>>({
-  options: { type: 'object', additionalProperties: false, properties: {} },
-  setup(host) {
+const crashing: ConfiguredPlugin = definePlugin<
+  EventStoreRedisOptions,
+  FilledOptions['event-store-redis'],
+  RedisSections
+>({
+  sections: REDIS_SECTIONS,
+  options: eventStoreRedis.plugin.options,
+  setup(host, options) {
     const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }
-    return eventStoreRedis.plugin.setup(filling as typeof host, {})
+    return eventStoreRedis.plugin.setup(filling as typeof host, options)
   },
 })()
 

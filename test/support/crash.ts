@@ -1,8 +1,8 @@
 // Calls of a host that dies (crash-host.ts): what its client saw until then, and what the store has of it.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import type { EventStore } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
+import { bundledFile } from './compiled.ts'
 import type { CrashSettings } from './crash-host.ts'
 import { openStreamingSession } from './streaming-session.ts'
 
@@ -16,8 +16,8 @@ export interface CrashHost {
 }
 
 export async function startCrashHost(settings: CrashSettings): Promise<CrashHost> {
-  const file = join(import.meta.dirname, 'crash-host.ts')
-  const child = fork(file, [JSON.stringify(settings)], { execArgv: ['--import=tsx'], stdio: 'inherit' })
+  const file = bundledFile('test/support/crash-host.ts')
+  const child = fork(file, [JSON.stringify(settings)], { execArgv: [], stdio: 'inherit' })
   children.add(child)
   const died = once(child, 'exit').then(([, signal]) => signal as string | null)
   const [{ url }] = (await once(child, 'message')) as [{ url: string }]

@@ -16,9 +16,12 @@ const FROM =
 const BARE = /^import\s+'([^']+)'/gm
 const DYNAMIC = /\bimport\(\s*(?:'([^']+)'|([^)]*))/g
 
+/** The code of a text. */
+export const withoutComments = (source: string): string => source.replace(COMMENT, '')
+
 /** Every import, re-export and `import()` of a text; one whose module is computed has the specifier `?`. */
 export function readImports(source: string): Import[] {
-  const code = source.replace(COMMENT, '')
+  const code = withoutComments(source)
   return [
     ...[...code.matchAll(FROM)].map(([, imported, exported, specifier = '']) => ({
       specifier,
@@ -47,7 +50,9 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'fastest-levenshtein',
   'import-meta-resolve',
   'koa',
+  'koa-body',
   'koa-compose',
+  'koa-mount',
   'lru-cache',
   'pino',
   'proxy-addr',
@@ -58,26 +63,39 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
 
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 
-function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
+function mayCoreImport(from: string, { specifier }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  const loadsTable = from === 'core/create-host.ts' || (from === 'core/define-config.ts' && typeOnly)
-  return file === 'plugins/index.ts' && loadsTable
+  return file === 'plugins/index.ts' && from === 'core/create-host.ts'
 }
 
-/** No plugin, but what the plugins that need one database share: one connection for all of them. */
-const SHARED = 'plugins/redis'
+const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-redis']
 
-/** A plugin: the kernel's surface, its own files, packages. The table beside them: the plugins' entries. */
+/** Folders of `plugins/` that are no plugins but what several share, and who shares it. */
+export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
+  'families/redis': [...REDIS_STORES, 'cluster-redis'],
+}
+
+/** The plugins that are made of others of their family. */
+const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': REDIS_STORES }
+
+/** The folder of a plugin or of a family, without `plugins/`. */
+const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
+
+/** What plugins see of core: the package's entries, but for those of embedders and of tests. */
+const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
+
+/** A plugin: core's surface, its own files, its family's entry, packages. The table: the entries of all. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
-  // The one plugin that is made of others.
-  if (from === 'plugins/cluster-redis/index.ts' && /^plugins\/[^/]+-redis\/index\.ts$/.test(file)) return true
-  if (from === 'plugins/index.ts') return /^plugins\/[^/]+\/index\.ts$/.test(file)
-  return file === 'core/index.ts' || isIn(SHARED, file) || isIn(dirname(from).split('/').slice(0, 2).join('/'), file)
+  if (from === 'plugins/index.ts') return file === `plugins/${homeOf(file)}/index.ts`
+  const home = homeOf(from)
+  const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
+  const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)
+  return SURFACE.includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {

@@ -1,6 +1,12 @@
 // A host with plugins that do nothing but share a connection to Redis: for tests of the connection itself.
-import { definePlugin, type PluginHost, type RedisSettings } from '../../core/index.ts'
-import { type RedisConnection, type RedisConnectionOptions, redisConnection } from '../../plugins/redis/connection.ts'
+import { definePlugin, type PluginHost } from '../../core/index.ts'
+import {
+  REDIS_SECTIONS,
+  type RedisConnection,
+  type RedisSections,
+  type RedisSettings,
+  redisConnection,
+} from '../../plugins/families/redis/index.ts'
 import { type LogLine, startHost } from './start-host.ts'
 
 export interface RedisHost {
@@ -17,12 +23,13 @@ export interface RedisHost {
 /** One plugin for each of the options; `redis` is the config's. */
 export async function startRedisHost(
   redis: RedisSettings | undefined,
-  options: readonly RedisConnectionOptions[] = [{}],
+  options: readonly RedisSettings[] = [{}],
 ): Promise<RedisHost> {
   const connections: RedisConnection[] = []
   const hosts: PluginHost[] = []
-  const user = (own: RedisConnectionOptions) =>
-    definePlugin<Record<never, never>>({
+  const user = (own: RedisSettings) =>
+    definePlugin<Record<never, never>, RedisSections>({
+      sections: REDIS_SECTIONS,
       options: { type: 'object', additionalProperties: false, properties: {} },
       setup(host) {
         hosts.push(host)

@@ -1,5 +1,5 @@
 // JSON-RPC over real HTTP, as a client of each era sends it; every header and field can be changed or left out.
-import { META, MODERN_REVISION } from '../../core/index.ts'
+import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 export interface RpcAnswer {
   readonly status: number

@@ -1,6 +1,6 @@
 // A client of the revisions with a handshake, over raw HTTP: every header and field can be changed, answers are read
 // whole or event by event, and calls may come from any address of this machine.
-import { META } from '../../core/index.ts'
+import { META } from '../../core/transport.ts'
 import { modernRequest, parseEvents, type RpcMessage } from './rpc.ts'
 import { type ExchangeRequest, exchange, type StreamExchange } from './stream-exchange.ts'
 

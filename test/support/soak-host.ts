@@ -2,7 +2,8 @@
 // sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin, defineResource, defineTool, type Logger, type PluginHost } from '../../core/index.ts'
+import { definePlugin, defineResource, defineTool, type Logger, type Services } from '../../core/index.ts'
+import type { ChangeFeed } from '../../core/transport.ts'
 
 export interface Holding {
   /** Sessions that were opened so far, and those that are left. */
@@ -25,7 +26,7 @@ const IDLE_TIMEOUT = '400ms'
 /** Milliseconds that it takes to find out who calls, and what they get. */
 const ASKING_TIME = 10
 
-let plugin: PluginHost
+let plugin: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
 let opened = 0
 const complaints: string[] = []
 const complain = (fields: object, message?: string) => void complaints.push(JSON.stringify({ message, ...fields }))
@@ -61,10 +62,13 @@ const soaked = [
 
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup(host) {
-    plugin = host
+  setup(given) {
+    given.serving(({ sessions, changesOn }) => {
+      const [route] = given.routes
+      if (route) plugin = { sessions, changes: changesOn(route) }
+    })
     // As one that asks an authorization server: a client may be gone before its request is served.
-    host.identify(async (_ctx, next) => {
+    given.identify(async (_ctx, next) => {
       await sleep(ASKING_TIME)
       await next()
     })

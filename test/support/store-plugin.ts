@@ -1,5 +1,6 @@
 // Puts an event store of the test's own into a host's slot.
-import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
 
 export const storeWith = (store: EventStore): ConfiguredPlugin =>
   definePlugin<Record<never, never>>({

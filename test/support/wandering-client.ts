@@ -1,7 +1,8 @@
 // The client of one resumable stream whose connections break: it remembers what it got and comes back with the last
 // id it saw. It records every breach of what a stream promises.
-import type { EventStream } from '../../core/index.ts'
+
 import type { ResumableStream } from '../../core/sessions/resumable-stream.ts'
+import type { EventStream } from '../../core/transport.ts'
 
 interface Connection {
   readonly reader: EventStream

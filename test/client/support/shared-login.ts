@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createFileTokenCache } from '../../../client/node/index.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { startFakeServers } from './fake-servers.ts'
 import type { RefreshJob, RefreshReport } from './refreshing-process.ts'
 import { startClient } from './start-client.ts'
@@ -21,8 +21,6 @@ export interface SharedLogin {
   readonly answers: Readonly<Record<string, number>>
 }
 
-const PROGRAM = fileURLToPath(new URL('refreshing-process.ts', import.meta.url))
-
 const next = async (child: ChildProcess) => (await once(child, 'message'))[0] as RefreshReport
 
 const count = (counts: Record<string, number>, what: string | number) => {
@@ -36,7 +34,7 @@ export async function shareLogin(about: { processes: number; rounds: number; loc
   await startClient(fake, { tokenCache: createFileTokenCache(directory) }).post()
   const job: RefreshJob = { serverUrl: fake.serverUrl, directory, locked: about.locked }
   const children = Array.from({ length: about.processes }, () =>
-    fork(PROGRAM, [JSON.stringify(job)], { execArgv: ['--import', 'tsx'] }),
+    fork(bundledFile('test/client/support/refreshing-process.ts'), [JSON.stringify(job)], { execArgv: [] }),
   )
   const roundsByRefreshes: Record<number, number> = {}
   const answers: Record<string, number> = {}

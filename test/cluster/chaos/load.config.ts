@@ -23,9 +23,11 @@ const changes = defineResource({ name: 'changes', uriTemplate: 'load://changes/{
 
 const announcer = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup({ runtime }) {
-    process.on('message', ({ announce }: { announce: number }) => runtime.resourceUpdated(addressOf(announce)))
-    process.channel?.unref()
+  setup(host) {
+    host.serving(({ runtime }) => {
+      process.on('message', ({ announce }: { announce: number }) => runtime.resourceUpdated(addressOf(announce)))
+      process.channel?.unref()
+    })
   },
 })
 

@@ -1,7 +1,7 @@
 // `npm run chaos`: nodes and Redis fail under load, one kind after the other, and nothing may be lost or doubled.
 // Options: --seconds 120 (of each kind), --kinds kill,roll,pause,restart,forget,cut, --seed 7.
 import { parseArgs } from 'node:util'
-import { errorText } from '../../../core/errors.ts'
+import { errorText } from '../../../core/http/errors.ts'
 import { inPath } from '../../support/needs-program.ts'
 import { describeReport, runChaos } from './chaos.ts'
 import { DESCRIPTIONS, KINDS, type Kind } from './kinds.ts'

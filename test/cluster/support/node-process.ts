@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { compiledFile, exampleFile } from '../../support/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
@@ -50,8 +51,8 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 
 /** Resolves when it listens. Rejects, having ended it, where it does not. */
 export async function startNode({ config, port, env }: NodeSettings): Promise<NodeProcess> {
-  // `tsx` would be a process around ours; `--import tsx` is the same loader in the process whose pid we know.
-  const args = ['--import', 'tsx', 'cli/main.ts', 'start', '--config', config]
+  const file = config.startsWith('examples/') ? exampleFile(config) : compiledFile(config)
+  const args = [compiledFile('cli/main.ts'), 'start', '--config', file]
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env, PORT: String(port) },

@@ -73,12 +73,14 @@ export function createNodeHalf() {
 
   const strings = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup({ runtime }) {
-      process.on('message', (message: Order | { readonly given: number }) => {
-        if ('given' in message) wanted.get(message.given)?.()
-        else obey(message, runtime)
+    setup(host) {
+      host.serving(({ runtime }) => {
+        process.on('message', (message: Order | { readonly given: number }) => {
+          if ('given' in message) wanted.get(message.given)?.()
+          else obey(message, runtime)
+        })
+        process.channel?.unref()
       })
-      process.channel?.unref()
     },
   })
   return { puppet, addTool, strings: strings() }

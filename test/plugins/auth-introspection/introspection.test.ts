@@ -75,10 +75,12 @@ describe('auth-introspection', () => {
   })
 
   it('refuses a token for another resource, though it is active', async () => {
-    const { guarded, open } = await start()
+    const { guarded, open, log } = await start()
     const token = await authority.issue({ resource: open })
     expect((await callAs(open, token)).status).to.equal(200)
     expect(challengeIn(await callAs(guarded, token))).to.contain('another audience')
+    const lines = log.filter(({ message }) => message === 'refused a token')
+    expect(lines.map(({ audience }) => audience)).to.deep.equal([[guarded]])
   })
 
   it('takes the audience that is configured in the place of the route’s own', async () => {

@@ -38,6 +38,8 @@ describe('auth-jwt: a good token', () => {
     const elsewhere = await callAs(host.open, token)
     expect(elsewhere.status).to.equal(401)
     expect(challengeIn(elsewhere)).to.contain('another audience')
+    const [line] = host.log.filter(({ message, route }) => message === 'refused a token' && route === '/open')
+    expect(line).to.deep.include({ reason: 'the token is for another audience', audience: [host.open] })
     expect((await callAs(host.guarded, token)).status).to.equal(200)
   })
 

@@ -22,7 +22,8 @@ function createSubject() {
     isCurrent: (_: VerificationKey) => state.current,
   }
   const algorithms = new Set(['ES256'])
-  const issuers = new Map([[ISSUER, { name: ISSUER, keys, algorithms, audience: undefined, claims: {} }]])
+  const claims = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
+  const issuers = new Map([[ISSUER, { name: ISSUER, keys, algorithms, audience: undefined, claims }]])
   const validate = { issuer: true, audience: true, lifetime: true, signingKey: true }
   const profile = { issuers, validate, clockTolerance: 60, streamsOutliveToken: false, remote: new Map() }
   const verify = createVerifier({ profile, resourceAt: () => state.resource, now: () => state.time })
@@ -64,7 +65,8 @@ describe('a verified token', () => {
     const { state, ask } = createSubject()
     await ask()
     state.resource = 'https://b.example/mcp'
-    expect(await ask()).to.deep.equal({ refused: 'the token is for another audience' })
+    const audience = ['https://b.example/mcp']
+    expect(await ask()).to.deep.equal({ refused: 'the token is for another audience', audience })
   })
 
   it('vouches for no token that is nearly the same', async () => {

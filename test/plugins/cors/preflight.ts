@@ -1,5 +1,6 @@
 // What the tests of CORS share: an origin, requests as its pages send them, and a plugin that believes bearer tokens.
-import { authorizeRoute, definePlugin } from '../../../core/index.ts'
+import { authorizeRoute } from '../../../core/auth.ts'
+import { definePlugin } from '../../../core/index.ts'
 
 export const APP = 'https://app.acme.example'
 
@@ -26,6 +27,6 @@ export const believeBearer = definePlugin<Record<never, never>>({
       if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.serving(services => host.admit(authorizeRoute(host, services)))
   },
 })

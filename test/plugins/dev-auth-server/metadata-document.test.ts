@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { configText, stopAll } from '../../cli/run-cli.ts'
-import { makeFolder, removeFolders } from '../../core/config/folder.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { claimsOf, HandClient, REDIRECT } from './browser.ts'
 import { makeCertificate, startTrusting } from './certificate.ts'
 

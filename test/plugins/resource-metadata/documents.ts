@@ -1,12 +1,6 @@
 // What the tests of resource metadata share: a config, documents as clients fetch them, and where challenges point.
-import {
-  authorizeRoute,
-  type Config,
-  definePlugin,
-  type PluginHost,
-  type ProtectedResource,
-  type Route,
-} from '../../../core/index.ts'
+import { authorizeRoute, type ProtectedResource } from '../../../core/auth.ts'
+import { type Config, definePlugin, type PluginHost, type Route, type Services } from '../../../core/index.ts'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { hello } from '../../fixtures/plugins.ts'
 
@@ -17,29 +11,33 @@ export const LOGIN = 'https://login.acme.example'
 export const lock = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
-  setup: host => host.admit(authorizeRoute(host)),
+  setup: host => host.serving(services => host.admit(authorizeRoute(host, services))),
 })
 
 /** Hands out what fills the slot `protectedResource`, as an auth plugin sees it. */
 export function readSlot() {
-  let seen: PluginHost | undefined
-  const host = () => {
+  let seen: { readonly host: PluginHost; readonly services: Services } | undefined
+  const found = () => {
     if (!seen) throw new Error('the plugin is not set up')
     return seen
   }
   const plugin = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup(given) {
-      seen = given
+    setup(host) {
+      host.serving(services => {
+        seen = { host, services }
+      })
     },
   })
   return {
     plugin: plugin(),
-    resource: (): ProtectedResource => host().slot('protectedResource'),
+    resource(path = '/'): ProtectedResource {
+      return found().services.slot('protectedResource', this.route(path))
+    },
     route(path: string): Route {
-      const found = host().routes.find(route => route.path === path)
-      if (!found) throw new Error(`there is no route ${path}`)
-      return found
+      const route = found().host.routes.find(other => other.path === path)
+      if (!route) throw new Error(`there is no route ${path}`)
+      return route
     },
   }
 }

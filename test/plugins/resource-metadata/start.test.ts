@@ -52,7 +52,7 @@ describe('resource metadata in the config', () => {
 
   it('stops the start where the document would be at an address that something else has', async () => {
     const clash = protectedBy({ resource: 'https://mcp.acme.example', resourceMetadataUri: '/admin' })
-    await expectStopped(clash, 'two things would be served at /admin')
+    await expectStopped(clash, /both serve \/admin; /)
   })
 
   it('stops the start for values that no client could use, and names them', async () => {
@@ -77,7 +77,11 @@ describe('resource metadata in the config', () => {
 
   it('stops the start where another plugin fills the same slot', async () => {
     const other = plugin(host => {
-      host.fill('protectedResource', host.slot('protectedResource'))
+      host.fill('protectedResource', {
+        resourceOf: route => route.path,
+        metadataUrlOf: () => undefined,
+        scopesOf: () => [],
+      })
     })
     const plugins = { other, lock: lock() }
     await expectStopped(protectedBy({}, { plugins }), 'already provides the protectedResource')

@@ -1,6 +1,7 @@
 // A plugin that takes a token's word for who its bearer is: the token is a user as JSON, in Base64. And what such
 // callers are told.
-import { authorizeRoute, definePlugin, HostError, type User } from '../../../core/index.ts'
+import { authorizeRoute } from '../../../core/auth.ts'
+import { definePlugin, HostError, type User } from '../../../core/index.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 
@@ -21,7 +22,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
         }
         await next()
       })
-      host.admit(authorizeRoute(host))
+      host.serving(services => host.admit(authorizeRoute(host, services)))
     },
   })
 }

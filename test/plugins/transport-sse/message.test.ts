@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { MODERN_REVISION } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
+import { openSocket, parseAnswer, readToEnd, requestHead } from '../../support/raw-http.ts'
 import { ask, initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
 import { connectSse, openSse, openSseSession, type SseClient } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -84,6 +87,28 @@ describe('POST <route>/message', () => {
       expect(status, path).to.equal(404)
     }
     await expectAlive(client)
+  })
+
+  it('whose session ended while its body came: 404, and nothing runs', async () => {
+    let ran = false
+    void call('late').then(() => {
+      ran = true
+    })
+    for (const message of [callPuppet('late'), PING, { method: 'notifications/cancelled', params: { requestId: 1 } }]) {
+      const client = await openSseSession(url)
+      const body = JSON.stringify({ jsonrpc: '2.0', ...message })
+      const path = `/message?sessionId=${client.sessionId}`
+      const headers = { 'Content-Length': `${body.length}`, Connection: 'close' }
+      const socket = await openSocket(url)
+      socket.write(requestHead(url, { path, headers }))
+      socket.write(body.slice(0, 10))
+      await pause(50)
+      client.stream.drop()
+      await pause(100)
+      socket.write(body.slice(10))
+      const { status } = parseAnswer(await readToEnd(socket))
+      expect([status, ran], message.method).to.deep.equal([404, false])
+    }
   })
 
   it('is no place for sessions of streamable HTTP, nor the other way round: 404', async () => {

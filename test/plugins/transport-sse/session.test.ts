@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineResource, defineTool, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/index.ts'
+import { defineResource, defineTool } from '../../../core/index.ts'
+import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { ask, initializeMessage } from '../../support/session-client.ts'

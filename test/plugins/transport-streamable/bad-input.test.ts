@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { defineTool, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
 import { legacy, modern, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { definePrompt, defineResource, defineTool, HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/index.ts'
+import { definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
 import { readEvents } from '../../support/event-reader.ts'
 import { createGate } from '../../support/gate.ts'
 import { legacy, post, type RpcAnswer } from '../../support/rpc.ts'

@@ -1,12 +1,6 @@
 import { expect } from 'chai'
-import {
-  defineResource,
-  defineTool,
-  ERROR_KINDS,
-  HANDSHAKE_REVISIONS,
-  META,
-  MODERN_REVISION,
-} from '../../../core/index.ts'
+import { defineResource, defineTool } from '../../../core/index.ts'
+import { ERROR_KINDS, HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/transport.ts'
 import { metaOf, modern, modernRequest, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, META } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
 import { modern, type RpcMessage, type RpcOptions } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { MODERN_REVISION } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { ask, nextMessage, openSession, restOf } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

@@ -1,12 +1,7 @@
 import { expect } from 'chai'
-import {
-  type ConfiguredPlugin,
-  definePlugin,
-  defineResource,
-  defineTool,
-  type EventStore,
-} from '../../../core/index.ts'
-import { createMemoryEventStore } from '../../../core/sessions/event-store.ts'
+import { type ConfiguredPlugin, definePlugin, defineResource, defineTool } from '../../../core/index.ts'
+import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
+import type { EventStore } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { metaOf, modern } from '../../support/rpc.ts'
 import { initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { defineTool, LOG_LEVELS } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { LOG_LEVELS } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import type { RpcMessage } from '../../support/rpc.ts'

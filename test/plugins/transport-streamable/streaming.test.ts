@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, HostError, META } from '../../../core/index.ts'
+import { defineTool, HostError } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
 import { openCall } from '../../support/event-reader.ts'
 import { createGate, type Gate } from '../../support/gate.ts'
 import { openSocket, requestBytes } from '../../support/raw-http.ts'

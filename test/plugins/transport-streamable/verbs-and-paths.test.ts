@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, MODERN_REVISION } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { MODERN_REVISION } from '../../../core/transport.ts'
 import { requestHead, sendRaw } from '../../support/raw-http.ts'
 import { legacy, modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

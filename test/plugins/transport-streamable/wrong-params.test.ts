@@ -1,7 +1,8 @@
 // Values of every wrong type at every place that the host reads of a client's message: each is told to the client as its
 // own fault, none is an error of ours, and nothing is left waiting.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, META } from '../../../core/index.ts'
+import { definePlugin, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { legacy, modern } from '../../support/rpc.ts'
 import { openSession, tell } from '../../support/session-client.ts'

@@ -1,10 +1,9 @@
 // Processes that use the file cache beside the test: started, heard, killed, and ended with the test at the latest.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { bundledFile } from '../../../support/compiled.ts'
 import type { Job, Told } from './cache-process.ts'
 
-const PROGRAM = join(import.meta.dirname, 'cache-process.ts')
 const running = new Set<ChildProcess>()
 
 export interface Forked {
@@ -19,8 +18,8 @@ export interface Forked {
 }
 
 export function forkJob(job: Job): Forked {
-  const child = fork(PROGRAM, [JSON.stringify(job)], {
-    execArgv: ['--import', 'tsx'],
+  const child = fork(bundledFile('test/client/node/support/cache-process.ts'), [JSON.stringify(job)], {
+    execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   running.add(child)

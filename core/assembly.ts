@@ -1,0 +1,151 @@
+// The second half of a host's set-up: from the filled slots to what answers requests. Between the set-up of the plugins and
+// the tasks in which they define what is served (host.ts).
+import { randomBytes } from 'node:crypto'
+import { createAdmission } from './access/admission.ts'
+import { createRouteAdmission } from './access/authorize-route.ts'
+import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
+import { faultsOf } from './config/check-definition.ts'
+import type { FilledConfig } from './config/define-config.ts'
+import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
+import type { InFlight } from './kernel/in-flight.ts'
+import type { Logger } from './kernel/log.ts'
+import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Secrets } from './kernel/secrets.ts'
+import { type KernelNotes, notesFor } from './kernel/set-up.ts'
+import type { SlotTable } from './kernel/slots.ts'
+import { type AuthorNotes, addContributions, contributedTo } from './mcp/author-host.ts'
+import { createCall } from './mcp/call.ts'
+import { createCatalog } from './mcp/catalog.ts'
+import type { HandlerSettings } from './mcp/context.ts'
+import type { Definition } from './mcp/define.ts'
+import { createDispatch } from './mcp/dispatch.ts'
+import { createMethodTable } from './mcp/methods/index.ts'
+import { checkViews, createOffers } from './mcp/offer.ts'
+import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
+import { createStallWatch } from './mcp/stall-watch.ts'
+import { createViews } from './mcp/view.ts'
+import type { Services } from './plugin-host.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createSessionIds } from './sessions/session-id.ts'
+import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
+import type { Slots } from './slots.ts'
+
+export interface ServiceParts {
+  readonly config: FilledConfig
+  readonly log: Logger
+  readonly suggest: SuggestPlugin
+  readonly routes: readonly CompiledRoute[]
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  readonly slots: SlotTable<Slots>
+  readonly secrets: Secrets
+  readonly notes: Pick<KernelNotes, 'ready' | 'starting' | 'closing'>
+  readonly author: AuthorNotes
+  readonly provides: ReturnType<typeof providersAmong>
+  readonly inFlight: InFlight
+  readonly node: Node
+}
+
+/** This process among those that serve sessions together. */
+export interface Node {
+  readonly number: number
+  /** The same, as it is written. */
+  readonly name: string
+}
+
+export function createNode(): Node {
+  const number = randomBytes(4).readUInt32BE()
+  return { number, name: number.toString(36) }
+}
+
+/** What the host has in common with its services. */
+export interface BuiltServices extends Services {
+  /** For `access`: what decides about an address, and what is there. */
+  readonly inspected: Parameters<typeof createLeastScopes>[0]
+  /** Takes what plugins contribute, after both of their phases. Throws a StartError where what a route would serve clashes. */
+  complete(): Promise<void>
+  /** From now on other nodes may say what concerns the sessions here. */
+  startSessions(): void
+}
+
+/** Throws a StartError for definitions that make no sense. */
+export function buildServices(parts: ServiceParts): BuiltServices {
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node } = parts
+  const contributed = (route: CompiledRoute) => contributedTo(author, route)
+  const catalog = createCatalog(parts.toolsets, {
+    buses: slots.all('changeBus', routes),
+    log,
+    faultsOf,
+    decidesAccess: provides('access'),
+    suggest: parts.suggest,
+    combinations: () =>
+      routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
+  })
+  const inspected = { routes, catalog, contributed, slot: slots.on }
+  const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
+  const admit = createRouteAdmission({ log }, access)
+  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const settings: HandlerSettings = {
+    callTimeout,
+    fetchTimeout,
+    stalls: createStallWatch(stallWarning, log, notes),
+    openRuntime: catalog.openRuntime,
+    stateKeys: secrets.keys('request-state'),
+    admit: createAdmission(access),
+  }
+  const methods = createMethodTable(settings)
+  const offers = {
+    config,
+    catalog,
+    viewFor: createViews(catalog),
+    admit,
+    varies: (route: CompiledRoute) =>
+      config.configureSession !== undefined ||
+      route.authorize !== undefined ||
+      notesFor(author.varies, route).length > 0,
+    contributed,
+    extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
+    decidesAccess: (route: CompiledRoute) => provides('access', route),
+    accessOn: (route: CompiledRoute) => slots.on('access', route),
+  }
+  const makeOffer = createOffers(offers)
+  const stores = new Map(
+    routes.map(route => {
+      const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
+      const found: RouteStores = {
+        sessionStore: on('sessionStore'),
+        peers: on('peers'),
+        eventStore: on('eventStore'),
+        changeBus: on('changeBus'),
+      }
+      return [route as McpRoute, found] as const
+    }),
+  )
+  const { start, ...sessions } = createSessionsByRoute({
+    routes,
+    storesOn: route => stores.get(route) as RouteStores,
+    nobody: createMemoryPeers(node.name),
+    bounds: resolveSessions(config.sessions),
+    ids: createSessionIds(secrets.keys('session-id'), node.number),
+    log,
+    makeOffer,
+    admit,
+  })
+  return {
+    ...access,
+    ...sessions,
+    startSessions: start,
+    inspected,
+    runtime: catalog.runtime,
+    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    async complete() {
+      await addContributions(author, catalog, methods)
+      checkViews(routes, offers)
+    },
+    admit,
+    makeOffer,
+    createCall,
+    extensionsOn: author.extensions.on,
+    answer: createDispatch(author, methods, log),
+    inFlight: inFlight.enter,
+  }
+}

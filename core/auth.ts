@@ -1,0 +1,36 @@
+// `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
+// that access is decided about. docs/plugins.md, "Two phases".
+export { authorizeRoute } from './access/authorize-route.ts'
+export { fetchJson, type JsonReply } from './access/fetch-json.ts'
+export {
+  identifyBearer,
+  needResource,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
+} from './access/identify-bearer.ts'
+export {
+  CLAIM_PATHS_SCHEMA,
+  type ClaimPaths,
+  type Claims,
+  claimAt,
+  readUser,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+  type StreamOptions,
+  stringsAt,
+} from './access/user-claims.ts'
+export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { isLoopback } from './http/guard.ts'
+export { shownUrl } from './http/shown-url.ts'
+export { publicKeyIn } from './kernel/public-key.ts'
+export type {
+  AccessDecider,
+  AccessServices,
+  Audience,
+  Denial,
+  DeniedCall,
+  ProtectedResource,
+} from './mcp/access-decider.ts'
+export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
+export { findResource, mayHear } from './mcp/methods/resources.ts'

@@ -1,0 +1,27 @@
+// What a config holds that JSON Schema cannot say: definitions, configured plugins, lists that code makes. The `tsType`s
+// of host-schema.ts name these; config-types.ts, which is made from it, imports them.
+import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
+import type { Definition } from '../mcp/define.ts'
+import type { BuiltInOptions } from './plugin-options.ts'
+
+export type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
+
+/** A module path or glob relative to the config, definitions, or a list of these. */
+export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
+
+/** Undefined entries are skipped: what the environment does not hold. */
+export type Secrets = ReadonlyArray<string | undefined>
+
+type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
+
+/** Built-in plugins by name; your own as configured values, or by package or file name with plain options. */
+export interface PluginsSettings extends BuiltInPlugins {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}
+
+type BuiltInOverrides = { [Name in keyof BuiltInOptions]?: Partial<BuiltInOptions[Name]> | ConfiguredPlugin | false }
+
+/** The same for one route: options that are given replace the general ones, the others stay. */
+export interface RoutePluginsSettings extends BuiltInOverrides {
+  [name: string]: ConfiguredPlugin | false | object | undefined
+}

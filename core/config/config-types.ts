@@ -1,0 +1,178 @@
+// The config in types, generated from host-schema.ts by `npm run schema`: change it there.
+import type { Duration, Size } from '../mcp/units.ts'
+import type {
+  ConfigureSession,
+  PluginsSettings,
+  RoutePluginsSettings,
+  RunSession,
+  Secrets,
+  ServerSettings,
+  ToolsetSource,
+} from './config-parts.ts'
+
+export interface Config {
+  /** Who this server says it is. */
+  server: ServerSettings
+  /** Where and how this host listens. */
+  http?: HttpSettings
+  /** Every route serves request by request, without sessions. Default `false`. */
+  stateless?: boolean
+  /** The first signs, all verify; null entries are skipped. Default: one made at start, for this process. */
+  secrets?: Secrets
+  /** Limits for every tool. */
+  tools?: ToolLimits
+  /** Sessions of clients that open them: revisions before 2026-07-28. */
+  sessions?: SessionLimits
+  /** How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself. */
+  redis?: RedisSettings
+  /** Named groups of tools, resources and prompts; routes say which they serve. */
+  toolsets: Record<string, ToolsetSource>
+  /** Paths, and what is served there. ':name?' is an optional parameter. */
+  routes: Record<string, RouteSettings>
+  /** Plugins by name, each with its options; false: off. */
+  plugins?: PluginsSettings
+  /** Changes what one caller sees. */
+  configureSession?: ConfigureSession
+  /** Acts before and after a session. */
+  runSession?: RunSession
+}
+
+/** Where and how this host listens. */
+export interface HttpSettings {
+  /** Address to listen on. Default `127.0.0.1`. */
+  host?: string
+  /** Port to listen on; 0 takes a free one. Default `3000`. */
+  port?: number
+  /** How clients reach this host; metadata, challenges and the guard use it. */
+  publicUrl?: string
+  /** Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413. Default `4mb`. */
+  maxBodySize?: Size
+  /** How long an idle connection is kept. Default `5s`. */
+  keepAliveTimeout?: Duration
+  /** How long receiving one request may take; it never ends a call or a stream. Default `60s`. */
+  requestTimeout?: Duration
+  /** How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then. Default `30s`. */
+  writeTimeout?: Duration
+  /** Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names. Default `[]`. */
+  allowedHosts?: string[]
+  /** Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins. Default `[]`. */
+  allowedOrigins?: string[]
+  /** Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them. Default `false`. */
+  trustProxy?: boolean | number | string[]
+}
+
+/** Limits for every tool. */
+export interface ToolLimits {
+  /** For ctx.fetch. Default `30s`. */
+  fetchTimeout?: Duration
+  /** For a whole call; a tool's own timeout wins. Default `off`. */
+  callTimeout?: 'off' | Duration
+  /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
+  stallWarning?: 'off' | Duration
+}
+
+/** Sessions of clients that open them: revisions before 2026-07-28. */
+export interface SessionLimits {
+  /** A session that nothing used for so long ends; an open GET is a use. Default `2h`. */
+  idleTimeout?: Duration
+  /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default `10000`. */
+  maxIdle?: number
+  /** Sessions of one user, or of one address for anonymous callers; past it initialize gets 429. */
+  maxPerOwner?: number
+  /** Requests of one session that run at once, also those whose client has gone; more are answered 429. Default `32`. */
+  maxCallsPerSession?: number
+  /** The same of all sessions of one user, or of one address for anonymous callers. Default `256`. */
+  maxCallsPerOwner?: number
+}
+
+/** How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself. */
+export interface RedisSettings {
+  /** Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database. */
+  url?: string
+  /** The ACL user, where the URL names none. */
+  username?: string
+  /** Its password, where the URL has none. */
+  password?: string
+  /** For rediss:// alone. */
+  tls?: RedisTls
+  /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
+  keyPrefix?: string
+  /** How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '5s'. */
+  commandTimeout?: Duration
+  /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
+  cluster?: string[]
+}
+
+/** For rediss:// alone. */
+export interface RedisTls {
+  /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
+  ca?: string
+  /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
+  cert?: string
+  /** Its key: PEM, or the path of a PEM file. */
+  key?: string
+  /** The name in Redis's certificate. Default: the host's. */
+  servername?: string
+}
+
+/** What is served at this path. */
+export interface RouteSettings {
+  /** Toolsets served here; ':name' takes the toolset that the path's parameter names. */
+  toolsets: string | string[]
+  /** Toolsets served when the path's optional parameter is absent. */
+  default?: string[]
+  /** POST only, every request on its own. Default: the config's stateless. */
+  stateless?: boolean
+  /** Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions. */
+  listen?: boolean
+  /** Who may use the route: true for any user, the name of a policy, or an object of scopes and roles. */
+  authorize?:
+    | true
+    | string
+    | {
+        scope?: string | string[]
+        role?: string | string[]
+      }
+  /** Scopes that a client without a token is told to ask for, where authorize names none. Not enforced. */
+  challengeScope?: string | string[]
+  /** The name of a CORS policy. */
+  cors?: string
+  /** Plugins switched off, or options changed, for this route alone. */
+  plugins?: RoutePluginsSettings
+}
+
+/** Config with its defaults filled in. */
+export interface FilledConfig extends Config {
+  http: FilledHttpSettings
+  stateless: boolean
+  tools: FilledToolLimits
+  sessions: FilledSessionLimits
+}
+
+/** HttpSettings with its defaults filled in. */
+export interface FilledHttpSettings extends HttpSettings {
+  host: string
+  port: number
+  maxBodySize: Size
+  keepAliveTimeout: Duration
+  requestTimeout: Duration
+  writeTimeout: Duration
+  allowedHosts: string[]
+  allowedOrigins: string[]
+  trustProxy: boolean | number | string[]
+}
+
+/** ToolLimits with its defaults filled in. */
+export interface FilledToolLimits extends ToolLimits {
+  fetchTimeout: Duration
+  callTimeout: 'off' | Duration
+  stallWarning: 'off' | Duration
+}
+
+/** SessionLimits with its defaults filled in. */
+export interface FilledSessionLimits extends SessionLimits {
+  idleTimeout: Duration
+  maxIdle: number
+  maxCallsPerSession: number
+  maxCallsPerOwner: number
+}

@@ -1,0 +1,28 @@
+// The ajv that our own schemas, and plugins' options, are validated by: at start by validate-value.ts, and when the
+// package is built by build/write-validators.ts, whose code must mean the same.
+import { _, Ajv2020, type KeywordCxt } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+
+/** What our own schemas ask of a text; built validators import it. */
+export const OWN_FORMATS = { uri: (text: string): boolean => URL.canParse(text) }
+
+// Our own schemas need no meta-schema, whose compiling would be a good part of a start.
+const OPTIONS = { allErrors: true, verbose: true, strict: false, validateSchema: false }
+
+const CALLABLE = {
+  keyword: 'callable',
+  code: (cxt: KeywordCxt) => cxt.fail(_`typeof ${cxt.data} != "function"`),
+}
+
+/** Compiles at start. A plugin's schema may use every format of ajv-formats. */
+export function createAjv(): Ajv2020 {
+  const ajv = new Ajv2020({ ...OPTIONS, code: { optimize: false } })
+  ajvFormats.default(ajv)
+  return ajv.addFormat('uri', OWN_FORMATS.uri).addKeyword(CALLABLE)
+}
+
+/** Compiles to the text of a module, in which `OWN_FORMATS` is to be imported. */
+export function createWritingAjv(): Ajv2020 {
+  const ajv = new Ajv2020({ ...OPTIONS, code: { source: true, esm: true, formats: _`OWN_FORMATS` } })
+  return ajv.addFormat('uri', OWN_FORMATS.uri).addKeyword(CALLABLE)
+}

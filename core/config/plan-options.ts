@@ -1,0 +1,43 @@
+// Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
+// For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
+import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
+import { orderByNeeds, type PluginInstance } from '../kernel/plugin-plan.ts'
+import type { Route } from '../kernel/route.ts'
+import type { Config, PluginsSettings } from './define-config.ts'
+import { fillDefaults } from './fill-defaults.ts'
+import { namedPlugins } from './find-plugins.ts'
+import { trimSecrets } from './secret-keys.ts'
+
+const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
+
+/** Options with the defaults of their schema filled in, and secrets as they were meant. */
+const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
+  fillDefaults(trimSecrets(written, schema), schema) as object
+
+/** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
+export function planPlugins(
+  config: Config,
+  plugins: ReadonlyMap<string, Plugin<object>>,
+  routes: readonly Route[],
+): PluginInstance[] {
+  const names = new Set([...namedPlugins(config)].map(([name]) => name))
+  const instances: PluginInstance[] = []
+  for (const name of names) {
+    const plugin = plugins.get(name)
+    const general = config.plugins?.[name]
+    if (!plugin) continue
+    const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
+    if (general !== undefined && general !== false) {
+      const covered = routes.filter(route => own(route) === undefined)
+      const options = withDefaults(plugin.options, optionsOf(general))
+      instances.push({ name, plugin, options, routes: covered, general: true })
+    }
+    for (const route of routes) {
+      const special = own(route)
+      if (special === undefined || special === false) continue
+      const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
+      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route], general: false })
+    }
+  }
+  return orderByNeeds(instances)
+}

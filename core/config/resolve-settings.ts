@@ -1,0 +1,29 @@
+// The config's `http`, `sessions` and `tools`, whose defaults are filled in, in bytes and milliseconds.
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import { parseDuration, parseSize } from '../mcp/units.ts'
+import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
+
+export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSettings): ResolvedHttp => ({
+  ...given,
+  publicUrl,
+  maxBodySize: parseSize(given.maxBodySize),
+  keepAliveTimeout: parseDuration(given.keepAliveTimeout),
+  requestTimeout: parseDuration(given.requestTimeout),
+  writeTimeout: parseDuration(given.writeTimeout),
+  trustProxy: trustProxy === true ? 1 : trustProxy,
+})
+
+export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledSessionLimits) => ({
+  ...bounds,
+  idleTimeout: parseDuration(idleTimeout),
+  maxPerOwner,
+})
+
+/** Milliseconds; undefined: off. */
+const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
+
+export const resolveTools = ({ fetchTimeout, callTimeout, stallWarning }: FilledToolLimits) => ({
+  fetchTimeout: parseDuration(fetchTimeout),
+  callTimeout: timeoutOf(callTimeout),
+  stallWarning: timeoutOf(stallWarning),
+})

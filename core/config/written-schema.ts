@@ -1,0 +1,47 @@
+// The config's schema as editors read it: config.schema.json, which `mcp-host schema` writes. What only code can hold is
+// left out; what has a `title` stands in `$defs` once.
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { isSchema } from './follow-ref.ts'
+import { buildConfigSchema } from './host-schema.ts'
+
+const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
+
+/** JSON Schema of the draft 2020-12, for a config that is JSON or YAML; `plugins` are the built-in ones, by name. */
+export function writtenSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+  const { $defs, properties, title: _, ...rest } = buildConfigSchema(plugins)
+  const shared = new Map<string, unknown>()
+  const keys = write({ $schema: LINK, ...(properties as object) }, shared)
+  const options = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(
+    ([name, { title: _, ...definition }]) => {
+      return [name, write(definition, shared)]
+    },
+  )
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'mcp-host config',
+    ...rest,
+    properties: keys,
+    $defs: Object.fromEntries([...options, ...shared]),
+  }
+}
+
+/** Keywords whose values are no schemas. */
+const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'const', 'enum', 'required'])
+
+function write(node: unknown, shared: Map<string, unknown>): unknown {
+  if (Array.isArray(node)) return node.map(item => write(item, shared))
+  if (!isSchema(node)) return node
+  const title = typeof node['title'] === 'string' ? node['title'] : undefined
+  const entries = Object.entries(node).flatMap(([key, value]) => {
+    const isOurs = (isSchema(value) && value['callable'] === true) || key === 'tsType' || (key === 'title' && title)
+    return isOurs ? [] : [[key, VALUES.has(key) ? value : write(value, shared)] as const]
+  })
+  const written = Object.fromEntries(entries)
+  if (title === undefined) return written
+  // The same shape may have a default in one place and none in another.
+  const { default: standard, ...definition } = written
+  const known = shared.get(title) ?? definition
+  if (JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas have the title ${title}`)
+  shared.set(title, known)
+  return { $ref: `#/$defs/${title}`, ...(standard !== undefined && { default: standard }) }
+}

@@ -1,0 +1,112 @@
+// What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
+// plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
+import { StartError } from '../http/errors.ts'
+import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
+import type { CrossOrigin, Endpoint } from './endpoint.ts'
+import { serveMounted } from './mounted-app.ts'
+import { HOOK_POINTS } from './order.ts'
+import { shapesOf } from './path-table.ts'
+import type { Place, Served } from './pipeline.ts'
+import type { Route } from './route.ts'
+import { type KernelNotes, notesFor } from './set-up.ts'
+
+/** What plugins hung on the steps of a route; of what belongs to no route, those that the config switches on for all. */
+function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
+  const at = (point: (typeof HOOK_POINTS)[number]) =>
+    route
+      ? notesFor(notes.middleware[point], route)
+      : notes.middleware[point].filter(({ instance }) => instance.general).map(({ value }) => value)
+  return Object.fromEntries(HOOK_POINTS.map(point => [point, at(point)])) as unknown as Place['hooks']
+}
+
+function policyOf(notes: KernelNotes, route: Route): CrossOrigin | undefined {
+  const policies = notesFor(notes.crossOrigin, route).map(find => find(route))
+  return policies.find((policy): policy is CrossOrigin => policy !== undefined)
+}
+
+const kindOf = ({ public: open = false }: Pick<Endpoint, 'public'>) => (open ? 'P' : 'F')
+
+function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: boolean): Served[] {
+  return notes.endpoints
+    .filter(({ value }) => (value.fallback ?? false) === fallback)
+    .map(({ instance, value: { path, endpoint, route: place } }) => {
+      const route = routes.find(compiled => compiled === place)
+      return { ...endpoint, path, route, by: instance.name, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
+    })
+}
+
+function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
+  const hooks = hooksAt(notes, route)
+  const policy = policyOf(notes, route)
+  return notes.routeEndpoints
+    .filter(({ instance }) => instance.routes.includes(route))
+    .flatMap(({ instance, value: { suffix, define } }): Served[] => {
+      const endpoint = define(route)
+      if (!endpoint) return []
+      const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
+      const found = { ...endpoint, path, route, by: instance.name, hooks }
+      if (endpoint.public) return [{ ...found, kind: 'P' }]
+      const cors = endpoint.cors ?? policy?.middleware
+      return [{ ...found, kind: 'R', cors, allowsOrigin: policy?.allows }]
+    })
+}
+
+/** Throws a StartError where a mount would share its place with anything but its own plugin's endpoints. */
+function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
+  const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
+  if (place.some(({ parameter }) => parameter !== undefined))
+    throw fail('has a parameter; an app is mounted at a fixed path')
+  const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
+  const route = routes.find(({ path }) => meets(path))
+  if (route) throw fail(`would take addresses of routes['${route.path}']; mount the app beside it`)
+  const isWithin = ({ path, below }: Served) => (below ?? false) && reaches(parsePattern(path, path), place)
+  const foreign = others.filter(({ by }) => by !== mount.by)
+  const taken = foreign.find(({ path }) => meets(path))
+  if (taken) throw fail(`would take ${taken.path}, which plugins.${taken.by} serves; choose another path`)
+  const outer = foreign.find(isWithin)
+  if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.by} has mounted an app; choose another path`)
+}
+
+/** Apps at a fixed path and below it. */
+function mountedApps(notes: KernelNotes, others: readonly Served[], routes: readonly Route[]): Served[] {
+  const mounts: Served[] = []
+  for (const { instance, value } of notes.mounts) {
+    const { path, app, settings } = value
+    const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
+    const mount: Served = {
+      path,
+      below: true,
+      by: instance.name,
+      kind: kindOf(settings),
+      cors: settings.cors,
+      hooks: hooksAt(notes, undefined),
+      app: serveMounted(shapeOf(place), app),
+    }
+    checkMount(mount, place, [...others, ...mounts], routes)
+    mounts.push(mount)
+  }
+  return mounts
+}
+
+export interface Places {
+  readonly served: readonly Served[]
+  /** Where nothing is served. */
+  readonly nowhere: Place
+}
+
+/** Every address of the host. A fallback is left out where something else has its path. */
+export function collectEndpoints(notes: KernelNotes, routes: readonly Route[]): Places {
+  const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
+  served.push(...mountedApps(notes, served, routes))
+  const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
+  for (const candidate of fixedEndpoints(notes, routes, true)) {
+    const [whole = '', ...shortened] = shapesOf(candidate.path)
+    const isMounted = served.some(
+      ({ below, path }) => below && reaches(parsePattern(path, path), parsePattern(candidate.path, path)),
+    )
+    if (taken.has(whole) || isMounted) continue
+    for (const shape of [whole, ...shortened]) taken.add(shape)
+    served.push(candidate)
+  }
+  return { served, nowhere: { kind: 'N', hooks: hooksAt(notes, undefined) } }
+}

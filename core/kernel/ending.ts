@@ -1,0 +1,81 @@
+// A host's end: it leaves its port to others, lets what runs end, tells the rest that it is cancelled, and closes what
+// plugins opened. For host.ts.
+import type { Server } from 'node:http'
+import { createPort, within } from '../http/hand-over.ts'
+import { RETRY } from '../http/sse.ts'
+import type { CloseReport, InFlight } from './in-flight.ts'
+import type { KernelNotes } from './set-up.ts'
+
+/** How long the last that clients are told may take to reach them, milliseconds: streams of other nodes are looked at each second. */
+const FLUSH_TIME = 1_500
+
+/** What outlasts requests and ends with the host. */
+export interface Lasting {
+  /** Ends every stream with a hint to come back after `retry` milliseconds. */
+  release(retry: number): void
+  /** Ends all of it, and gives each up to `patience` milliseconds to clean up. */
+  close(reason: Error, patience: number): Promise<void>
+}
+
+export interface Ending {
+  /**
+   * Leaves the port to other processes that listen there: accepts nothing new and answers what comes on open connections,
+   * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
+   */
+  handOver(): Promise<void>
+  /**
+   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
+   * the rest and says so to its clients. `handOver`: connections that idle are left for as long as in `handOver`, so that
+   * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
+   * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
+   */
+  close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
+}
+
+export interface EndingParts {
+  readonly server: Server
+  /** Milliseconds. */
+  readonly keepAliveTimeout: number
+  readonly inFlight: InFlight
+  readonly sessions: Lasting
+  readonly notes: KernelNotes
+  /** Whether sessions live in this process alone, so that nobody else can serve them. */
+  readonly isAlone: () => boolean
+}
+
+export function createEnding(parts: EndingParts): Ending {
+  const { server, keepAliveTimeout, inFlight, sessions, notes, isAlone } = parts
+  const port = createPort(server, keepAliveTimeout)
+
+  /** Lets what runs, and what still comes, end within `grace` milliseconds; cancels the rest. */
+  async function drain(grace: number, handOver: boolean) {
+    const end = performance.now() + grace
+    const left = () => Math.max(0, end - performance.now())
+    const draining = inFlight.drain()
+    sessions.release(RETRY)
+    for (const task of notes.draining) task()
+    // What calls of these sessions ask is answered on new connections, and nowhere else.
+    if (isAlone()) await within(left(), draining.begun)
+    const stopSweeping = handOver ? undefined : port.sweep()
+    await within(left(), handOver ? port.handOver() : port.leave())
+    await within(left(), draining.empty())
+    stopSweeping?.()
+    return draining.end()
+  }
+
+  return {
+    handOver: port.handOver,
+    async close({ grace = 10_000, handOver = !isAlone() } = {}) {
+      const report = await drain(grace, handOver)
+      await sessions.close(new Error('the server is shutting down'), grace)
+      const stopSweeping = port.sweep()
+      await port.whenEmpty(Math.min(grace, FLUSH_TIME))
+      stopSweeping()
+      const closed = new Promise(resolve => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+      for (const task of notes.closing.splice(0).reverse()) await task()
+      return report
+    },
+  }
+}

@@ -1,0 +1,90 @@
+// What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
+// by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
+
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
+import type { Logger } from './log.ts'
+import type { Route } from './route.ts'
+
+/** What is known of a host's readiness. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly checks: Readonly<Record<string, boolean>>
+  readonly reasons?: Readonly<Record<string, string>>
+}
+
+/**
+ * In two phases: `setup` declares and fills slots; once every plugin is set up, the host builds its services from what is
+ * in the slots, and `serving` tasks define with them what is served.
+ */
+export interface KernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route> {
+  /** The plugin's key in the config. */
+  readonly name: string
+  readonly log: Logger
+  readonly http: ResolvedHttp
+  /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
+  readonly processes: number
+  /** Where the config is: paths in it are relative to this. */
+  readonly directory: string
+  /** The routes that this instance of the plugin acts on. */
+  readonly routes: readonly Served[]
+  /** The URL of a fixed path, from `http.publicUrl` or the address that the host listens on; call it once it does. */
+  url(path: string): string
+  /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */
+  keys(use: string): readonly Buffer[]
+  /** True where the keys that sign and seal were made by this process, so that no other node has them. */
+  readonly ownKeys: boolean
+  /** This node among those that share something: random, made with the host. */
+  readonly node: string
+
+  /**
+   * Any Koa middleware, outermost: `await next()` never throws, and `ctx.status` is final after it. Acts on the addresses of
+   * the plugin's routes; where the plugin is on for all routes, on everything that belongs to no route as well, 404 too.
+   */
+  use(middleware: HostMiddleware): void
+  /** Opens routes to pages of other origins; acts before every other hook, and only the host's guard comes first. */
+  crossOrigin(policyOf: (route: Served) => CrossOrigin | undefined): void
+  /** Acts at the route's edge, before authentication: limits per address. */
+  edge(middleware: HostMiddleware): void
+  /** Finds out who calls: writes `ctx.state.user` or leaves it. */
+  identify(middleware: HostMiddleware): void
+  /** Decides whether this caller may use this route: `authorize`, limits per user. */
+  admit(middleware: HostMiddleware): void
+  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook but `use` acts there. */
+  endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
+  /**
+   * Serves a Koa app, or middleware, at a fixed path and below it, with koa-mount; no hook but `use` acts there. Endpoints of
+   * the same plugin have their addresses for themselves. A place that is a route's or another plugin's stops the start.
+   */
+  mount(path: string, app: MountedApp, settings?: MountSettings): void
+  /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
+  routeEndpoint(suffix: '' | `/${string}`, define: (route: Served) => Endpoint | undefined): void
+
+  /**
+   * Puts a service into a slot, for the plugin's routes alone; elsewhere the slot keeps its default, or what another plugin
+   * puts there. In `setup` only. Throws where another plugin has the slot on one of the routes.
+   */
+  fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
+  /** Runs once every plugin is set up and the services are built, in the order of set-up: defines what needs them. */
+  serving(task: (services: Services) => void | Promise<void>): void
+
+  /**
+   * What several plugins of this host share: made by the first that asks for it, and the same for the others. `key` is
+   * theirs alone: a symbol or an object. `close` runs once all of them, set up after the first, have closed.
+   */
+  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
+
+  /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
+  starting(task: () => void | Promise<void>): void
+  /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */
+  draining(task: () => void): void
+  /** Runs while the host closes, last set up first. */
+  closing(task: () => void | Promise<void>): void
+  /**
+   * A named condition for readiness: false, a throw, or a text makes the host not ready. The text says why, to whoever may
+   * see the health page.
+   */
+  ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
+  /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */
+  readiness(): Promise<Readiness>
+}

@@ -1,0 +1,108 @@
+// Canonical path -> what is served there. Fixed paths are one look-up; the others go through @koa/router's matching.
+// Of several that match, the narrowest is it, whatever the order in which they came.
+import Router from '@koa/router'
+import { StartError } from '../http/errors.ts'
+import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from '../http/path-pattern.ts'
+
+export interface Matched<Target> {
+  readonly target: Target
+  readonly params: Readonly<Record<string, string>>
+}
+
+export interface PathTable<Target> {
+  /** Throws a StartError when the path is taken, or can be none. `by`: the plugin that serves it. */
+  add(path: string, target: Target, by?: string): void
+  /** Serves a fixed path and what is below it, where nothing that was added has the place. Throws as `add`. */
+  addBelow(path: string, target: Target, by?: string): void
+  /** `path` is canonical (request-target.ts). */
+  match(path: string): Matched<Target> | undefined
+}
+
+interface Entry<Target> {
+  readonly pattern: Pattern
+  /** The optional parameter is left out: a path that is written so stands before it. */
+  readonly shortened: boolean
+  readonly target: Target
+  readonly by: string | undefined
+}
+
+function clashAt(path: string, one: string | undefined, other: string | undefined): StartError {
+  const twice = `plugins.${one} serves ${path} twice; give one of the two another path`
+  const both = `plugins.${one} and plugins.${other} both serve ${path}; give one of them another path, or switch it off`
+  const why = one === undefined ? `two things would be served at ${path}` : one === other ? twice : both
+  return new StartError(why, { exitCode: 2 })
+}
+
+const NO_PARAMS = Object.freeze({})
+
+/** A pattern as path-to-regexp 8 spells it. */
+const toRouterPath = (pattern: Pattern) =>
+  pattern
+    .map(
+      ({ text, parameter }) =>
+        `/${parameter === undefined ? text.replace(/[{}()[\]+?!:*\\]/g, '\\$&') : `:${parameter}`}`,
+    )
+    .join('')
+
+/** The shapes of all paths at which this one is served, the whole one first. */
+export const shapesOf = (path: string): string[] =>
+  formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
+
+function compile<Target>(entries: Iterable<Entry<Target>>) {
+  const fixed = new Map<string, Matched<Target>>()
+  const router = new Router({ sensitive: true })
+  const targets = new Map<unknown, Target>()
+  const sorted = [...entries].sort((one, other) => rankOf(one.pattern).localeCompare(rankOf(other.pattern)))
+  for (const { pattern, target } of sorted) {
+    if (pattern.every(({ parameter }) => parameter === undefined)) {
+      fixed.set(shapeOf(pattern), { target, params: NO_PARAMS })
+    } else {
+      targets.set(
+        router.register(toRouterPath(pattern), ['POST'], () => undefined),
+        target,
+      )
+    }
+  }
+
+  return (path: string): Matched<Target> | undefined => {
+    const found = fixed.get(path)
+    if (found || targets.size === 0) return found
+    // In the order of the layers, and so of their rank.
+    const [layer] = router.match(path, 'POST').path
+    const target = targets.get(layer)
+    return layer && target && { target, params: layer.params(path, layer.captures(path)) }
+  }
+}
+
+export function createPathTable<Target>(): PathTable<Target> {
+  const entries = new Map<string, Entry<Target>>()
+  const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'by'>>()
+  let match: ReturnType<typeof compile<Target>> | undefined
+
+  return {
+    add(path, target, by) {
+      match = undefined
+      for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
+        const shape = shapeOf(pattern)
+        const other = entries.get(shape)
+        if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
+        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
+      }
+    },
+    addBelow(path, target, by) {
+      const shape = shapeOf(parsePattern(path, path))
+      if (below.has(shape)) throw clashAt(path, below.get(shape)?.by, by)
+      below.set(shape, { target, params: NO_PARAMS, by })
+    },
+    match(path) {
+      match ??= compile(entries.values())
+      const found = match(path)
+      if (found || below.size === 0) return found
+      for (let place = path; place !== ''; place = place.slice(0, place.lastIndexOf('/'))) {
+        const mounted = below.get(place)
+        if (mounted) return mounted
+      }
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,158 @@
+// From a request to the endpoint that its path names, through the steps of the table (core/kernel/order.ts).
+// What each step does is said here; which of them act, and in which order, is the table's.
+import Koa from 'koa'
+import compose from 'koa-compose'
+import { HostError } from '../http/errors.ts'
+import { createForwarded } from '../http/forwarded.ts'
+import { createGuard } from '../http/guard.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import { readTarget } from '../http/request-target.ts'
+import { createBodyReader } from './body.ts'
+import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
+import type { Logger } from './log.ts'
+import { refuseAddress } from './mounted-app.ts'
+import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
+import { createPathTable } from './path-table.ts'
+import type { Route } from './route.ts'
+import { createErrorWriter, createFailureLog, type ErrorWriterSettings } from './write-errors.ts'
+
+/** An endpoint, or the lack of one, with all that may act there. */
+export interface Place {
+  readonly kind: EndpointKind
+  /** Undefined for a fixed path outside every route. */
+  readonly route?: Route | undefined
+  readonly cors?: HostMiddleware | undefined
+  /** Knows origins that the host's own check lets through here, beside those it knows. */
+  readonly allowsOrigin?: ((origin: string) => boolean) | undefined
+  readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
+  readonly body?: BodyKind | undefined
+  readonly methods?: Endpoint['methods']
+  /** Has its own verbs. */
+  readonly app?: HostMiddleware | undefined
+}
+
+export interface Served extends Place {
+  readonly path: string
+  /** The plugin that serves it. */
+  readonly by: string
+  /** Serves what is below its path, too. */
+  readonly below?: boolean
+}
+
+export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
+  readonly http: ResolvedHttp
+  readonly log: Logger
+}
+
+type Run = (ctx: HostContext) => Promise<unknown>
+
+const NO_PARAMS = Object.freeze({})
+
+/** Answers 405 with the verbs that the endpoint has. */
+function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
+  const table = new Map(Object.entries(methods))
+  const allow = [...table.keys()].join(', ')
+  return ctx => {
+    const handler = table.get(ctx.method)
+    if (!handler) throw new HostError('methodNotAllowed', { detail: ctx.method, headers: { Allow: allow } })
+    return handler(ctx)
+  }
+}
+
+function checkLength({ req }: HostContext, most: number) {
+  const length = req.headers['content-length']
+  if (length === undefined || Number(length) <= most) return
+  // What was declared is not read: the connection ends with the answer.
+  throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
+}
+
+/** What each step is at a place; nothing, where the place has none of it. */
+async function createSteps(
+  http: ResolvedHttp,
+  errors: ErrorWriterSettings,
+  isBodyRead: boolean,
+): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
+  const writeErrors = createErrorWriter(errors)
+  const sparing = createErrorWriter(errors, { spare: true })
+  const guard = createGuard(http)
+  const readBody = isBodyRead ? await createBodyReader(http.maxBodySize) : undefined
+
+  return {
+    // `next()` of one never throws: what those behind it throw is an answer by then.
+    use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
+    writeErrors: () => [writeErrors],
+    hostOrigin: ({ allowsOrigin }) => [
+      (ctx, next) => {
+        guard({ hosts: ctx.state.hosts, origin: ctx.req.headers.origin, alsoAllowed: allowsOrigin })
+        return next()
+      },
+    ],
+    cors: ({ cors }) => (cors ? [cors] : []),
+    length: () => [
+      (ctx, next) => {
+        checkLength(ctx, http.maxBodySize)
+        return next()
+      },
+    ],
+    address({ kind, route }) {
+      if (kind === 'N') return [refuseAddress]
+      // A parameter may name nothing.
+      return route ? [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress())] : []
+    },
+    edge: ({ hooks }) => hooks.edge,
+    identify: ({ hooks }) => hooks.identify,
+    admit: ({ hooks }) => hooks.admit,
+    body: ({ body }) => (body && readBody ? [readBody(body)] : []),
+    verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
+  }
+}
+
+/** The Koa application that serves these endpoints. Rejects with a StartError where two have one path. */
+export async function createPipeline(
+  served: readonly Served[],
+  nowhere: Place,
+  { http, log, encode }: PipelineSettings,
+): Promise<Koa<RequestState>> {
+  const tellFailure = createFailureLog(log)
+  const steps = await createSteps(
+    http,
+    { tellFailure, encode },
+    served.some(({ body }) => body !== undefined),
+  )
+  const compile = (place: Place): Run =>
+    compose<HostContext>(
+      stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
+    )
+  const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
+  for (const place of served) {
+    const add = place.below ? table.addBelow : table.add
+    add(place.path, { route: place.route, run: compile(place) }, place.by)
+  }
+  const runNowhere = compile(nowhere)
+  const forwardedBy = createForwarded(http)
+
+  // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
+  const app = new Koa<RequestState>()
+  app.use(ctx => {
+    const target = readTarget(ctx.req.url ?? '')
+    const found = target && table.match(target.path)
+    const { ip, hosts } = forwardedBy(ctx.req)
+    ctx.request.ip = ip
+    const { state } = ctx
+    state.path = target?.path
+    state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
+    state.params = found?.params ?? NO_PARAMS
+    if (target) {
+      // Whoever reads the path by another name, such as ctx.path, reads the same.
+      ctx.req.url = target.path + target.search
+      ctx.originalUrl = ctx.req.url
+      ctx.request.originalUrl = ctx.req.url
+    }
+    if (!found) return runNowhere(ctx)
+    if (found.target.route) state.route = found.target.route
+    return found.target.run(ctx)
+  })
+  // What fails behind Koa's back: a body midway, what an app emits.
+  app.on('error', tellFailure)
+  return app
+}

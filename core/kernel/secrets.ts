@@ -1,0 +1,60 @@
+// Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { StartError } from '../http/errors.ts'
+import { publicKeyIn } from './public-key.ts'
+
+/** Characters; a passphrase shorter than this can be guessed. */
+export const MIN_SECRET_LENGTH = 32
+
+export interface Secrets {
+  /** True when no secret was given: the keys live as long as this process, and no other process has them. */
+  readonly generated: boolean
+  /** 32 bytes for one use, per secret: the first signs, all verify. */
+  keys(use: string): readonly Buffer[]
+}
+
+const isGiven = (secret: string | undefined | null): secret is string =>
+  secret !== undefined && secret !== null && secret !== ''
+
+/**
+ * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Throws a
+ * StartError for a secret shorter than 32 characters, and for a key or a certificate in the place of one.
+ */
+export function createSecrets(given: ReadonlyArray<string | undefined | null> = [], fromEnvironment?: string): Secrets {
+  const inConfig = given.filter(isGiven)
+  const [where, secrets] =
+    inConfig.length > 0
+      ? ['secrets', inConfig]
+      : [
+          'MCP_HOST_SECRETS',
+          (fromEnvironment ?? '')
+            .split(',')
+            .map(text => text.trim())
+            .filter(isGiven),
+        ]
+  const short = secrets.findIndex(secret => secret.length < MIN_SECRET_LENGTH)
+  if (short !== -1) {
+    throw new StartError(
+      `${where}[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
+      { exitCode: 2 },
+    )
+  }
+  for (const [index, secret] of secrets.entries()) {
+    const key = publicKeyIn(secret)
+    if (key === undefined) continue
+    const why = `${where}[${index}] is ${key}, which others may have; make a secret with: openssl rand -base64 32`
+    throw new StartError(why, { exitCode: 2 })
+  }
+  const generated = secrets.length === 0
+  const sources = generated ? [randomBytes(32)] : secrets
+  const derived = new Map<string, readonly Buffer[]>()
+  return {
+    generated,
+    keys(use) {
+      const keys =
+        derived.get(use) ?? sources.map(secret => Buffer.from(hkdfSync('sha256', secret, '', `mcp-host ${use}`, 32)))
+      derived.set(use, keys)
+      return keys
+    },
+  }
+}

@@ -1,0 +1,166 @@
+// The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
+// plan (plugin-plan.ts) to the pipeline, which is built from these notes.
+
+import { errorText, StartError } from '../http/errors.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { SectionReader } from './define-plugin.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
+import type { KernelHost, Readiness } from './kernel-host.ts'
+import type { Logger } from './log.ts'
+import { HOOK_POINTS, type HookPoint } from './order.ts'
+import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
+import type { PluginInstance } from './plugin-plan.ts'
+import type { Route } from './route.ts'
+import type { SlotTable } from './slots.ts'
+
+/** One thing that an instance of a plugin registered; it holds for that instance's routes. */
+export interface Note<Value> {
+  readonly instance: PluginInstance
+  readonly value: Value
+}
+
+/** Everything that the plugins of one host registered with the kernel, in the order of set-up. */
+export interface KernelNotes<Services = never> {
+  readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
+  readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
+  readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
+  readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
+  readonly serving: Note<(services: Services) => void | Promise<void>>[]
+  readonly starting: Array<() => void | Promise<void>>
+  readonly closing: Array<() => void | Promise<void>>
+  readonly draining: Array<() => void>
+  /** By the key of those who share it. */
+  readonly shared: Map<symbol | object, unknown>
+  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
+}
+
+export const createNotes = <Services>(): KernelNotes<Services> => ({
+  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
+  crossOrigin: [],
+  endpoints: [],
+  routeEndpoints: [],
+  mounts: [],
+  serving: [],
+  starting: [],
+  closing: [],
+  draining: [],
+  shared: new Map(),
+  ready: new Map(),
+})
+
+/** The values of the notes that hold on a route. */
+export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
+  notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
+
+/** What every plugin of a host is told alike. */
+export interface HostFacts<Slots extends object>
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness'> {
+  readonly log: Logger
+  readonly http: ResolvedHttp
+  readonly slots: SlotTable<Slots>
+  /** The host's own URL, without a slash at its end. */
+  address(): string
+  /** What this node is called by the plugins of these routes. */
+  nodeOf(instance: PluginInstance): string
+  /** What stands at a top-level key of the config. */
+  section(name: string): unknown
+}
+
+/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
+export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await inTime(part, START_PATIENCE)
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
+  }
+}
+
+/** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
+async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
+  try {
+    await inTime(part, CLOSE_PATIENCE)
+  } catch (err) {
+    log.error({ err }, 'failed to close')
+  }
+}
+
+/** The host as one instance of a plugin sees it. */
+export function createKernelHost<Slots extends object, Services>(
+  instance: PluginInstance,
+  notes: KernelNotes<Services>,
+  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
+): KernelHost<Slots, Services> & SectionReader<object> {
+  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
+  const own = log.child({ plugin: instance.name })
+  return {
+    ...facts,
+    name: instance.name,
+    node: nodeOf(instance),
+    log: own,
+    routes: instance.routes,
+    url: path => `${address()}${path}`,
+    use: hook('use'),
+    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
+    edge: hook('edge'),
+    identify: hook('identify'),
+    admit: hook('admit'),
+    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
+    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
+    fill: (slot, service) => slots.fill(slot, service, instance),
+    section(name: string) {
+      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
+      const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
+      throw new StartError(`plugins.${instance.name}: ${why}`, { exitCode: 2 })
+    },
+    share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
+      if (notes.shared.has(key)) return notes.shared.get(key) as Value
+      const value = create()
+      notes.shared.set(key, value)
+      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      return value
+    },
+    serving: task => note(notes.serving, task),
+    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
+    closing: task => void notes.closing.push(() => closePlugin(own, task)),
+    draining: task => void notes.draining.push(task),
+    ready: (name, check) => void notes.ready.set(name, check),
+  }
+}
+
+/** The first phase: sets the plugins up, one after the other. */
+export async function setUpPlugins<Host>(
+  instances: readonly PluginInstance[],
+  hostFor: (instance: PluginInstance) => Host,
+): Promise<void> {
+  for (const instance of instances) {
+    const { name, plugin, options } = instance
+    const setup = plugin.setup as (host: Host, options: object) => void | Promise<void>
+    await startPlugin(name, () => setup.call(plugin, hostFor(instance), options))
+  }
+}
+
+/** The second phase: what is served is defined with the services. */
+export async function definePlugins<Services>({ serving }: KernelNotes<Services>, services: Services): Promise<void> {
+  for (const { instance, value: task } of serving) await startPlugin(instance.name, () => task(services))
+}
+
+/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
+export async function checkReadiness({ ready }: Pick<KernelNotes, 'ready'>, draining: boolean): Promise<Readiness> {
+  const checks: Record<string, boolean> = { accepting: !draining }
+  const reasons: Record<string, string> = {}
+  for (const [name, check] of ready) {
+    try {
+      const holds = await check()
+      checks[name] = holds === true
+      if (typeof holds === 'string') reasons[name] = holds
+    } catch {
+      checks[name] = false
+    }
+  }
+  const isReady = Object.values(checks).every(Boolean)
+  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
+}

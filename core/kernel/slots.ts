@@ -1,0 +1,62 @@
+// Replaceable services, by route: each slot has a default, and a plugin that fills it does so for its own routes alone.
+import { StartError } from '../http/errors.ts'
+import type { Route } from './route.ts'
+
+/** Who fills a slot, and where. */
+export interface Filler {
+  readonly name: string
+  readonly routes: readonly Route[]
+}
+
+export interface SlotTable<Slots extends object> {
+  /** Throws a StartError where there is no such slot, the service lacks a method, another plugin has the slot on one of these routes, and once `seal` was called. */
+  fill<Name extends keyof Slots>(slot: Name, service: Slots[Name], filler: Filler): void
+  /** Nothing is filled from now on: services are built from what is here. */
+  seal(): void
+  /** The service of a route. */
+  on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name]
+  /** Whether a plugin filled the slot for this route. */
+  isFilled(slot: keyof Slots, route: Route): boolean
+  /** The services of these routes, each once. */
+  all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
+}
+
+/** The slots of a host, with what is in them where nobody fills them. `faultOf`: why a service is none for its slot. */
+export function createSlots<Slots extends object>(
+  defaults: Slots,
+  faultOf: (slot: string, service: unknown) => string | undefined,
+): SlotTable<Slots> {
+  const filled = new Map<keyof Slots, Map<Route, { readonly service: unknown; readonly by: string }>>()
+  let sealed = false
+
+  function on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name] {
+    const found = filled.get(slot)?.get(route)
+    return found ? (found.service as Slots[Name]) : defaults[slot]
+  }
+
+  return {
+    fill(slot, service, { name, routes }) {
+      if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
+      const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
+      const fault = faultOf(String(slot), service)
+      if (fault !== undefined) throw refuse(fault)
+      const byRoute = filled.get(slot) ?? new Map()
+      filled.set(slot, byRoute)
+      for (const route of routes) {
+        const other = byRoute.get(route)?.by
+        if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; once is to be`)
+        if (other !== undefined) {
+          const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
+          throw refuse(`${where}; switch one of them off there`)
+        }
+        byRoute.set(route, { service, by: name })
+      }
+    },
+    seal() {
+      sealed = true
+    },
+    on,
+    isFilled: (slot, route) => filled.get(slot)?.has(route) ?? false,
+    all: (slot, routes) => [...new Set(routes.map(route => on(slot, route)))],
+  }
+}

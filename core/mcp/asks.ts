@@ -1,0 +1,194 @@
+// Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
+// result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
+import { randomUUID } from 'node:crypto'
+import { HostError } from '../http/errors.ts'
+import { userKey } from '../kernel/user.ts'
+import type { AskClient, Call } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
+import { ToolError } from './define.ts'
+import { isObject } from './is-object.ts'
+import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
+import { digest, openState, type RequestState, sealState } from './request-state.ts'
+import { RESULT_TYPE } from './result-type.ts'
+import type { RevisionRules } from './revisions.ts'
+import { compileSchema } from './schema/schema.ts'
+
+type Question =
+  | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
+  | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
+  | { readonly method: 'roots/list'; readonly params: Record<string, never> }
+
+const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
+
+const INPUT_REQUIRED = { name: 'input_required' }
+
+/** Why a handler was stopped: its questions are on their way to the client, and it will run again. */
+class AwaitingInput extends Error {
+  constructor() {
+    super('waiting for the client to answer; the handler runs again with the answer')
+    this.name = 'AwaitingInput'
+  }
+}
+
+/** What the client would have had to declare, or undefined when it did. */
+function missingCapability({ method, params }: Question, has: ClientCapabilities): ClientCapabilities | undefined {
+  if (method === 'roots/list') return has.roots ? undefined : { roots: {} }
+  if (method === 'elicitation/create') {
+    const mode = params.mode ?? 'form'
+    const { elicitation } = has
+    // An empty declaration means forms (client/elicitation, "Capabilities").
+    const declared = elicitation && (mode === 'form' && !elicitation.url ? elicitation : elicitation[mode])
+    return declared ? undefined : { elicitation: { [mode]: {} } }
+  }
+  const { sampling } = has
+  const tools = (params.tools || params.toolChoice) && !sampling?.tools
+  const context = params.includeContext && params.includeContext !== 'none' && !sampling?.context
+  if (sampling && !tools && !context) return undefined
+  return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
+}
+
+const isRoot = (root: unknown) =>
+  isObject(root) && typeof root['uri'] === 'string' && ['string', 'undefined'].includes(typeof root['name'])
+
+const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
+
+async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
+  if (!isObject(answer)) return false
+  if (method === 'roots/list') {
+    return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
+  }
+  if (method === 'sampling/createMessage') {
+    const { model, role, content } = answer
+    const blocks = Array.isArray(content) ? content : [content]
+    return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
+  }
+  if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
+  if (answer['action'] !== 'accept') return false
+  return params.mode === 'url' || (await fitsForm(params.requestedSchema, answer['content']))
+}
+
+async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> {
+  return (await compileSchema(schema, 'input').validate(content)).ok
+}
+
+export interface Asks {
+  /** Resolves with the recorded answer, or rejects once the question is on its way. */
+  ask(question: Question, key?: string): Promise<never>
+}
+
+interface Bindings {
+  readonly keys: readonly Buffer[]
+  /** Ends the run with this result. */
+  readonly interrupt: (result: Promise<object>) => void
+}
+
+/** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
+function bindingOf(call: Call, item: CatalogItem): string {
+  const { user, method, params, offer } = call
+  const caller = user ? userKey(user) : 'anonymous'
+  const subject = params['arguments'] ?? params['uri'] ?? null
+  return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
+}
+
+/** The asks of one run of a handler. Throws `invalidParams` for a `requestState` that is not this request's. */
+export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: Bindings): Asks {
+  const { requestState, inputResponses } = call.params
+  const binding = bindingOf(call, item)
+  const earlier: RequestState = requestState === undefined ? {} : openState(requestState, binding, keys)
+  const responses = isObject(inputResponses) ? inputResponses : {}
+  const ordinals: Record<string, number> = {}
+  const recorded: Record<string, RequestState[string]> = {}
+  const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
+  // Without a state there is no telling which question a response answers, so it counts for the first round only.
+  let firstRound = requestState === undefined
+  const lacking: ClientCapabilities = {}
+  let failure: HostError | undefined
+
+  const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
+
+  async function answerTo(key: string, question: Question, name: string): Promise<unknown> {
+    const before = own(earlier, key)
+    const same = before?.question === name
+    if (same && before.answer !== undefined) return before.answer
+    const response = own(responses, key)
+    return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
+  }
+
+  function leave() {
+    if (open.size === 0) return
+    const questions = [...open].map(([key, { question }]) => [key, question] as const)
+    interrupt(inputRequired(questions))
+    for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
+    open.clear()
+  }
+
+  async function inputRequired(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
+    if (failure) throw failure
+    const [key] = keys
+    if (!key) throw new Error('no key to seal requestState with')
+    return {
+      [RESULT_TYPE]: INPUT_REQUIRED,
+      inputRequests: Object.fromEntries(questions),
+      requestState: sealState(recorded, binding, key),
+    }
+  }
+
+  function keyFor(method: Question['method'], given: string | undefined): string {
+    const name = NAMES[method]
+    const ordinal = (ordinals[name] ?? 0) + 1
+    ordinals[name] = ordinal
+    const key = given ?? `${name}-${ordinal}`
+    if (Object.hasOwn(recorded, key)) throw new TypeError(`two asks of one call have the key "${key}"`)
+    return key
+  }
+
+  async function ask(question: Question, given?: string): Promise<never> {
+    const key = keyFor(question.method, given)
+    const missing = missingCapability(question, call.client.capabilities)
+    if (missing) {
+      Object.assign(lacking, missing)
+      failure = new HostError('missingCapability', {
+        detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
+        data: { requiredCapabilities: { ...lacking } },
+      })
+    }
+    const name = digest(question)
+    recorded[key] = { question: name }
+    const answer = missing ? undefined : await answerTo(key, question, name)
+    if (answer !== undefined) {
+      recorded[key] = { question: name, answer }
+      firstRound = false
+      return answer as never
+    }
+    return new Promise<never>((_, reject) => {
+      open.set(key, { question, reject })
+      // One turn of the event loop lets asks that were started together leave together.
+      setImmediate(leave)
+    })
+  }
+
+  return {
+    ask(question, key) {
+      const answer = ask(question, key)
+      answer.catch(() => undefined)
+      return answer
+    },
+  }
+}
+
+const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+  elicitationIds && method === 'elicitation/create' && params.mode === 'url'
+    ? { elicitationId: randomUUID(), ...params }
+    : params
+
+/** The asks of a session: each is a request of its own, and the handler waits for its answer. */
+export function createLiveAsks(askClient: AskClient, { client, rules }: Call, signal: AbortSignal): Asks {
+  async function ask(question: Question): Promise<never> {
+    const missing = missingCapability(question, client.capabilities)
+    if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
+    const answer = await askClient.ask(question.method, liveParams(question, rules), signal)
+    if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
+    return answer as never
+  }
+  return { ask: question => ask(question) }
+}

@@ -1,0 +1,127 @@
+// What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
+import { StartError } from '../http/errors.ts'
+import type { PluginInstance } from '../kernel/plugin-plan.ts'
+import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
+import type { Call, Next } from './call.ts'
+import type { Catalog } from './catalog.ts'
+import { methodFault } from './check-added.ts'
+import type { Definition } from './define.ts'
+import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
+import type { MethodTable } from './methods/index.ts'
+import type { Observer } from './observe.ts'
+import type { Revision } from './revisions.ts'
+import type { CompiledRoute, McpRoute } from './routes.ts'
+
+type Wrap = (call: Call, next: Next) => Promise<object>
+type Answer = (call: Call) => object | Promise<object>
+
+export interface AuthorHost {
+  /** The name and version of the config's `server`. */
+  readonly server: { readonly name: string; readonly version: string }
+  /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
+  around(wrap: Wrap): void
+  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  observe(observer: Observer): void
+  /** Answers a JSON-RPC method. One that the host or another plugin answers stops the start; so does a notification's name. */
+  method(name: string, answer: Answer): void
+  /**
+   * Adds an extension of the protocol to the plugin's routes: declares `capabilities.extensions[id]` there, and adds methods,
+   * result types, `Mcp-Name` rules and filters of `subscriptions/listen`. `id` is as `com.example/tasks`. Throws a StartError
+   * where another plugin adds the id, or something of it is taken on one of the routes.
+   */
+  extension(id: string, extension: Extension): AddedExtension
+  /** Contributes definitions to each of the plugin's routes. */
+  contribute(definitions: readonly Definition[]): void
+  /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
+  variesByCaller(): void
+  /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
+  revisions(list: (route: McpRoute) => readonly Revision[]): void
+}
+
+/** Everything that the plugins of one host registered with MCP, in the order of set-up. */
+export interface AuthorNotes {
+  readonly around: Note<Wrap>[]
+  readonly observers: Note<Observer>[]
+  readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
+  readonly extensions: Extensions
+  readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
+  readonly varies: Note<true>[]
+  readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
+}
+
+export const createAuthorNotes = (): AuthorNotes => ({
+  around: [],
+  observers: [],
+  methods: [],
+  extensions: createExtensions(),
+  contributed: [],
+  varies: [],
+  revisions: [],
+})
+
+/** The host as one instance of a plugin sees it. */
+export function createAuthorHost(
+  instance: PluginInstance,
+  notes: AuthorNotes,
+  server: AuthorHost['server'],
+): AuthorHost {
+  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  return {
+    server: { name: server.name, version: server.version },
+    around: wrap => note(notes.around, wrap),
+    observe: observer => note(notes.observers, observer),
+    method(name, answer) {
+      const fault = methodFault(name, answer)
+      if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
+      note(notes.methods, { name, answer })
+    },
+    extension(id, extension) {
+      const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
+      for (const method of added.methods) note(notes.methods, method)
+      return added
+    },
+    contribute: definitions => note(notes.contributed, { toolset, definitions }),
+    variesByCaller: () => note(notes.varies, true),
+    revisions: list => note(notes.revisions, list),
+  }
+}
+
+/** The toolsets that the catalog keeps for what plugins contribute to a route. */
+export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
+  ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
+]
+
+/** The protocol revisions on a route, newest first, whichever transport names them; their names are dates. */
+export function createRevisions(
+  notes: AuthorNotes,
+  isSettled: () => boolean,
+): (route: CompiledRoute) => readonly Revision[] {
+  const found = new Map<CompiledRoute, readonly Revision[]>()
+  return route => {
+    const known = found.get(route)
+    if (known) return known
+    const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+    // Every request asks; until all is declared there may be more to come.
+    if (isSettled()) found.set(route, revisions)
+    return revisions
+  }
+}
+
+/** Gives catalog and methods what plugins have for them; what does not go stops the start, with the plugin's name. */
+export async function addContributions(notes: AuthorNotes, catalog: Catalog, methods: MethodTable): Promise<void> {
+  for (const { instance, value } of notes.contributed) {
+    await startPlugin(instance.name, () => {
+      for (const definition of value.definitions) catalog.add(value.toolset, definition)
+    })
+  }
+  for (const { instance, value } of notes.methods) {
+    const { name, answer } = value
+    await startPlugin(instance.name, () => methods.add(name, { answer, by: instance.name }, instance.routes))
+  }
+  for (const { plugin, id, method, routes } of notes.extensions.awaited) {
+    if (routes.every(route => methods.has(method, route))) continue
+    const why = `extension "${id}": it has results for "${method}", a method that nobody answers on its routes`
+    throw new StartError(`plugins.${plugin}: ${why}; correct the name, or add the method`, { exitCode: 2 })
+  }
+}

@@ -1,0 +1,56 @@
+// What the config's `configureSession` and `runSession` are given: the operator's own say on what each caller is offered.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from '../kernel/user.ts'
+import type { Definition } from './define.ts'
+import type { Implementation, ServerCapabilities } from './protocol.ts'
+
+/** The config's `server`: who this server says it is. */
+export interface ServerSettings extends Implementation {
+  /** For the model: how to use this server. */
+  instructions?: string
+}
+
+/** What `configureSession` and `runSession` learn of the request. */
+export interface SessionRequest {
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly user: User | undefined
+  readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
+  /** The caller's address; behind a trusted proxy, the one it forwarded. */
+  readonly ip: string
+}
+
+/** What `configureSession` may change, for this session (or, without sessions, this request) alone. */
+export interface SessionOptions {
+  /** Undefined where requests are served one by one. */
+  readonly id: string | undefined
+  /** Name and version as clients see them; assign to change. */
+  server: ServerSettings
+  /** Merged over what the host derives from the definitions. */
+  capabilities: ServerCapabilities
+  /** Names of the toolsets in view. */
+  readonly toolsets: readonly string[]
+  /** Adds a configured toolset. Throws when there is none of that name. */
+  addToolset(name: string): void
+  removeToolset(name: string): void
+  /** Adds definitions of this session's own. Give the same objects each time: the view is cached by them. */
+  add(...definitions: Definition[]): void
+}
+
+/** The config's `configureSession`: changes what one caller is offered. A throw refuses the session, or the request. */
+export type ConfigureSession = (
+  request: SessionRequest,
+  session: SessionOptions,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>
+
+/** The config's `runSession`: acts around a session, and must call `run`, which resolves when the session is over. */
+export type RunSession = (
+  request: SessionRequest,
+  session: {
+    readonly id: string | undefined
+    /** True where the node that ran it before is gone: the session goes on, and so does what was done for it. */
+    readonly restored: boolean
+  },
+  run: () => Promise<void>,
+  context: { readonly signal: AbortSignal },
+) => void | Promise<void>

@@ -1,0 +1,261 @@
+// The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
+import { HostError } from '../http/errors.ts'
+import { type Asks, createAsks, createLiveAsks } from './asks.ts'
+import type { Call } from './call.ts'
+import type { CallRuntime, CatalogItem } from './catalog.ts'
+import { type AskOptions, type CallContext, ToolError } from './define.ts'
+import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { StallWatch } from './stall-watch.ts'
+
+/** What every handler of a host shares. */
+export interface HandlerSettings {
+  /** Milliseconds; undefined: no limit. */
+  readonly callTimeout: number | undefined
+  /** Milliseconds. */
+  readonly fetchTimeout: number
+  /** `ctx.host` of a call. */
+  readonly openRuntime: () => CallRuntime
+  /** Hears what each handler does with the event loop. */
+  readonly stalls: StallWatch
+  /** Seal `requestState`: the first signs, all open. */
+  readonly stateKeys: readonly Buffer[]
+  /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
+  readonly admit: (call: Call, item: CatalogItem) => void
+}
+
+/** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
+const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
+
+type Interrupt = (result: Promise<object>) => void
+
+class HandlerContext implements CallContext {
+  readonly #call: Call
+  readonly #item: CatalogItem
+  readonly #settings: HandlerSettings
+  readonly #interrupt: Interrupt
+  #asks: Asks | undefined
+  #host: CallRuntime | undefined
+  #controller: AbortController | undefined
+  #progress = Number.NEGATIVE_INFINITY
+  #ended: unknown
+
+  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, interrupt: Interrupt) {
+    this.#call = call
+    this.#item = item
+    this.#settings = settings
+    this.#interrupt = interrupt
+    if (call.asks === 'input_required' && this.#canAsk && call.params['requestState'] !== undefined)
+      this.#asks = this.#createAsks()
+  }
+
+  get user() {
+    return this.#call.user
+  }
+  get session() {
+    const id = this.#call.offer.sessionId
+    return id === undefined ? undefined : { id }
+  }
+  get route() {
+    const { route, params } = this.#call.offer
+    return { path: route.path, params }
+  }
+  get headers() {
+    return this.#call.headers
+  }
+  get client() {
+    const { client, revision } = this.#call
+    return { info: client.info, capabilities: client.capabilities, revision }
+  }
+  get meta() {
+    return this.#call.meta
+  }
+  get host() {
+    this.#host ??= this.#settings.openRuntime()
+    return this.#host
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      const { signal } = this.#call
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended)
+      else if (signal.aborted) this.#controller.abort(signal.reason)
+      else signal.addEventListener('abort', () => this.#controller?.abort(signal.reason), { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  /** What came of the handler, once other nodes are sure to hear of what it changed. */
+  whenTold<Outcome>(outcome: () => Outcome): Outcome | Promise<Outcome> {
+    const pending = this.#host?.pending()
+    return pending ? pending.then(outcome) : outcome()
+  }
+
+  /** The handler is done: what it kept of this says nothing any more. */
+  finish() {
+    this.#ended ??= new Error('the call is over')
+  }
+
+  /** Stops the handler: nothing that it still says or asks is heard. */
+  end(reason: unknown) {
+    this.#ended ??= reason
+    this.#controller?.abort(reason)
+  }
+
+  // Getters that give functions, so that a handler may take `ctx` apart: `({ text }, { elicit, progress }) => ...`.
+  get progress() {
+    return (progress: number, total?: number, message?: string) => this.#reportProgress({ progress, total, message })
+  }
+  get log() {
+    return (level: LogLevel, data: unknown, logger?: string) => this.#sendLog(level, data, logger)
+  }
+  get elicit() {
+    return (params: ElicitParams, { key }: AskOptions = {}) => this.#ask({ method: 'elicitation/create', params }, key)
+  }
+  get sample() {
+    return (params: SampleParams, { key }: AskOptions = {}) =>
+      this.#ask({ method: 'sampling/createMessage', params }, key)
+  }
+  get roots() {
+    return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)
+  }
+  get fetch(): typeof fetch {
+    return (input, init) => {
+      const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
+      if (init?.signal) signals.push(init.signal)
+      return fetch(input, { ...init, signal: AbortSignal.any(signals) })
+    }
+  }
+
+  #reportProgress({
+    progress,
+    total,
+    message,
+  }: {
+    progress: number
+    total?: number | undefined
+    message?: string | undefined
+  }) {
+    if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
+    const { progressToken } = this.#call
+    // It must grow with each notification (basic/patterns/progress).
+    if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
+    this.#progress = progress
+    this.#call.notify('notifications/progress', {
+      progressToken,
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    })
+  }
+
+  #sendLog(level: LogLevel, data: unknown, logger: string | undefined) {
+    const severity = LOG_LEVELS.indexOf(level)
+    if (severity === -1) throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
+    const { logLevel } = this.#call
+    if (logLevel === undefined || this.#ended !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
+    this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
+  }
+
+  get ping() {
+    return async () => {
+      const { asks, modern } = this.#call
+      if (typeof asks === 'object') await asks.ask('ping', {}, this.signal)
+      else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
+    }
+  }
+  get disconnect() {
+    return (retry?: number) => this.#call.disconnect(retry)
+  }
+
+  get #canAsk() {
+    return this.#call.asks !== undefined && ASKING_METHODS.has(this.#call.method)
+  }
+
+  #createAsks(): Asks {
+    const { asks } = this.#call
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal)
+    return createAsks(this.#call, this.#item, { keys: this.#settings.stateKeys, interrupt: this.#interrupt })
+  }
+
+  #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {
+    const { asks } = this.#call
+    if (!asks || !this.#canAsk) {
+      const { method, revision } = this.#call
+      const why = ASKING_METHODS.has(method)
+        ? `a ${revision} client cannot be asked on a stateless route`
+        : `${method} cannot ask`
+      return Promise.reject(new ToolError(`This needs an answer from the user or client, but ${why}.`))
+    }
+    this.#asks ??= this.#createAsks()
+    return this.#asks.ask(question, key)
+  }
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** What it throws at once it rejects with, where somebody must be told of a change first. */
+function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown): unknown {
+  try {
+    return handle(ctx)
+  } catch (error) {
+    return ctx.whenTold(() => {
+      throw error
+    })
+  }
+}
+
+/**
+ * Runs a handler to its value, or to the `input_required` result that stands for its questions.
+ * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
+ * goes on when its call is cancelled; nobody hears of it any more.
+ */
+export function runHandler(
+  call: Call,
+  item: CatalogItem,
+  settings: HandlerSettings,
+  handle: (ctx: CallContext) => unknown,
+): unknown {
+  let interrupted: Promise<object> | undefined
+  let settle: ((result: Promise<object>) => void) | undefined
+  const interrupt: Interrupt = result => {
+    // A handler that never waited for its question has answered already: nobody else listens to this then.
+    result.catch(() => undefined)
+    interrupted = result
+    settle?.(result)
+  }
+  const ctx = new HandlerContext(call, item, settings, interrupt)
+  const { stalls } = settings
+  const value = stalls.run(item, () => runToValue(ctx, handle))
+  if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
+  stalls.begin(item)
+  const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
+  return new Promise((resolve, reject) => {
+    const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
+    function stop(limit: number) {
+      const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms` })
+      ctx.end(error)
+      ctx.whenTold(() => reject(error))
+    }
+    settle = result => {
+      clearTimeout(timer)
+      resolve(ctx.whenTold(() => result))
+      ctx.end(new Error('waiting for the client to answer'))
+    }
+    value.then(
+      result => {
+        clearTimeout(timer)
+        stalls.end(item)
+        ctx.finish()
+        resolve(ctx.whenTold(() => result))
+      },
+      error => {
+        clearTimeout(timer)
+        stalls.end(item)
+        ctx.finish()
+        ctx.whenTold(() => reject(error))
+      },
+    )
+  })
+}

@@ -1,0 +1,253 @@
+// What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
+// Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
+import type { IncomingHttpHeaders } from 'node:http'
+import { isBranded } from '../http/describe-thrown.ts'
+import type { User } from '../kernel/user.ts'
+import type { StandardSchema, ValueOf } from './infer.ts'
+import type {
+  Annotations,
+  CallToolResult,
+  ClientCapabilities,
+  Completion,
+  ContentBlock,
+  ElicitParams,
+  ElicitResult,
+  GetPromptResult,
+  Icon,
+  Implementation,
+  JsonSchema,
+  LogLevel,
+  Meta,
+  PromptMessage,
+  ReadResourceResult,
+  ResourceContents,
+  RootsResult,
+  SampleParams,
+  SampleResult,
+  ToolAnnotations,
+} from './protocol.ts'
+import type { Revision } from './revisions.ts'
+
+/** Options of the three asks. */
+export interface AskOptions {
+  /** Names the entry in `inputRequests`; default: the kind of ask and its ordinal, such as `elicit-1`. */
+  key?: string
+}
+
+/** Adds and removes definitions while the host runs; every client that can be told is told. */
+export interface RuntimeItems<Definition> {
+  /** Adds to `toolset` (default: every route). A second definition of one name there throws. */
+  add(definition: Definition, options?: { toolset?: string }): void
+  /** Removes what `add` added or a toolset defined. False when there was none of that name. */
+  remove(name: string, options?: { toolset?: string }): boolean
+}
+
+/** What a handler may do to the running host: `ctx.host`, and `host` of `createHost`. */
+export interface RuntimeHost {
+  readonly tools: RuntimeItems<ToolDefinition>
+  /** Named by `uri` or `uriTemplate`. */
+  readonly resources: RuntimeItems<ResourceDefinition>
+  readonly prompts: RuntimeItems<PromptDefinition>
+  /** Tells those who watch `uri` that its contents changed. */
+  resourceUpdated(uri: string): void
+  /**
+   * Resolves once all that was changed here so far is sure to be told, on every node; where nodes share a bus that is
+   * away, after its time-out. A handler need not wait: its call is answered after that.
+   */
+  settled(): Promise<void>
+}
+
+/** The second argument of every handler. */
+export interface CallContext {
+  /** Aborts when the client is gone or cancels, the call's timeout passes, or the host shuts down. */
+  readonly signal: AbortSignal
+  /** Undefined for an anonymous caller. */
+  readonly user: User | undefined
+  /** The session that this call belongs to; undefined where requests are served one by one. */
+  readonly session: { readonly id: string } | undefined
+  /** The route's path as configured, and its parameters as matched. */
+  readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
+  readonly headers: Readonly<IncomingHttpHeaders>
+  /** What the client says of itself: for display and logs, never for decisions about access. */
+  readonly client: {
+    readonly info: Implementation | undefined
+    readonly capabilities: ClientCapabilities
+    readonly revision: Revision
+  }
+  /** The request's own `_meta`. */
+  readonly meta: Readonly<Meta>
+  /** Reports progress; does nothing when the client asked for none. `progress` must grow from call to call. */
+  progress(progress: number, total?: number, message?: string): void
+  /** Sends a log message to the client that asked for this level or a lower one. */
+  log(level: LogLevel, data: unknown, logger?: string): void
+  /** `fetch`, ended by `signal` and by the configured `tools.fetchTimeout`. */
+  fetch: typeof fetch
+  /**
+   * Asks the user. In 2026-07-28 the call ends here with `input_required` and the handler runs again from its
+   * start once the answer is there: side effects belong after the last ask. Rejects where nobody can be asked.
+   */
+  elicit(params: ElicitParams, options?: AskOptions): Promise<ElicitResult>
+  /** Asks the client's language model; as `elicit`. */
+  sample(params: SampleParams, options?: AskOptions): Promise<SampleResult>
+  /** Asks for the client's roots; as `elicit`. */
+  roots(options?: AskOptions): Promise<RootsResult>
+  /**
+   * Resolves when the client answered a ping. At once for 2026-07-28, which has none; rejects where the client cannot
+   * be asked.
+   */
+  ping(): Promise<void>
+  /**
+   * Closes the connection of a long call, not the call: a client of 2025-11-25 comes back for the rest after `retry`
+   * milliseconds (default 1,000). Does nothing for clients that cannot come back.
+   */
+  disconnect(retry?: number): void
+  readonly host: RuntimeHost
+}
+
+interface Common {
+  title?: string
+  description?: string
+  icons?: Icon[]
+  _meta?: Meta
+  /** A policy's name, a scope or a role that the caller needs. Absent: open to every caller of the route. */
+  access?: string
+  /** `'listed'` shows an item in lists to callers who may not use it; default: hidden from them. */
+  visibility?: 'listed'
+}
+
+type MaybePromise<T> = T | Promise<T>
+
+/** What a tool may return: text, a number, structured content, content blocks, or a whole result. */
+export type ToolReturn = string | number | boolean | null | undefined | object | ContentBlock[] | CallToolResult
+
+const DEFINITION = Symbol.for('mcp-host.definition')
+
+/** A tool, as `defineTool` makes it. */
+export interface ToolDefinition extends Common {
+  readonly [DEFINITION]: 'tool'
+  name: string
+  annotations?: ToolAnnotations
+  input: JsonSchema | StandardSchema
+  output?: JsonSchema | StandardSchema
+  /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
+  timeout?: string | number
+  handler(args: never, ctx: CallContext): MaybePromise<ToolReturn>
+}
+
+/** A resource or a family of them, as `defineResource` makes it. */
+export interface ResourceDefinition extends Common {
+  readonly [DEFINITION]: 'resource'
+  name: string
+  /** One resource; or `uriTemplate` for a family of them. */
+  uri?: string
+  /** RFC 6570. */
+  uriTemplate?: string
+  mimeType?: string
+  /** Bytes, where known. */
+  size?: number
+  annotations?: Annotations
+  /** Suggests values of the template's variables. */
+  complete?: Record<string, Completer>
+  /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
+  handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
+}
+
+/** What a resource may return: text, bytes, contents, or a whole result. */
+export type ResourceReturn =
+  | string
+  | Uint8Array
+  | Omit<ResourceContents, 'uri'>
+  | ResourceContents
+  | ResourceContents[]
+  | ReadResourceResult
+
+/** Suggests values that begin with, or suit, `value`; `context` holds the arguments already chosen. */
+export type Completer = (
+  value: string,
+  context: { readonly arguments: Readonly<Record<string, string>> },
+  ctx: CallContext,
+) => MaybePromise<string[] | Completion>
+
+/** An argument of a prompt; its value is a string. */
+export interface PromptArgument {
+  title?: string
+  description?: string
+  required?: boolean
+  complete?: Completer
+}
+
+/** A prompt, as `definePrompt` makes it. */
+export interface PromptDefinition extends Common {
+  readonly [DEFINITION]: 'prompt'
+  name: string
+  arguments?: Record<string, PromptArgument>
+  handler(args: never, ctx: CallContext): MaybePromise<string | PromptMessage[] | GetPromptResult>
+}
+
+/** What a toolset is made of. */
+export type Definition = ToolDefinition | ResourceDefinition | PromptDefinition
+
+/** The kind of a definition, or undefined for any other value. */
+export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefined =>
+  typeof value === 'object' && value !== null ? (value as Partial<Definition>)[DEFINITION] : undefined
+
+type Unbranded<D> = Omit<D, typeof DEFINITION | 'handler'>
+type NoArguments = { readonly type: 'object' }
+
+/**
+ * A tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 that says so) or Standard Schemas;
+ * the handler's arguments are typed by `input` and reach it only when they passed. A throw becomes a result with
+ * `isError` whose text is hidden unless it is a `ToolError`.
+ */
+export function defineTool<
+  const Input extends JsonSchema | StandardSchema = NoArguments,
+  const Output extends JsonSchema | StandardSchema = JsonSchema,
+>(
+  tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {
+    input?: Input
+    output?: Output
+    handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ToolReturn>
+  },
+): ToolDefinition {
+  return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as ToolDefinition
+}
+
+/** A resource (`uri`) or a family of them (`uriTemplate`). */
+export function defineResource(
+  resource: Unbranded<ResourceDefinition> & Pick<ResourceDefinition, 'handler'>,
+): ResourceDefinition {
+  return { ...resource, [DEFINITION]: 'resource' }
+}
+
+type PromptArguments<A> = { [K in keyof A as A[K] extends { required: true } ? K : never]: string } & {
+  [K in keyof A as A[K] extends { required: true } ? never : K]?: string
+}
+
+/** A prompt. The handler's arguments are strings, those that are `required` always present. */
+export function definePrompt<const A extends Record<string, PromptArgument> = Record<never, PromptArgument>>(
+  prompt: Omit<Unbranded<PromptDefinition>, 'arguments'> & {
+    arguments?: A & Record<string, PromptArgument>
+    handler(args: PromptArguments<A>, ctx: CallContext): MaybePromise<string | PromptMessage[] | GetPromptResult>
+  },
+): PromptDefinition {
+  return { ...prompt, [DEFINITION]: 'prompt' } as PromptDefinition
+}
+
+const TOOL_ERROR = Symbol.for('mcp-host.ToolError')
+
+/** A failure whose message is meant for the model: it becomes the text of a result with `isError`. */
+export class ToolError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ToolError'
+    Object.defineProperty(this, TOOL_ERROR, { value: true })
+  }
+
+  /** True for a ToolError of any copy of this module. */
+  static is(value: unknown): value is ToolError {
+    return isBranded(value, TOOL_ERROR)
+  }
+}
+
+/** `tool "purge"`. */
+export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`

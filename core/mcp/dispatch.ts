@@ -1,0 +1,80 @@
+// A Call through every `around` of its route to its answer, watched by those who observe; and the one place where a failed
+// handler is logged.
+import compose from 'koa-compose'
+import { HostError } from '../http/errors.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { Route } from '../kernel/route.ts'
+import { notesFor } from '../kernel/set-up.ts'
+import type { AuthorNotes } from './author-host.ts'
+import type { Call } from './call.ts'
+import { demandObject } from './check-added.ts'
+import { checkResultType } from './extension.ts'
+import type { MethodTable } from './methods/index.ts'
+import { FAILURE } from './methods/tools.ts'
+import { observed } from './observe.ts'
+import { createHandmadeWarning } from './result-type.ts'
+
+type Answer = (call: Call) => Promise<object>
+
+export function createDispatch(
+  notes: Pick<AuthorNotes, 'around' | 'observers'>,
+  methods: MethodTable,
+  log: Logger,
+): Answer {
+  function logFailure(call: Call, err: unknown) {
+    const name = call.params['name'] ?? call.params['uri']
+    const fields = { err, method: call.method, name, route: call.offer.route.path }
+    // Ending with an error is what a handler is expected to do once its client is gone.
+    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
+    else log.error(fields, 'a handler failed')
+  }
+
+  const warnOfHandmade = createHandmadeWarning(log)
+
+  async function answer(call: Call): Promise<object> {
+    const result = await methods.answer(call)
+    demandObject(call.method, result)
+    if (FAILURE in result) logFailure(call, result[FAILURE])
+    return result
+  }
+
+  /** Through these to the answer; a failure that clients may not see becomes an internal error. */
+  function answerThrough(around: AuthorNotes['around'][number]['value'][]): Answer {
+    // Koa's own composer: a second `next()` of one of them is an error.
+    const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
+    const inner = around.length === 0 ? answer : (call: Call) => wrapped(call, answer)
+    return async call => {
+      try {
+        // Before plugins: they too take params for what they should be.
+        methods.check(call)
+        const result = await inner(call)
+        demandObject(call.method, result)
+        checkResultType(call, result)
+        if (call.modern) warnOfHandmade(call, result)
+        return result
+      } catch (error) {
+        if (HostError.is(error)) throw error
+        logFailure(call, error)
+        throw new HostError('internal', { cause: error }).within200()
+      }
+    }
+  }
+
+  function wayOn(route: Route): Answer {
+    const way = answerThrough(notesFor(notes.around, route))
+    const observers = notesFor(notes.observers, route)
+    return observers.length === 0 ? way : observed(way, observers, log)
+  }
+
+  /** Made with the first call: by then both phases of the plugins are over. */
+  const ways = new Map<Route, Answer>()
+  return call => {
+    const { route } = call.offer
+    let way = ways.get(route)
+    if (!way) {
+      way = wayOn(route)
+      ways.set(route, way)
+    }
+    return way(call)
+  }
+}

@@ -1,0 +1,221 @@
+// Extensions of the protocol, as plugins add them: what each declares on its routes, and what it adds there (2026-07-28
+// basic/versioning, "Extensions"). The host keeps to the rules that every extension has; what it means is its plugin's.
+import { HostError, StartError } from '../http/errors.ts'
+import type { Call } from './call.ts'
+import { partsFault } from './check-added.ts'
+import { isObject } from './is-object.ts'
+import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
+import { RESULT_TYPE, RESULT_TYPES, resultTypeOf } from './result-type.ts'
+
+/** The part of a filter of `subscriptions/listen` that is honoured. */
+export interface Honoured {
+  /** What the acknowledgement says of it; any JSON. */
+  readonly acknowledged: unknown
+  /** Begins, once it was acknowledged. `notify` tells the client, and adds the subscription's id. Returns what ends it. */
+  begin(notify: (method: string, params: Record<string, unknown>) => void): () => void
+}
+
+/**
+ * Reads a filter of `subscriptions/listen`. Undefined: nothing of it is honoured. Throws `invalidParams` for one that is
+ * malformed.
+ */
+export type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
+
+type Answer = (call: Call) => object | Promise<object>
+
+/** What an extension adds to the routes of its plugin. */
+export interface Extension {
+  /** What `capabilities.extensions` says of it, to clients of every revision. Default: `{}`. */
+  readonly settings?: JsonObject
+  /** JSON-RPC methods, by name. */
+  readonly methods?: Readonly<Record<string, Answer>>
+  /** The parameter that the `Mcp-Name` header of a request repeats, by a method of the extension. */
+  readonly nameHeaders?: Readonly<Record<string, string>>
+  /** Values of `resultType` beside the protocol's own, by the method that may answer with them. */
+  readonly results?: Readonly<Record<string, readonly string[]>>
+  /** Filters of `subscriptions/listen`, by their name in `notifications`. */
+  readonly listenFilters?: Readonly<Record<string, ListenFilter>>
+  /**
+   * False: methods and filters are for every client. Default: for those that declare the extension, with the request or with
+   * `initialize`; others are answered -32021.
+   */
+  readonly clientMustDeclare?: boolean
+}
+
+/** An extension that was added. */
+export interface AddedExtension {
+  readonly id: string
+  /** What a client says of the extension in its capabilities; undefined: it does not declare it. For a Call or a `ctx`. */
+  settingsOf(said: Pick<Call, 'client'>): JsonObject | undefined
+  /**
+   * A result of a type in `results`, with these fields beside `resultType`: for `around` and for handlers. A client that
+   * does not declare the extension, or whose revision has no result types, is answered -32021 in its place.
+   */
+  result(type: string, fields: Readonly<Record<string, unknown>>): object
+}
+
+/** What the extensions of one route add, for its transports. */
+export interface RouteExtensions {
+  /** As `capabilities.extensions` says it. */
+  readonly settings: Readonly<Record<string, JsonObject>>
+  readonly nameHeaders: ReadonlyMap<string, string>
+  readonly listenFilters: ReadonlyMap<string, ListenFilter>
+}
+
+interface Adding {
+  readonly plugin: string
+  readonly id: string
+  readonly extension: Extension
+  readonly routes: readonly object[]
+}
+
+export interface Extensions {
+  /** Throws a StartError where another plugin has the id, or something of it is taken on one of these routes. */
+  add(adding: Adding): KnownExtension
+  on(route: object): RouteExtensions
+  /** The methods that extensions have results for, with what adds them. */
+  readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
+}
+
+/** A key of `_meta` with a prefix (2026-07-28 basic, "_meta"). */
+const ID = /^[a-z](?:[a-z\d-]*[a-z\d])?(?:\.[a-z](?:[a-z\d-]*[a-z\d])?)*\/[a-z\d](?:[\w.-]*[a-z\d])?$/i
+
+class KnownExtension implements AddedExtension {
+  readonly id: string
+  readonly #extension: Extension
+  readonly #routes: ReadonlySet<object>
+
+  constructor({ id, extension, routes }: Adding) {
+    this.id = id
+    this.#extension = extension
+    this.#routes = new Set(routes)
+  }
+
+  settingsOf({ client }: Pick<Call, 'client'>): JsonObject | undefined {
+    const extensions: unknown = client.capabilities.extensions
+    const said = isObject(extensions) && Object.hasOwn(extensions, this.id) ? extensions[this.id] : undefined
+    return isObject(said) ? said : undefined
+  }
+
+  result(type: string, fields: Readonly<Record<string, unknown>>): object {
+    return { ...fields, [RESULT_TYPE]: { name: type, check: (call: Call) => this.#checkResult(call, type) } }
+  }
+
+  /** Its methods, for those whom they are for. */
+  get methods(): ReadonlyArray<{ readonly name: string; readonly answer: Answer }> {
+    return Object.entries(this.#extension.methods ?? {}).map(([name, answer]) => ({
+      name,
+      answer: call => {
+        this.demand(call)
+        return answer(call)
+      },
+    }))
+  }
+
+  /** Throws `missingCapability` for a client that does not declare the extension. */
+  demand(call: Call, what = call.method): void {
+    if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
+  }
+
+  #checkResult(call: Call, type: string) {
+    const { results = {} } = this.#extension
+    const known = Object.hasOwn(results, call.method) ? results[call.method] : undefined
+    if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
+      throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
+    }
+    if (call.rules.handshake || !this.settingsOf(call)) {
+      // Older revisions have no result types, whatever their clients declare.
+      const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
+      throw this.#missing(`the result "${type}"`, revision)
+    }
+  }
+
+  #missing(what: string, revision = ''): HostError {
+    return new HostError('missingCapability', {
+      detail: `${what} is for clients that declare the extension ${this.id}${revision}`,
+      data: { requiredCapabilities: { extensions: { [this.id]: {} } } },
+    })
+  }
+}
+
+interface Kept {
+  readonly settings: Record<string, JsonObject>
+  readonly nameHeaders: Map<string, string>
+  readonly listenFilters: Map<string, ListenFilter>
+  /** Such as `tools/call task`. */
+  readonly results: Set<string>
+}
+
+/** What is wrong with an extension, on this route; undefined: nothing. */
+function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
+  const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
+  const stray = Object.keys(nameHeaders).find(method => !Object.hasOwn(methods, method))
+  const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || kept.listenFilters.has(name))
+  const pairs = Object.entries(results).flatMap(([method, types]) => types.map(type => [method, type] as const))
+  const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || kept.results.has(`${method} ${type}`))
+  if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
+  if (Object.hasOwn(kept.settings, id)) return 'it is added to this route already'
+  if (stray !== undefined) return `nameHeaders names "${stray}", which is none of its methods`
+  if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
+  if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
+  return undefined
+}
+
+/** The extensions of one host. */
+export function createExtensions(): Extensions {
+  const owners = new Map<string, string>()
+  const byRoute = new Map<object, Kept>()
+  const awaited: Array<Adding & { readonly method: string }> = []
+
+  function on(route: object): Kept {
+    const kept = byRoute.get(route) ?? {
+      settings: {},
+      nameHeaders: new Map(),
+      listenFilters: new Map(),
+      results: new Set(),
+    }
+    byRoute.set(route, kept)
+    return kept
+  }
+
+  return {
+    on,
+    awaited,
+    add(adding) {
+      const { plugin, id, extension, routes } = adding
+      const owner = owners.get(id) ?? plugin
+      const refuse = (fault: string) =>
+        new StartError(`plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
+      if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
+      const wrong = partsFault(extension)
+      if (wrong !== undefined) throw refuse(wrong)
+      owners.set(id, plugin)
+      const known = new KnownExtension(adding)
+      for (const method of Object.keys(extension.results ?? {})) awaited.push({ ...adding, method })
+      for (const route of routes) {
+        const fault = faultOf(adding, on(route))
+        if (fault !== undefined) throw refuse(fault)
+        keep(known, extension, on(route))
+      }
+      return known
+    },
+  }
+}
+
+function keep(known: KnownExtension, extension: Extension, kept: Kept) {
+  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
+  kept.settings[known.id] = settings
+  for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
+  for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)
+  for (const [name, filter] of Object.entries(listenFilters)) {
+    kept.listenFilters.set(name, (wanted, call) => {
+      known.demand(call, `the filter "${name}" of subscriptions/listen`)
+      return filter(wanted, call)
+    })
+  }
+}
+
+/** Throws where a result is of a type that this call must not be answered with. */
+export function checkResultType(call: Call, result: object): void {
+  resultTypeOf(result)?.check?.(call)
+}

@@ -1,0 +1,30 @@
+// What one client or session may make the host hold: the fixed numbers of docs/operating.md, "Limits", but for those of a
+// connection (core/http/limits.ts). Read wherever something of a client's is kept, echoed or looped over; what an operator
+// sets is in the config.
+
+/** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
+export const LARGE_ANSWER = 64 * 1024
+
+/** Most entries of a batch. */
+export const MAX_BATCH = 50
+/** Bytes of a request's id, or of a progress token: they are repeated with every message that belongs to them. */
+export const MAX_ID = 1_024
+/** Bytes of `clientInfo` as JSON, and of `capabilities`; the values in each of them. */
+export const MAX_CLIENT_FACT = 8_192
+export const MAX_CLIENT_VALUES = 256
+/** Bytes of a URI that a client names. */
+export const MAX_URI = 8_192
+/** Resources that one session or one `subscriptions/listen` may watch, and the bytes that they cost together. */
+export const MAX_WATCHED = 1_000
+/** What those may cost together, bytes: WATCH_COST and the URI, each. */
+export const MAX_WATCHED_BYTES = 384 * 1_024
+/** Bytes that a watched resource costs beside its URI: its places in the tables of who watches what. */
+export const WATCH_COST = 250
+/** The same bytes, of all sessions of one owner together, and of all its `subscriptions/listen`. */
+export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
+/** `subscriptions/listen` streams that one caller may have open. */
+export const MAX_LISTENS_PER_CALLER = 100
+/** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
+export const MAX_OPEN_GETS = 3
+/** Characters of what a client said that an error or a log line repeats. */
+export const MAX_SHOWN = 1_000

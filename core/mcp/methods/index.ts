@@ -1,0 +1,96 @@
+// The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
+
+import { HostError, StartError } from '../../http/errors.ts'
+import type { Call } from '../call.ts'
+import { shown } from '../client-said.ts'
+import type { HandlerSettings } from '../context.ts'
+import type { View } from '../view.ts'
+import { complete } from './completion.ts'
+import { discover, initialize } from './lifecycle.ts'
+import { paramsProblem } from './params.ts'
+import { getPrompt } from './prompts.ts'
+import { readResource } from './resources.ts'
+import { setLevel, subscribe, unsubscribe } from './session-settings.ts'
+import { callTool } from './tools.ts'
+
+export interface Method {
+  readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
+  /** The plugin that added it; absent: the host's own. */
+  readonly by?: string
+  /** Absent: every revision has it. */
+  readonly era?: 'modern' | 'legacy'
+  /** The capability without which the view does not have it. */
+  readonly capability?: keyof View['capabilities']
+}
+
+const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
+  call.view.page(name, call.params['cursor'], call.rules)
+
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['server/discover', { answer: discover, era: 'modern' }],
+  ['initialize', { answer: initialize, era: 'legacy' }],
+  ['ping', { answer: () => ({}), era: 'legacy' }],
+  ['logging/setLevel', { answer: setLevel, era: 'legacy' }],
+  ['resources/subscribe', { answer: subscribe, era: 'legacy', capability: 'resources' }],
+  ['resources/unsubscribe', { answer: unsubscribe, era: 'legacy', capability: 'resources' }],
+  ['tools/list', { answer: list('tools'), capability: 'tools' }],
+  ['tools/call', { answer: callTool, capability: 'tools' }],
+  ['resources/list', { answer: list('resources'), capability: 'resources' }],
+  ['resources/templates/list', { answer: list('resourceTemplates'), capability: 'resources' }],
+  ['resources/read', { answer: readResource, capability: 'resources' }],
+  ['prompts/list', { answer: list('prompts'), capability: 'prompts' }],
+  ['prompts/get', { answer: getPrompt, capability: 'prompts' }],
+  ['completion/complete', { answer: complete, capability: 'completions' }],
+])
+
+const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
+
+/** The methods of one host: the protocol's and what plugins add. */
+export interface MethodTable {
+  /** Adds a method on these routes. Throws where one of them has it. */
+  add(name: string, method: Method, routes: readonly object[]): void
+  /** Whether a route has it, for some revision. */
+  has(name: string, route: object): boolean
+  /** Throws `invalidParams` where a method of the host's own cannot have these params. */
+  check(call: Call): void
+  answer(call: Call): object | Promise<object>
+}
+
+const taken = (name: string, { by }: Method, other: Method) =>
+  new StartError(`plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`, {
+    exitCode: 2,
+  })
+
+export function createMethodTable(settings: HandlerSettings): MethodTable {
+  const added = new Map<object, Map<string, Method>>()
+
+  function find(call: Call): Method | undefined {
+    const method = METHODS.get(call.method) ?? added.get(call.offer.route)?.get(call.method)
+    const known = method && (method.era === undefined || (method.era === 'modern') === call.modern)
+    return known && (!method.capability || call.view.capabilities[method.capability]) ? method : undefined
+  }
+
+  return {
+    add(name, method, routes) {
+      if (METHODS.has(name)) throw new Error(`the method "${name}" is the host's own`)
+      for (const route of routes) {
+        const methods = added.get(route) ?? new Map<string, Method>()
+        const other = methods.get(name)
+        if (other) throw taken(name, method, other)
+        added.set(route, methods.set(name, method))
+      }
+    },
+    has: (name, route) => METHODS.has(name) || added.get(route)?.has(name) === true,
+    check(call) {
+      const problem = paramsProblem(call)
+      if (problem === undefined) return
+      if (!find(call)) throw unknownMethod(call)
+      throw new HostError('invalidParams', { detail: `${call.method}: ${problem}` })
+    },
+    answer(call) {
+      const method = find(call)
+      if (!method) throw unknownMethod(call)
+      return method.answer(call, settings)
+    },
+  }
+}

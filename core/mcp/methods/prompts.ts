@@ -1,0 +1,44 @@
+// `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
+
+import { HostError } from '../../http/errors.ts'
+import type { Call } from '../call.ts'
+import { shown } from '../client-said.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
+import type { CallContext, PromptDefinition } from '../define.ts'
+import type { GetPromptResult, PromptMessage } from '../protocol.ts'
+import { isTyped } from '../result-type.ts'
+import { fitPromptResult, promptResult } from '../results.ts'
+import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
+
+function checkArguments(prompt: PromptDefinition, given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
+  }
+  for (const [name, { required }] of Object.entries(prompt.arguments ?? {})) {
+    if (required && !Object.hasOwn(given, name)) throw refuse(`argument "${name}" is required`)
+  }
+  return given as Record<string, string>
+}
+
+export function getPrompt(call: Call, settings: HandlerSettings): object | Promise<object> {
+  const { name, arguments: given = {} } = paramsOf(call, 'prompts/get')
+  const item = call.view.prompts.get(name)
+  if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${shown(name)}"` })
+  settings.admit(call, item)
+  const { definition } = item
+  const args = checkArguments(definition, given)
+  const handler = definition.handler as (args: Record<string, string>, ctx: CallContext) => unknown
+  return afterHandler(
+    () => runHandler(call, item, settings, ctx => handler(args, ctx)),
+    value => {
+      if (isTyped(value)) return value
+      const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+      return fitPromptResult(result, call.rules)
+    },
+    error => {
+      throw handlerFailure(error)
+    },
+  )
+}

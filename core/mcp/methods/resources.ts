@@ -1,0 +1,59 @@
+// `resources/read`: a listed resource by its URI, or the first template that matches it.
+
+import { HostError } from '../../http/errors.ts'
+import type { Call } from '../call.ts'
+import type { ResourceItem } from '../catalog.ts'
+import { checkUri } from '../client-said.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
+import type { ResourceReturn } from '../define.ts'
+import { isTyped } from '../result-type.ts'
+import { resourceResult } from '../results.ts'
+import type { View } from '../view.ts'
+import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
+
+/** The resource that a URI names, and its template's variables. */
+export function findResource(
+  view: View,
+  uri: string,
+): { item: ResourceItem; variables: Record<string, string> } | undefined {
+  const item = view.resources.get(uri)
+  if (item) return { item, variables: {} }
+  for (const item of view.templates) {
+    const variables = item.template?.match(uri)
+    if (variables) return { item, variables }
+  }
+  return undefined
+}
+
+/** Whether the callers of a view may hear of a resource's updates: who may read it may. */
+export function mayHear(view: View, uri: string): boolean {
+  if (!view.denies) return true
+  const found = findResource(view, uri)
+  return found !== undefined && view.denialOf(found.item) === undefined
+}
+
+export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {
+  const { uri } = paramsOf(call, 'resources/read')
+  checkUri(uri)
+  const found = findResource(call.view, uri)
+  if (!found) throw new HostError('resourceNotFound', { data: { uri } })
+  settings.admit(call, found.item)
+  const { definition } = found.item
+  return afterHandler(
+    () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),
+    value => finish(call, value, uri, definition.mimeType),
+    error => {
+      throw handlerFailure(error)
+    },
+  )
+}
+
+function finish(call: Call, value: unknown, uri: string, mimeType: string | undefined): object {
+  if (isTyped(value)) return value
+  // A template matches more than there is: a handler says "no such thing" by returning nothing.
+  if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
+  const result = resourceResult(value as ResourceReturn, uri, mimeType)
+  // What a handler reads can change at any time and may depend on who asks (server/utilities/caching).
+  return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
+}

@@ -1,0 +1,56 @@
+// What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
+
+import { HostError } from '../../http/errors.ts'
+import type { Call } from '../call.ts'
+import { checkUri } from '../client-said.ts'
+import type { HandlerSettings } from '../context.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../limits.ts'
+import { paramsOf } from './params.ts'
+import { findResource } from './resources.ts'
+
+export const tooManyWatched = () =>
+  new HostError('tooManyRequests', {
+    detail:
+      `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
+      `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
+  }).within200()
+
+/** The session of a call; methods that need one do not exist without. */
+function sessionOf(call: Call) {
+  if (!call.session) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
+  return call.session
+}
+
+/** The answer, once every node that serves the session can know. */
+const kept = (keeping: Promise<void> | undefined): object => keeping?.then(() => ({})) ?? {}
+
+/** 2025-11-25 server/utilities/logging, "Setting Log Level". */
+export function setLevel(call: Call): object {
+  const session = sessionOf(call)
+  session.logLevel = paramsOf(call, 'logging/setLevel').level
+  return kept(session.keep({ logLevel: session.logLevel }))
+}
+
+function watchedUri(call: Call): string {
+  const { uri } = paramsOf(call, 'resources/subscribe')
+  checkUri(uri)
+  return uri
+}
+
+/** 2025-11-25 server/resources, "Subscriptions". */
+export function subscribe(call: Call, settings: HandlerSettings): object {
+  const session = sessionOf(call)
+  const uri = watchedUri(call)
+  const found = findResource(call.view, uri)
+  if (!found) throw new HostError('resourceNotFound', { data: { uri } })
+  settings.admit(call, found.item)
+  if (!session.watch(uri)) throw tooManyWatched()
+  return kept(session.keep({ watch: uri }))
+}
+
+export function unsubscribe(call: Call): object {
+  const session = sessionOf(call)
+  const uri = watchedUri(call)
+  session.unwatch(uri)
+  return kept(session.keep({ unwatch: uri }))
+}

@@ -1,0 +1,64 @@
+// `tools/call`: the tool is looked up, its arguments are checked, its handler runs, its return value becomes a result.
+
+import { HostError } from '../../http/errors.ts'
+import type { Call } from '../call.ts'
+import type { ToolItem } from '../catalog.ts'
+import { shown } from '../client-said.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
+import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
+import { isTyped } from '../result-type.ts'
+import { errorResult, fitToolResult, toolResult } from '../results.ts'
+import type { Checked, CompiledSchema } from '../schema/schema.ts'
+import { afterHandler, handlerFailure } from './handler-end.ts'
+import { paramsOf } from './params.ts'
+
+export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
+  const { name, arguments: args = {} } = paramsOf(call, 'tools/call')
+  const tool = call.view.tools.get(name)
+  if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
+  settings.admit(call, tool)
+  const checked = tool.input.validate(args)
+  return checked instanceof Promise
+    ? checked.then(result => runTool(call, settings, tool, result))
+    : runTool(call, settings, tool, checked)
+}
+
+function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked: Checked): object | Promise<object> {
+  // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
+  if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
+  const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => ToolReturn
+  return afterHandler(
+    () => runHandler(call, tool, settings, ctx => handler(checked.value, ctx)),
+    value => finish(call, tool, value),
+    error => failed(tool, error),
+  )
+}
+
+function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
+  if (isTyped(value)) return value
+  const result = toolResult(value, tool.output !== undefined)
+  if (!tool.output || result.isError) return fitToolResult(result, call.rules)
+  const checked = validateAsSent(tool.output, result.structuredContent)
+  const judge = ({ ok, ...rest }: Checked) => {
+    if (!ok) throw new TypeError(`${tool.key} broke its output schema: ${'problems' in rest ? rest.problems : ''}`)
+    return fitToolResult(result, call.rules)
+  }
+  return checked instanceof Promise ? checked.then(judge) : judge(checked)
+}
+
+/** Validates a value as the client will see it: inside of it, a Date is a text by then. */
+function validateAsSent(output: CompiledSchema, value: unknown): Checked | Promise<Checked> {
+  const checked = output.validate(value)
+  if (checked instanceof Promise || checked.ok || typeof value !== 'object' || value === null) return checked
+  return output.validate(JSON.parse(JSON.stringify(value)))
+}
+
+function failed(tool: ToolItem, error: unknown): object {
+  if (ToolError.is(error)) return errorResult(error.message)
+  if (HostError.is(error) && error.kind === 'callTimeout') return errorResult(`${tool.key}: ${error.message}`)
+  if (HostError.is(error)) throw handlerFailure(error)
+  return { ...errorResult(`${tool.key} failed`), [FAILURE]: error }
+}
+
+/** On a result: what the tool threw. It never travels; whoever logs calls reads it. */
+export const FAILURE = Symbol('failure')

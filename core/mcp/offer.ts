@@ -1,0 +1,219 @@
+// What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
+// `configureSession` has its few views ready; a request only picks one.
+
+import { HostError, StartError } from '../http/errors.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessDecider, Audience } from './access-decider.ts'
+import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
+import type { Catalog, CatalogItem } from './catalog.ts'
+import type {
+  ConfigureSession,
+  RunSession,
+  ServerSettings,
+  SessionOptions,
+  SessionRequest,
+} from './configure-session.ts'
+import type { Definition } from './define.ts'
+import { isObject } from './is-object.ts'
+import type { JsonObject } from './protocol.ts'
+import type { CompiledRoute } from './routes.ts'
+import type { View, ViewRequest } from './view.ts'
+
+export interface OfferSettings {
+  readonly config: {
+    readonly server: ServerSettings
+    readonly configureSession?: ConfigureSession
+    readonly runSession?: RunSession
+  }
+  readonly catalog: Catalog
+  readonly viewFor: (request: ViewRequest, audience: Audience) => View
+  /** Decides what a caller may use on a route. */
+  readonly accessOn: (route: CompiledRoute) => AccessDecider
+  /** Asked of callers whom no HTTP request brought through `admit`. */
+  readonly admit: AdmitCaller
+  /** True where what is listed may differ between callers of this route. */
+  readonly varies: (route: CompiledRoute) => boolean
+  /** The toolsets that plugins contribute to this route. */
+  readonly contributed: (route: CompiledRoute) => readonly string[]
+  /** What `capabilities.extensions` says on this route. */
+  readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
+  /** False where no plugin of this route decides `access`. */
+  readonly decidesAccess: (route: CompiledRoute) => boolean
+}
+
+type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
+
+/** What a view of this route is cut from, for this choice of toolsets. */
+function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choice): ViewRequest {
+  const { config, varies, contributed, extensions: extensionsOn } = settings
+  const toolsets = [...choice.toolsets, ...contributed(route)]
+  const cacheScope = varies(route) ? 'private' : 'public'
+  const extensions = { ...extensionsOn(route), ...choice.capabilities?.extensions }
+  const capabilities = { ...choice.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) }
+  return { extra: [], server: config.server, ...choice, capabilities, toolsets, cacheScope }
+}
+
+/** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
+function cutView(
+  { viewFor, decidesAccess, accessOn }: OfferSettings,
+  route: CompiledRoute,
+  request: ViewRequest,
+  user?: User,
+): View {
+  const view = viewFor(request, accessOn(route).audienceOf(user, route))
+  if (view.restricted && !decidesAccess(route)) {
+    const { key, definition } = view.restricted
+    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+    throw new StartError(`${what}, but no plugin of this route decides who has it`, { exitCode: 2 })
+  }
+  return view
+}
+
+const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
+  headers,
+  user,
+  route: { path: route.path, params },
+  ip,
+})
+
+/** What `configureSession` works on, and what it left behind. */
+function createOptions(base: readonly string[], id: string | undefined, server: ServerSettings, catalog: Catalog) {
+  const toolsets = new Set(base)
+  const extra: CatalogItem[] = []
+  const options: SessionOptions = {
+    id,
+    server,
+    capabilities: {},
+    get toolsets() {
+      return [...toolsets]
+    },
+    addToolset(name) {
+      if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
+      toolsets.add(name)
+    },
+    removeToolset: name => void toolsets.delete(name),
+    add(...definitions: Definition[]) {
+      extra.push(...definitions.map(definition => catalog.compile(definition, 'configureSession')))
+    },
+  }
+  return { options, extra }
+}
+
+/** Makes offers: for one request, or for as long as a session lasts. */
+export function createOffers(settings: OfferSettings) {
+  const { config, catalog, admit } = settings
+  const { server, configureSession, runSession } = config
+
+  /** What `configureSession` makes of a route for one caller. */
+  async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
+    const { options, extra } = createOptions(base, facts.sessionId, server, catalog)
+    await configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
+    if (!isObject(options.server) || typeof options.server.name !== 'string') {
+      throw new TypeError('configureSession left a `server` without a name')
+    }
+    const { toolsets, server: asked, capabilities } = options
+    return requestView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
+  }
+
+  // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
+  const plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
+
+  function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
+    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], ViewRequest>()
+    plain.set(route, ofRoute)
+    const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
+    ofRoute.set(toolsets, request)
+    return request
+  }
+
+  async function run(facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
+    if (!runSession) return body()
+    let running: Promise<void> | undefined
+    const once = () => {
+      running ??= body()
+      // Whoever forgets to wait for it must not end the process.
+      running.catch(() => undefined)
+      return running
+    }
+    await runSession(sessionRequest(facts), { id: facts.sessionId, restored }, once, { signal: facts.signal() })
+    if (!running) throw new TypeError('runSession returned without having called `run`')
+    await running
+  }
+
+  const runIn =
+    (facts: RequestFacts): Offer['run'] =>
+    (body, restored = false) =>
+      run(facts, body, restored)
+
+  // One function a route: a hundred thousand idle sessions must not each have their own.
+  const cutters = new WeakMap<CompiledRoute, Cut>()
+  function cutterOf(route: CompiledRoute): Cut {
+    const cut = cutters.get(route) ?? ((request, asker) => cutView(settings, route, request, asker))
+    cutters.set(route, cut)
+    return cut
+  }
+
+  /** Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet. */
+  return async function makeOffer(facts: RequestFacts): Promise<Offer> {
+    const { params, user, ip, sessionId } = facts
+    const route = facts.route as CompiledRoute
+    if (!facts.admitted) admit(facts)
+    const base = route.toolsetsFor(params)
+    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+    const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
+    // Without `runSession` nothing of the request that opened the session is kept.
+    const runs = runSession && runIn(facts)
+    return new CallerOffer({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
+  }
+}
+
+/** Cuts a view of one route. */
+type Cut = (request: ViewRequest, user: User | undefined) => View
+
+type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
+
+class CallerOffer implements Offer {
+  readonly route: Offer['route']
+  readonly params: Offer['params']
+  readonly user: Offer['user']
+  readonly ip: string
+  readonly sessionId: string | undefined
+  readonly #request: ViewRequest
+  readonly #cut: Cut
+  readonly #runs: Offer['run'] | undefined
+
+  constructor(facts: OfferFacts, request: ViewRequest, cut: Cut, runs: Offer['run'] | undefined) {
+    this.route = facts.route
+    this.params = facts.params
+    this.user = facts.user
+    this.ip = facts.ip
+    this.sessionId = facts.sessionId
+    this.#request = request
+    this.#cut = cut
+    this.#runs = runs
+  }
+
+  get view() {
+    return this.#cut(this.#request, this.user)
+  }
+  viewFor(user: User | undefined) {
+    return this.#cut(this.#request, user)
+  }
+  toolsets() {
+    return this.#request.toolsets
+  }
+  get spansRun() {
+    return this.#runs !== undefined
+  }
+  run(body: () => Promise<void>, restored?: boolean) {
+    return this.#runs ? this.#runs(body, restored) : body()
+  }
+}
+
+/** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
+export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings): void {
+  for (const route of routes) {
+    for (const toolsets of route.knownCombinations())
+      cutView(settings, route, requestView(settings, route, { toolsets }))
+  }
+}

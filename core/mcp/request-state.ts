@@ -1,0 +1,83 @@
+// `requestState` of 2026-07-28 multi round-trip requests: what a call already learned, sealed for the way through
+// the client (basic/patterns/mrtr, "Server Requirements"). No node keeps anything; any node with the secret opens it.
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { HostError } from '../http/errors.ts'
+
+/** How long a sealed state is accepted, milliseconds. */
+export const STATE_LIFETIME = 600_000
+/** Largest sealed state, characters. */
+export const MAX_STATE_LENGTH = 65_536
+
+const VERSION = 'v1'
+const ALGORITHM = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** One question and what came back. */
+export interface Recorded {
+  /** Names the question by its content: an answer never counts for another question. */
+  readonly question: string
+  /** Absent while the question is open. */
+  readonly answer?: unknown
+}
+
+/** What is sealed: questions by key, in the order they were asked. */
+export type RequestState = Readonly<Record<string, Recorded>>
+
+export const digest = (value: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(value) ?? 'undefined')
+    .digest('base64url')
+    .slice(0, 22)
+
+interface Payload {
+  readonly expires: number
+  readonly state: RequestState
+}
+
+/** Seals `state` for requests of exactly this `binding`. Throws `stateTooLarge` past 64 KiB. */
+export function sealState(state: RequestState, binding: string, key: Buffer, now = Date.now()): string {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv(ALGORITHM, key, iv).setAAD(Buffer.from(binding))
+  const payload: Payload = { expires: now + STATE_LIFETIME, state }
+  const sealed = Buffer.concat([iv, cipher.update(JSON.stringify(payload)), cipher.final(), cipher.getAuthTag()])
+  const text = `${VERSION}.${sealed.toString('base64url')}`
+  if (text.length > MAX_STATE_LENGTH) {
+    throw new HostError('stateTooLarge', { detail: `${text.length} characters, at most ${MAX_STATE_LENGTH}` })
+  }
+  return text
+}
+
+/**
+ * Opens what `sealState` made. Throws `invalidParams` when it was altered, belongs to another request, user or
+ * definition, was sealed with a secret that is not ours, or has expired.
+ */
+export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): RequestState {
+  const refuse = (why: string) => new HostError('invalidParams', { detail: `requestState ${why}` })
+  if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('is not one of ours')
+  const [version, body = '', ...rest] = text.split('.')
+  const sealed = Buffer.from(body, 'base64url')
+  const exact = sealed.toString('base64url') === body
+  if (version !== VERSION || rest.length > 0 || !exact || sealed.length <= IV_BYTES + TAG_BYTES) {
+    throw refuse('is not one of ours')
+  }
+  for (const key of keys) {
+    const payload = decrypt(sealed, binding, key)
+    if (payload === undefined) continue
+    if (payload.expires < now) throw refuse('has expired; send the request again without it')
+    return payload.state
+  }
+  throw refuse('was altered, or belongs to another request, user or server')
+}
+
+function decrypt(sealed: Buffer, binding: string, key: Buffer): Payload | undefined {
+  const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(binding))
+    .setAuthTag(sealed.subarray(-TAG_BYTES))
+  try {
+    const text = Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
+    return JSON.parse(text.toString()) as Payload
+  } catch {
+    return undefined
+  }
+}

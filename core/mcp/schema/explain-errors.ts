@@ -1,0 +1,154 @@
+// Turns validation errors into lines that tell a model which value is wrong, and why.
+// Called by core/mcp/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
+import type { ErrorObject } from 'ajv'
+import type { StandardResult } from '../infer.ts'
+import { isObject } from '../is-object.ts'
+import { nearest } from '../nearest.ts'
+import { readErrors, type SchemaProblem, stepsOf } from './read-errors.ts'
+
+/** Which side of a tool a schema describes. */
+export type SchemaRole = 'input' | 'output'
+
+const MAX_LINES = 10
+const MAX_SHOWN = 40
+const MAX_NAMES = 10
+const MAX_LINE = 300
+const MAX_ALTERNATIVE = 100
+
+/** Ajv's errors (`verbose`) about `value`: one line each, at most ten, the rest counted. */
+export function explainErrors(errors: readonly ErrorObject[], value: unknown, role: SchemaRole): string {
+  const said = { root: value, role }
+  return toLines(readErrors(errors), problem => lineOf(problem, said))
+}
+
+type Issues = NonNullable<StandardResult<unknown>['issues']>
+
+/** A Standard Schema's issues, in their library's words. */
+export function explainIssues(issues: Issues, role: SchemaRole): string {
+  return toLines(issues, ({ path = [], message }) => {
+    const place = placeOf(
+      path.map(step => (typeof step === 'object' ? step.key : step)),
+      role,
+    )
+    // Some libraries begin their message with the path.
+    return `${place}: ${message.startsWith(`${place} `) ? message.slice(place.length + 1) : message}`
+  })
+}
+
+function toLines<T>(problems: readonly T[], toLine: (problem: T) => string): string {
+  const lines = new Set<string>()
+  let seen = 0
+  for (const problem of problems) {
+    if (lines.size === MAX_LINES) break
+    seen++
+    lines.add(shorten(toLine(problem).replace(/\s+/g, ' '), MAX_LINE))
+  }
+  const more = problems.length - seen
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+}
+
+interface Said {
+  readonly root: unknown
+  readonly role: SchemaRole
+}
+
+function lineOf(problem: SchemaProblem, said: Said): string {
+  const { error } = problem
+  const steps = stepsOf(error.instancePath, said.root)
+  const extra = error.params['additionalProperty'] ?? error.params['unevaluatedProperty']
+  if (typeof extra === 'string') {
+    const kind = said.role === 'input' && steps.length === 0 ? 'argument' : 'property'
+    return `${placeOf([...steps, extra], said.role)}: is not a known ${kind}${suggestion(extra, error)}`
+  }
+  if (error.keyword === 'required') {
+    return `${placeOf([...steps, `${error.params['missingProperty']}`], said.role)}: is required`
+  }
+  if (error.propertyName !== undefined) {
+    return `${placeOf([...steps, error.propertyName], said.role)}: is not a valid name here`
+  }
+  return `${placeOf(steps, said.role)}: ${reasonOf(problem, said)}`
+}
+
+function reasonOf({ error, alternatives }: SchemaProblem, said: Said): string {
+  const { keyword, data, message = 'is not valid' } = error
+  const expected = expectedOf(error)
+  if (expected) return mustBe(keyword, expected, data)
+  if (keyword === 'oneOf' && error.params['passingSchemas']) {
+    return 'fits more than one of the allowed forms, must fit exactly one'
+  }
+  if (alternatives.length > 0) return alternativesReason(error, alternatives, said)
+  if (keyword === 'anyOf' || keyword === 'oneOf') return `fits none of the allowed forms, was ${shown(data, true)}`
+  if (keyword === 'not') return `has a form that is not allowed, was ${shown(data, true)}`
+  if (keyword === 'false schema') return 'is not allowed here'
+  const was = isObject(data) ? '' : `, was ${shown(data, false)}`
+  return `${message.replace('must NOT', 'must not')}${was}`
+}
+
+/** What would have fitted, where a plain list says so. */
+function expectedOf({ keyword, params }: ErrorObject): string[] | undefined {
+  if (keyword === 'type') return [params['type']].flat().map(String)
+  if (keyword === 'const') return [shown(params['allowedValue'], false)]
+  if (keyword === 'enum' && Array.isArray(params['allowedValues'])) {
+    return params['allowedValues'].map(value => shown(value, false))
+  }
+  return undefined
+}
+
+function mustBe(keyword: string, expected: readonly string[], data: unknown): string {
+  if (keyword === 'type') return `must be ${expected.join(' or ')}, was ${shown(data, true)}`
+  const names = expected.slice(0, MAX_NAMES).join(', ')
+  const more = expected.length > MAX_NAMES ? ` and ${expected.length - MAX_NAMES} more` : ''
+  return `must be ${expected.length > 1 ? 'one of ' : ''}${names}${more}; was ${shown(data, false)}`
+}
+
+function alternativesReason(error: ErrorObject, alternatives: readonly SchemaProblem[], said: Said): string {
+  const simple = alternatives.map(({ error: inner }) =>
+    inner.instancePath === error.instancePath ? expectedOf(inner) : undefined,
+  )
+  if (simple.every(expected => expected !== undefined)) {
+    const all = [...new Set(simple.flat())]
+    return mustBe(alternatives.every(({ error: inner }) => inner.keyword === 'type') ? 'type' : 'enum', all, error.data)
+  }
+  // An alternative of quite another type is hardly what was meant.
+  const near = alternatives.filter(
+    ({ error: inner }) => inner.keyword !== 'type' || inner.instancePath !== error.instancePath,
+  )
+  const reasons = new Set(near.slice(0, MAX_NAMES).map(problem => shorten(lineOf(problem, said), MAX_ALTERNATIVE)))
+  return `fits none of the allowed forms (${[...reasons].slice(0, 4).join('; or ')})`
+}
+
+/** `; did you mean "color"?`, where a property that may still be given is spelled almost like it. */
+function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
+  const properties = parentSchema?.['properties']
+  if (!isObject(properties) || !isObject(data) || name.length > MAX_SHOWN) return ''
+  const near = nearest(
+    name,
+    Object.keys(properties).filter(known => !Object.hasOwn(data, known)),
+  )
+  return near === undefined ? '' : `; did you mean "${near}"?`
+}
+
+const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u
+
+/** `items[2].price`; the value as a whole is `(arguments)` or `(result)`. */
+function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
+  if (steps.length === 0) return role === 'input' ? '(arguments)' : '(result)'
+  const texts = steps.map((step, index) => {
+    if (typeof step === 'number') return `[${step}]`
+    const name = String(step)
+    if (!PLAIN_NAME.test(name) || name.length > MAX_SHOWN) return `[${JSON.stringify(shorten(name, MAX_SHOWN))}]`
+    return index === 0 ? name : `.${name}`
+  })
+  return texts.length > 12 ? [...texts.slice(0, 6), '…', ...texts.slice(-3)].join('') : texts.join('')
+}
+
+const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
+
+/** A value in a few characters, if asked for behind its type. */
+function shown(value: unknown, withType: boolean): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return withType ? 'array' : `an array of ${value.length}`
+  if (typeof value === 'object') return withType ? 'object' : 'an object'
+  const text = typeof value === 'string' ? JSON.stringify(shorten(value, MAX_SHOWN)) : String(value)
+  return withType && value !== undefined ? `${typeof value} ${text}` : text
+}

@@ -1,0 +1,54 @@
+// Walks a JSON Schema from keyword to keyword, and refuses one that is too large to be meant seriously.
+// Used once a schema, at start-up: by core/mcp/schema/schema.ts for its limits, by core/mcp/schema/header-params.ts for annotations.
+import { isObject } from '../is-object.ts'
+import type { JsonSchema } from '../protocol.ts'
+
+// 2026-07-28, basic, "Composition-Keyword Resource Use": bounds against schemas that are expensive to validate.
+const MAX_DEPTH = 64
+const MAX_SUBSCHEMAS = 5_000
+
+const NAMED = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']
+const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items']
+const SINGLE = [
+  ...['items', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else'],
+  ...['unevaluatedItems', 'unevaluatedProperties', 'contentSchema'],
+]
+
+interface Subschema {
+  readonly schema: JsonSchema
+  /** Keywords and names from the root, such as `['properties', 'user', 'anyOf', '0']`. */
+  readonly path: readonly string[]
+}
+
+/** Every schema within `root`, and itself. Throws when they nest deeper than 64 levels or are more than 5,000. */
+export function* subschemas(root: JsonSchema): Generator<Subschema> {
+  const waiting = [{ schema: root, path: [] as readonly string[], depth: 1 }]
+  let count = 0
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { schema, path, depth } = next
+    if (depth > MAX_DEPTH) throw new Error(`a JSON Schema may nest ${MAX_DEPTH} levels deep; this one goes deeper`)
+    if (++count > MAX_SUBSCHEMAS)
+      throw new Error(`a JSON Schema may hold ${MAX_SUBSCHEMAS} subschemas; this one has more`)
+    yield { schema, path }
+    for (const [steps, child] of [...children(schema)].reverse()) {
+      waiting.push({ schema: child, path: [...path, ...steps], depth: depth + 1 })
+    }
+  }
+}
+
+function* children(schema: JsonSchema): Generator<[steps: string[], child: JsonSchema]> {
+  for (const keyword of SINGLE) {
+    const child = schema[keyword]
+    if (isObject(child)) yield [[keyword], child]
+  }
+  for (const keyword of LISTS) {
+    const list = schema[keyword]
+    if (!Array.isArray(list)) continue
+    for (const [index, child] of list.entries()) if (isObject(child)) yield [[keyword, String(index)], child]
+  }
+  for (const keyword of NAMED) {
+    const named = schema[keyword]
+    if (!isObject(named)) continue
+    for (const [name, child] of Object.entries(named)) if (isObject(child)) yield [[keyword, name], child]
+  }
+}

@@ -1,0 +1,209 @@
+// What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
+// Computed once per distinct combination and reused; a request never builds one that exists.
+import { LRUCache } from 'lru-cache'
+import { HostError, StartError } from '../http/errors.ts'
+import type { Audience, Denial } from './access-decider.ts'
+import {
+  type Catalog,
+  type CatalogItem,
+  describeToolset,
+  EVERYWHERE,
+  type PromptItem,
+  type ResourceItem,
+  type ToolItem,
+} from './catalog.ts'
+import type { ServerSettings } from './configure-session.ts'
+import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
+import type { RevisionRules } from './revisions.ts'
+import { SerializedResult } from './wire.ts'
+
+/** A list that is served in pages. */
+export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
+
+/** What a caller is served, sorted and serialized once. */
+export interface View {
+  readonly serverInfo: Implementation
+  readonly instructions: string | undefined
+  readonly capabilities: ServerCapabilities
+  readonly tools: ReadonlyMap<string, ToolItem>
+  /** Listed resources, by URI. */
+  readonly resources: ReadonlyMap<string, ResourceItem>
+  readonly templates: readonly ResourceItem[]
+  readonly prompts: ReadonlyMap<string, PromptItem>
+  /** An item that not every caller may use; undefined where there is none. */
+  readonly restricted: CatalogItem | undefined
+  /** `public` only where every caller of the route gets the same. */
+  readonly cacheScope: 'public' | 'private'
+  /** True where there is an item that its callers may not use. */
+  readonly denies: boolean
+  /** Why its callers may not use an item; undefined: they may. */
+  denialOf(item: CatalogItem): Denial | undefined
+  /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
+  page(list: ListName, cursor: unknown, rules: RevisionRules): SerializedResult
+}
+
+/** What distinguishes one view from another. */
+export interface ViewRequest {
+  readonly toolsets: readonly string[]
+  readonly extra: readonly CatalogItem[]
+  readonly server: ServerSettings
+  readonly capabilities: ServerCapabilities
+  readonly cacheScope: 'public' | 'private'
+}
+
+/** Items on one page of a list. */
+export const PAGE_SIZE = 500
+/** How long a client may take a list for fresh, milliseconds (server/utilities/caching). */
+export const LIST_TTL = 60_000
+const MAX_VIEWS = 1_000
+
+const byKey = (a: CatalogItem, b: CatalogItem) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+
+const encodeCursor = (key: string) => Buffer.from(`after:${key}`).toString('base64url')
+function decodeCursor(cursor: unknown): string {
+  const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
+  if (!text.startsWith('after:')) throw new HostError('invalidParams', { detail: 'the cursor is not one of ours' })
+  return text.slice('after:'.length)
+}
+
+/** An item without an output schema that its revision has no word for. */
+function objectWire(wire: CatalogItem['wire']) {
+  const output = wire['outputSchema'] as { type?: unknown } | undefined
+  if (output === undefined || output.type === 'object') return wire
+  const { outputSchema: _, ...rest } = wire
+  return rest
+}
+
+function createPager(list: ListName, items: readonly CatalogItem[], cacheScope: View['cacheScope'], meta: object) {
+  const cached = new Map<string, SerializedResult>()
+  const serialize = (from: number, { handshake, objectsOnly }: RevisionRules) => {
+    const page = items.slice(from, from + PAGE_SIZE)
+    const last = page.at(-1)
+    const more = last !== undefined && from + PAGE_SIZE < items.length
+    const entries = page.map(({ wire }) => (objectsOnly ? objectWire(wire) : wire))
+    const body = { [list]: entries, ...(more && { nextCursor: encodeCursor(last.key) }) }
+    const full = handshake ? body : { resultType: 'complete', ...body, ttlMs: LIST_TTL, cacheScope, _meta: meta }
+    return new SerializedResult(JSON.stringify(full))
+  }
+  return (cursor: unknown, rules: RevisionRules) => {
+    let from = 0
+    if (cursor !== undefined) {
+      const after = decodeCursor(cursor)
+      from = items.findIndex(({ key }) => key > after)
+      if (from === -1) from = items.length
+    }
+    if (from % PAGE_SIZE !== 0) return serialize(from, rules)
+    const name = `${from} ${rules.handshake} ${rules.objectsOnly}`
+    const page = cached.get(name) ?? serialize(from, rules)
+    cached.set(name, page)
+    return page
+  }
+}
+
+function collect(catalog: Catalog, { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>): CatalogItem[] {
+  const seen = new Map<string, string>()
+  const items: CatalogItem[] = []
+  const sources = [...toolsets, EVERYWHERE].map(name => [describeToolset(name), catalog.items(name)] as const)
+  for (const [source, list] of [...sources, ['configureSession', extra] as const]) {
+    for (const item of list) {
+      const id = `${item.kind} ${item.key}`
+      const first = seen.get(id)
+      if (first !== undefined) {
+        throw new StartError(`two ${item.kind} are called "${item.key}": in ${first} and in ${source}`, {
+          exitCode: 2,
+        })
+      }
+      seen.set(id, source)
+      items.push(item)
+    }
+  }
+  return items.sort(byKey)
+}
+
+function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
+  const completes = items.some(item =>
+    item.kind === 'prompts'
+      ? Object.values(item.definition.arguments ?? {}).some(({ complete }) => complete)
+      : item.kind === 'resources' && item.definition.complete !== undefined,
+  )
+  return {
+    logging: {},
+    ...(completes && { completions: {} }),
+    ...(items.some(({ kind }) => kind === 'prompts') && { prompts: {} }),
+    ...(items.some(({ kind }) => kind === 'resources') && { resources: {} }),
+    ...(items.some(({ kind }) => kind === 'tools') && { tools: {} }),
+  }
+}
+
+const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
+
+function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {
+  const items = collect(catalog, request)
+  const tools = items.filter(item => item.kind === 'tools')
+  const resources = items.filter(item => item.kind === 'resources' && item.template === undefined) as ResourceItem[]
+  const templates = items.filter(item => item.kind === 'resources' && item.template !== undefined) as ResourceItem[]
+  const prompts = items.filter(item => item.kind === 'prompts')
+  const { instructions, ...serverInfo } = request.server
+  const { cacheScope } = request
+  const meta = { [META.serverInfo]: serverInfo }
+  const denials = new Map<CatalogItem, Denial>()
+  for (const item of items) {
+    const denial = audience.denialOf(item)
+    if (denial) denials.set(item, denial)
+  }
+  const shown = (list: readonly CatalogItem[]) => list.filter(item => denials.get(item)?.listed ?? true)
+  const pagers = {
+    tools: createPager('tools', shown(tools), cacheScope, meta),
+    resources: createPager('resources', shown(resources), cacheScope, meta),
+    resourceTemplates: createPager('resourceTemplates', shown(templates), cacheScope, meta),
+    prompts: createPager('prompts', shown(prompts), cacheScope, meta),
+  }
+  return {
+    serverInfo,
+    instructions,
+    capabilities: { ...capabilitiesOf(items), ...request.capabilities },
+    tools: mapOf(tools),
+    resources: mapOf(resources),
+    templates,
+    prompts: mapOf(prompts),
+    restricted: items.find(({ definition }) => definition.access !== undefined),
+    cacheScope,
+    denies: denials.size > 0,
+    denialOf: item => denials.get(item),
+    page: (list, cursor, rules) => pagers[list](cursor, rules),
+  }
+}
+
+/** Finds the view for a request and a class of callers, or builds it: the 1,000 that were used last are kept. */
+export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
+  const views = new LRUCache<string, View>({ max: MAX_VIEWS })
+  // Requests that are the same object need no key: a session keeps its own, and so does a route.
+  let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
+  const extraIds = new WeakMap<CatalogItem, number>()
+  let nextId = 0
+  let generation = catalog.generation()
+  const idOf = (item: CatalogItem) => {
+    const id = extraIds.get(item) ?? nextId++
+    extraIds.set(item, id)
+    return id
+  }
+
+  function find(request: ViewRequest, audience: Audience): View {
+    const { toolsets, extra, server, capabilities, cacheScope } = request
+    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope, audience.key])
+    const view = views.get(key) ?? buildView(catalog, request, audience)
+    views.set(key, view)
+    const known = byRequest.get(request) ?? new Map<string, View>()
+    if (known.size < MAX_VIEWS) byRequest.set(request, known.set(audience.key, view))
+    return view
+  }
+
+  return (request, audience) => {
+    if (generation !== catalog.generation()) {
+      views.clear()
+      byRequest = new WeakMap()
+      generation = catalog.generation()
+    }
+    return byRequest.get(request)?.get(audience.key) ?? find(request, audience)
+  }
+}

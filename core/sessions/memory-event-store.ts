@@ -1,0 +1,105 @@
+// The events of resumable streams in this process, bounded per stream and in all. The default of the slot `eventStore`.
+import type { EventStore, StoredEvent } from './event-store.ts'
+
+/** Bounds of the store in memory. Bytes are what is held: `EVENT_COST` and `STREAM_COST` are part of them. */
+export interface MemoryBounds {
+  /** Events of one stream; the oldest go first. Default 10,000. */
+  readonly events: number
+  /** Bytes of one stream; its last event is kept whatever its size. Default 4 MiB. */
+  readonly bytes: number
+  /** Bytes of all streams; the streams that were written to longest ago go first. Default 64 MiB. */
+  readonly total: number
+  /** How long after its last event a stream can be resumed, milliseconds. Default 5 minutes. */
+  readonly lifetime: number
+}
+
+const MIB = 1024 * 1024
+/** What an event, and a stream, cost beside their text: measured, test/sessions/event-store-memory.test.ts holds it. */
+export const EVENT_COST = 80
+export const STREAM_COST = 850
+const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
+
+interface StoredStream {
+  readonly session: string
+  readonly name: string
+  readonly events: StoredEvent[]
+  last: number
+  bytes: number
+  expires: number
+}
+
+/** Bytes in memory: two a character as soon as one of them is not ASCII. */
+export const costOf = (message: string): number =>
+  EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
+
+/** The default store. `now` is injected by tests. */
+export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
+  const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
+  const sessions = new Map<string, Map<string, StoredStream>>()
+  // In the order of their last write: what is at the front expires, and is evicted, first.
+  const byAge = new Set<StoredStream>()
+  let total = 0
+
+  function forget(stream: StoredStream) {
+    byAge.delete(stream)
+    total -= stream.bytes
+    const streams = sessions.get(stream.session)
+    streams?.delete(stream.name)
+    if (streams?.size === 0) sessions.delete(stream.session)
+  }
+
+  function sweep() {
+    for (const stream of byAge) {
+      if (stream.expires > now() && total <= maxTotal) return
+      forget(stream)
+    }
+  }
+
+  function find(session: string, name: string, known: number): StoredStream {
+    const streams = sessions.get(session) ?? new Map<string, StoredStream>()
+    sessions.set(session, streams)
+    const found = streams.get(name)
+    if (found) return found
+    const stream = { session, name, events: [], last: known, bytes: 0, expires: 0 }
+    streams.set(name, stream)
+    grow(stream, STREAM_COST)
+    return stream
+  }
+
+  function grow(stream: StoredStream, bytes: number) {
+    stream.bytes += bytes
+    total += bytes
+  }
+
+  const isTooLarge = ({ events, bytes }: StoredStream) =>
+    events.length > 1 && (events.length > maxEvents || bytes > maxBytes)
+
+  return {
+    append(session, name, message, known) {
+      sweep()
+      const stream = find(session, name, known)
+      stream.last++
+      stream.events.push({ seq: stream.last, message })
+      grow(stream, costOf(message))
+      stream.expires = now() + lifetime
+      byAge.delete(stream)
+      byAge.add(stream)
+      while (isTooLarge(stream)) grow(stream, -costOf(stream.events.shift()?.message ?? ''))
+      sweep()
+      return stream.last
+    },
+    after(session, name, seq) {
+      sweep()
+      const stream = sessions.get(session)?.get(name)
+      if (!stream || seq > stream.last) return undefined
+      const first = stream.events[0]?.seq ?? stream.last + 1
+      return seq + 1 < first ? undefined : stream.events.filter(event => event.seq > seq)
+    },
+    drop(session, name) {
+      const streams = sessions.get(session)
+      for (const stream of streams?.values() ?? []) {
+        if (name === undefined || stream.name === name) forget(stream)
+      }
+    },
+  }
+}

@@ -1,0 +1,197 @@
+// The records of sessions in this process: for one node, and gone with it. The default of the slot `sessionStore`; a hundred
+// thousand idle sessions are kept in it, so a record is as small as it can be.
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import { createHolders } from './holders.ts'
+import type { SessionOpening, SessionRecord, SessionState, StateChange } from './session-record.ts'
+import type { Entered, SessionStore, Victim } from './session-store.ts'
+import { watchedCost } from './watched-uris.ts'
+
+/** A record, and what is known of its use. */
+class Kept {
+  readonly digest: string
+  readonly opening: SessionOpening
+  state: SessionState
+  version: number
+  home: string
+  /** When it has idled for too long, unless it is in use. */
+  expires: number
+  inUse = true
+  /** Ids of the requests that run. */
+  requests: RequestId[] | undefined
+  claim: { readonly stream: string; readonly epoch: number } | undefined
+
+  constructor(digest: string, { opening, state, version, home }: SessionRecord, expires: number) {
+    this.digest = digest
+    this.opening = opening
+    this.state = state
+    this.version = version
+    this.home = home
+    this.expires = expires
+    this.requests = this.claim = undefined
+  }
+
+  get holder(): string {
+    return this.opening.holder
+  }
+
+  get record(): SessionRecord {
+    const { opening, state, version, home } = this
+    return { opening, state, version, home }
+  }
+
+  begin(requests: readonly RequestId[]) {
+    for (const request of requests) {
+      if (this.requests === undefined) this.requests = [request]
+      else if (!this.requests.includes(request)) this.requests.push(request)
+    }
+  }
+
+  finish(requests: readonly RequestId[]) {
+    const left = this.requests?.filter(request => !requests.includes(request))
+    this.requests = left && left.length > 0 ? left : undefined
+  }
+}
+
+const ENTERED: Entered = { kind: 'entered', record: undefined }
+const MISSING: Entered = { kind: 'missing', ended: false }
+const NOBODY: readonly string[] = []
+const NO_VICTIMS: readonly Victim[] = []
+
+function changed(state: SessionState, change: StateChange): SessionState | 'full' {
+  const { watched } = state
+  if ('unwatch' in change) return { ...state, watched: watched.filter(uri => uri !== change.unwatch) }
+  if (!('watch' in change)) return { ...state, ...change }
+  if (watched.includes(change.watch)) return state
+  const more = [...watched, change.watch]
+  return more.length > MAX_WATCHED || watchedCost(more) > MAX_WATCHED_BYTES ? 'full' : { ...state, watched: more }
+}
+
+/** The default store, of the node of this name. `now` is injected by tests. */
+export function createMemorySessionStore(node: string, now: () => number = Date.now): SessionStore {
+  const sessions = new Map<string, Kept>()
+  const holders = createHolders<Kept>()
+
+  /** Undefined for one that has idled for too long. */
+  function find(digest: string): Kept | undefined {
+    const kept = sessions.get(digest)
+    if (!kept || kept.inUse || kept.expires > now()) return kept
+    forget(kept)
+    return undefined
+  }
+
+  function add(digest: string, record: SessionRecord, idleTimeout: number): Kept {
+    const kept = new Kept(digest, record, now() + idleTimeout)
+    sessions.set(digest, kept)
+    holders.add(kept)
+    return kept
+  }
+
+  function forget(kept: Kept) {
+    sessions.delete(kept.digest)
+    holders.remove(kept)
+  }
+
+  /** Whether a holder may have one more. Those of theirs that have idled for too long are forgotten first. */
+  function admits(holder: string, most: number | undefined): boolean {
+    if (most === undefined || holders.countOf(holder) < most) return true
+    for (const kept of holders.idleOf(holder)) find(kept.digest)
+    return holders.countOf(holder) < most
+  }
+
+  /** They count as idle no more, so that each is given once. */
+  function victims(maxIdle: number): readonly Victim[] {
+    if (holders.idleCount <= maxIdle) return NO_VICTIMS
+    const found: Victim[] = []
+    while (holders.idleCount > maxIdle) {
+      const victim = holders.victim()
+      if (!victim) break
+      holders.use(victim)
+      found.push({ digest: victim.digest, holder: victim.holder })
+    }
+    return found
+  }
+
+  return {
+    node,
+    shared: false,
+    unsure: false,
+    create(digest, record, { idleTimeout, maxPerOwner }) {
+      if (!admits(record.opening.holder, maxPerOwner)) return false
+      add(digest, record, idleTimeout)
+      return true
+    },
+    enter(digest, { version, requests, from }, { idleTimeout }) {
+      const kept = find(digest)
+      if (!kept) return MISSING
+      const taken = kept.requests && !from.includes(node) ? requests.find(id => kept.requests?.includes(id)) : undefined
+      if (taken !== undefined) return { kind: 'taken', request: taken, node }
+      kept.expires = now() + idleTimeout
+      kept.begin(requests)
+      return version === kept.version ? ENTERED : { kind: 'entered', record: kept.record }
+    },
+    leave(digest, requests) {
+      sessions.get(digest)?.finish(requests)
+    },
+    change(digest, change) {
+      const kept = find(digest)
+      if (!kept) return undefined
+      const state = changed(kept.state, change)
+      if (state === 'full') return state
+      kept.state = state
+      kept.version++
+      return { record: kept.record, nodes: NOBODY }
+    },
+    nodeOf: (digest, request) => (find(digest)?.requests?.includes(request) ? node : undefined),
+    adopt(digest, from) {
+      const kept = find(digest)
+      if (kept?.home !== from) return false
+      kept.home = node
+      kept.version++
+      return true
+    },
+    claimStream(digest, stream) {
+      const kept = find(digest)
+      if (!kept) return undefined
+      const had = kept.claim
+      const before = had && { node, stream: had.stream }
+      if (had?.stream !== stream) kept.claim = { stream, epoch: (had?.epoch ?? 0) + 1 }
+      return { epoch: kept.claim?.epoch ?? 0, before }
+    },
+    end(digest, _holder, onlyIdle = false) {
+      const kept = find(digest)
+      if (!kept || (onlyIdle && (kept.inUse || kept.requests))) return undefined
+      forget(kept)
+      return NOBODY
+    },
+    mark(uses, { idleTimeout, maxIdle }) {
+      for (const { digest, inUse, ago } of uses) {
+        const kept = find(digest)
+        if (!kept) continue
+        kept.inUse = inUse
+        if (inUse) holders.use(kept)
+        else {
+          kept.expires = now() - ago + idleTimeout
+          holders.idle(kept)
+        }
+      }
+      return victims(maxIdle)
+    },
+    timeLeft(digest) {
+      const kept = find(digest)
+      return kept && Math.max(0, kept.expires - now())
+    },
+    restore(digest, record, { requests, claim }, { idleTimeout, maxPerOwner }) {
+      if (find(digest)) return true
+      // Its place was given to another one.
+      if (!admits(record.opening.holder, maxPerOwner)) return false
+      const kept = add(digest, record, idleTimeout)
+      // Whether it is in use it is told, if it is.
+      kept.inUse = false
+      kept.begin(requests)
+      kept.claim = claim
+      return true
+    },
+    onReturn() {},
+  }
+}

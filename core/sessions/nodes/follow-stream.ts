@@ -1,0 +1,154 @@
+// A client comes back to a call's stream at another node than the one that runs the call: what is stored is sent, and
+// what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
+
+import { isUnavailable, nodeLost } from '../../http/errors.ts'
+import { type EventStream, RETRY } from '../../http/sse.ts'
+import type { RequestId } from '../../mcp/protocol.ts'
+import { encodeError } from '../../mcp/wire.ts'
+import type { EventId } from '../event-id.ts'
+import { type SharedStreams, type StoredEvent, StreamFenced, type StreamState } from '../event-store.ts'
+import { eventsGone } from '../refusals.ts'
+import type { Session } from '../session.ts'
+import type { Resumption, StreamParts } from '../stream-parts.ts'
+import { readFacts, writeFacts } from '../stream-writing.ts'
+
+/** How often a stream is looked at whose writer tells nothing, milliseconds. */
+const LOOK_INTERVAL = 1_000
+/** How often its writer is asked to tell, milliseconds. */
+const FOLLOW_INTERVAL = 30_000
+
+/** The requests that no stored message answers. */
+function unanswered(requests: readonly RequestId[], events: readonly StoredEvent[]): RequestId[] {
+  const answered = new Set<unknown>()
+  for (const { message } of events) {
+    const { id, method } = JSON.parse(message)
+    if (method === undefined) answered.add(id)
+  }
+  return requests.filter(id => !answered.has(id))
+}
+
+/** Answers, as the stream's new writer, what its node cannot answer any more. */
+async function answerLost(parts: StreamParts, session: Session, stream: string, state: StreamState, seen: number) {
+  const { name: node, events, log } = parts.node
+  const { requests } = readFacts(state.facts)
+  const store = events(session)
+  const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
+  const claimed = await store.shared?.claim(session.id, stream, writer)
+  if (!claimed || claimed.finished) return
+  const stored = (await store.after(session.id, stream, 0)) ?? (await store.after(session.id, stream, seen)) ?? []
+  const open = unanswered(requests, stored)
+  let { last } = claimed
+  for (const id of open) {
+    const answer = encodeError(nodeLost(), { id, revision: session.revision })
+    last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
+  }
+  if (open.length === 0) await store.shared?.finish(session.id, stream, writer)
+  log.warn({ requests: open.length }, 'answered requests of a node that is gone')
+}
+
+/** Resolves when there may be more, at the latest after a second, or when the reader is gone. */
+function whenMore(parts: StreamParts, stream: string): { readonly next: () => Promise<void>; stop(): void } {
+  let told = false
+  let wake: (() => void) | undefined
+  const stop = parts.whenWritten(stream, () => {
+    told = true
+    wake?.()
+  })
+  return {
+    stop,
+    async next() {
+      if (!told) {
+        let timer: NodeJS.Timeout | undefined
+        await new Promise<void>(resolve => {
+          wake = resolve
+          timer = setTimeout(resolve, LOOK_INTERVAL)
+        })
+        clearTimeout(timer)
+      }
+      told = false
+    },
+  }
+}
+
+class Following {
+  readonly #parts: StreamParts
+  readonly #session: Session
+  readonly #stream: string
+  readonly #streams: SharedStreams
+  #sent: number
+  #askedAt = Number.NEGATIVE_INFINITY
+
+  constructor(parts: StreamParts, session: Session, { stream, seq }: EventId, streams: SharedStreams) {
+    this.#parts = parts
+    this.#session = session
+    this.#stream = stream
+    this.#streams = streams
+    this.#sent = seq
+  }
+
+  async follow(reader: EventStream) {
+    const more = whenMore(this.#parts, this.#stream)
+    try {
+      while (!reader.closed) {
+        try {
+          if (await this.#step(reader)) break
+        } catch (error) {
+          // The store is away: so is what would be sent.
+          if (!isUnavailable(error) && !(error instanceof StreamFenced)) throw error
+        }
+        await more.next()
+      }
+    } catch (err) {
+      this.#parts.node.log.error({ err }, 'a stream could not be followed')
+    } finally {
+      more.stop()
+      // Where this node goes, another can be followed at.
+      if (!reader.closed) reader.end(this.#session.disposed ? RETRY : undefined)
+    }
+  }
+
+  /** Sends what there is; true where no more will come, or what would come is gone. */
+  async #step(reader: EventStream): Promise<boolean> {
+    const { id } = this.#session
+    const { name, peers, events } = this.#parts.node
+    const state = await this.#streams.state(id, this.#stream)
+    const stored = await events(this.#session).after(id, this.#stream, this.#sent)
+    if (!state || !stored || this.#session.disposed) return true
+    for (const { seq, message } of stored) {
+      if (!reader.send(message, `${this.#stream}.${seq}`)) return true
+      this.#sent = seq
+      await reader.drained()
+    }
+    if (state.finished) return true
+    const { node } = readFacts(state.facts)
+    const runsHere = node === name
+    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await peers.isAlive(node))) {
+      await answerLost(this.#parts, this.#session, this.#stream, state, this.#sent)
+      return this.#step(reader)
+    }
+    await this.#askToTell(node)
+    return false
+  }
+
+  async #askToTell(node: string) {
+    const { name, peers } = this.#parts.node
+    if (performance.now() - this.#askedAt < FOLLOW_INTERVAL) return
+    this.#askedAt = performance.now()
+    const { digest } = this.#session
+    await peers.send(node, { type: 'follow', session: digest, stream: this.#stream, node: name })
+  }
+}
+
+/** Throws `sessionNotFound` where something after the place is gone. */
+export async function followStream(
+  parts: StreamParts,
+  streams: SharedStreams,
+  session: Session,
+  place: EventId,
+): Promise<Resumption> {
+  if (!(await parts.node.events(session).after(session.id, place.stream, place.seq))) throw eventsGone()
+  return {
+    awaited: session,
+    attach: reader => new Following(parts, session, place, streams).follow(reader),
+  }
+}

@@ -1,0 +1,29 @@
+// What clients are told about sessions and events that are not there, or not yet.
+import { HostError } from '../http/errors.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+
+export const tooManySessions = (most: number | undefined) =>
+  new HostError('tooManyRequests', {
+    detail: `at most ${most} sessions; end one with DELETE`,
+    headers: { 'Retry-After': '60' },
+  })
+
+export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
+
+export const notSure = () =>
+  new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
+
+export const running = (id: RequestId) =>
+  new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
+
+export const perhapsRunning = (id: RequestId) =>
+  new HostError('unavailable', {
+    detail: `the node that may run a request with the id ${JSON.stringify(id)} does not answer; try again`,
+    headers: { 'Retry-After': '1' },
+  })
+
+/** The client opens a new session: what it would have missed cannot be told. */
+export const eventsGone = () =>
+  new HostError('sessionNotFound', {
+    detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
+  })

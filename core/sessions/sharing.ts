@@ -1,0 +1,88 @@
+// Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
+import { StartError } from '../http/errors.ts'
+import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
+import type { Route } from '../kernel/route.ts'
+import { isHandshakeRevision } from '../mcp/revisions.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
+
+type SharedSlot = (typeof SESSION_SLOTS)[number]
+
+export interface SharedParts {
+  /** How many processes serve the config. */
+  readonly processes: number
+  /** With the revisions that their transports serve. */
+  readonly routes: readonly CompiledRoute[]
+  /** Whether a plugin provides, on a route, what is otherwise kept in this process. */
+  readonly isFilled: (slot: SharedSlot, route: Route) => boolean
+  /** Whether the sessions of a route are kept for every node. */
+  readonly isShared: (route: Route) => boolean
+  /** True where the keys that sign and seal were made by this process, for itself. */
+  readonly ownKeys: boolean
+  /** The plugins that provide these slots. */
+  readonly suggest: SuggestPlugin
+}
+
+/** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
+const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
+
+/** Whether clients of this route get sessions. */
+export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
+  !stateless && revisions.some(isHandshakeRevision)
+
+/** A stateless route that serves subscriptions/listen all the same. */
+const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen
+
+const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
+
+function sessionProblem({ routes, isFilled, suggest }: SharedParts): string[] {
+  const alone = (route: CompiledRoute) => SESSION_SLOTS.filter(slot => !isFilled(slot, route))
+  const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
+  const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
+  if (stateful.length === 0) return []
+  return [
+    `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
+      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on ` +
+      `${suggest(...SESSION_SLOTS)} (nothing provides ${missing.join(', ')})`,
+  ]
+}
+
+function listenProblem({ routes, isFilled, suggest }: SharedParts): string[] {
+  const listening = routes.filter(route => listensOnly(route) && !isFilled('changeBus', route))
+  if (listening.length === 0) return []
+  return [
+    `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on ` +
+      suggest('changeBus'),
+  ]
+}
+
+const MAKE_SECRET =
+  'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
+  "config's `secrets`"
+
+const keyProblem = ({ ownKeys }: SharedParts): string[] =>
+  ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
+
+/** Sessions that every node may serve take a way to the other nodes, and ids that those can read. */
+function checkShared({ routes, isFilled, isShared, ownKeys, suggest }: SharedParts): void {
+  for (const route of routes.filter(keepsSessions).filter(isShared)) {
+    const refuse = (why: string) =>
+      new StartError(`routes['${route.path}']: its sessions are kept for every node, but ${why}`, { exitCode: 2 })
+    if (!isFilled('peers', route)) {
+      const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
+      throw refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
+    }
+    if (ownKeys) throw refuse(`the keys that sign their ids were made by this one; on every node, ${MAKE_SECRET}`)
+  }
+}
+
+/** Throws a StartError that says all of it, with the ways out. One process whose stores are its own shares nothing. */
+export function checkSharing(parts: SharedParts): void {
+  checkShared(parts)
+  if (parts.processes <= 1) return
+  const problems = [...sessionProblem(parts), ...listenProblem(parts), ...keyProblem(parts)]
+  if (problems.length === 0) return
+  throw new StartError(
+    [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems].join('\n- '),
+    { exitCode: 2 },
+  )
+}

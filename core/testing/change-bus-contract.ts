@@ -1,0 +1,115 @@
+// What every change bus promises to those who publish and to those who listen.
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
+
+const resource = (uri: string): Change => ({ kind: 'resource', uri })
+const CHANGES: readonly Change[] = [
+  { kind: 'tools', toolset: 'all' },
+  { kind: 'prompts', toolset: undefined },
+  ...Array.from({ length: 50 }, (_, index) => resource(`note://${index}`)),
+]
+
+interface Heard {
+  readonly changes: Change[]
+  readonly places: Array<string | undefined>
+  end(): void
+}
+
+function listenTo(bus: ChangeBus): Heard {
+  const [changes, places]: [Change[], Array<string | undefined>] = [[], []]
+  const end = bus.subscribe((change, place) => {
+    // As JSON says it: a member that is undefined is as good as none.
+    changes.push(JSON.parse(JSON.stringify(change)))
+    places.push(place)
+  })
+  return { changes, places, end }
+}
+
+const plain = (changes: readonly Change[]): Change[] => JSON.parse(JSON.stringify(changes))
+
+async function publishAll(bus: ChangeBus, changes: readonly Change[]) {
+  for (const change of changes) await bus.publish(change)
+}
+
+const alone: Promises<ChangeBus>['alone'] = {
+  async 'tells every listener of every change once, in the order in which they were published'(bus) {
+    const heard = [listenTo(bus), listenTo(bus)]
+    // Not one after the other: the order is that of the calls.
+    await Promise.all(CHANGES.map(change => bus.publish(change)))
+    for (const { changes } of heard) {
+      await eventually(() => changes.length >= CHANGES.length)
+      deepEqual(changes, plain(CHANGES))
+    }
+  },
+  async 'tells nothing to a listener that has ended, and the others all the same'(bus) {
+    const [gone, left] = [listenTo(bus), listenTo(bus)]
+    gone.end()
+    gone.end()
+    await publishAll(bus, CHANGES)
+    await eventually(() => left.changes.length >= CHANGES.length)
+    deepEqual([gone.changes.length, left.changes.length], [0, CHANGES.length])
+  },
+  async 'tells nobody of what was published before he listened'(bus) {
+    const first = listenTo(bus)
+    await bus.publish(resource('note://before'))
+    await eventually(() => first.changes.length === 1)
+    const late = listenTo(bus)
+    await bus.publish(resource('note://after'))
+    await eventually(() => late.changes.length >= 1)
+    deepEqual(late.changes, [resource('note://after')])
+  },
+  async 'can be read again from any place, where it has a history'(bus) {
+    const { history } = bus
+    if (!history) return
+    const heard = listenTo(bus)
+    await publishAll(bus, CHANGES.slice(0, 5))
+    await eventually(() => heard.places.length >= 5)
+    const places = heard.places.map(place => {
+      ok(place !== undefined, 'a bus with a history gives each change a place')
+      return place
+    })
+    equal(history.position, places[4])
+    ok(history.isAfter(String(places[3]), String(places[1])))
+    ok(!history.isAfter(String(places[1]), String(places[3])))
+    ok(!history.isAfter(String(places[1]), String(places[1])))
+    const since = await history.since(String(places[1]))
+    deepEqual(plain(since?.map(({ change }) => change) ?? []), plain(CHANGES.slice(2, 5)))
+    deepEqual(
+      since?.map(({ place }) => place),
+      places.slice(2),
+    )
+    deepEqual(await history.since(String(places[4])), [])
+  },
+}
+
+const together: Promises<ChangeBus>['together'] = {
+  async 'a change is told at both, and has one place'(one, other) {
+    const heard = [listenTo(one), listenTo(other)]
+    await publishAll(one, CHANGES)
+    for (const { changes } of heard) {
+      await eventually(() => changes.length >= CHANGES.length)
+      deepEqual(changes, plain(CHANGES))
+    }
+    deepEqual(heard[0]?.places, heard[1]?.places)
+  },
+  async 'what both publish at once is told in one order'(one, other) {
+    const heard = [listenTo(one), listenTo(other)]
+    await Promise.all([publishAll(one, CHANGES.slice(0, 20)), publishAll(other, CHANGES.slice(20, 40))])
+    for (const { changes } of heard) await eventually(() => changes.length >= 40)
+    equal(heard[0]?.changes.length, 40)
+    deepEqual(heard[0]?.changes, heard[1]?.changes)
+  },
+  async 'a change that one makes after it heard of the other one is told after it'(one, other) {
+    const [here, there] = [listenTo(one), listenTo(other)]
+    await one.publish(resource('note://cause'))
+    await eventually(() => there.changes.length === 1)
+    await other.publish(resource('note://effect'))
+    await eventually(() => here.changes.length === 2)
+    deepEqual(here.changes, [resource('note://cause'), resource('note://effect')])
+  },
+}
+
+/** Of the slot `changeBus`. */
+export const changeBusContract = (settings: ContractSettings<ChangeBus>): readonly Check[] =>
+  checksOf(settings, { alone, together })

@@ -1,0 +1,147 @@
+// What every event store promises, and what a shared one promises to nodes that pass a stream on to each other.
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
+import { type EventStore, type SharedStreams, StreamFenced, type StreamWriter } from '../sessions/event-store.ts'
+import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
+
+const A: StreamWriter = { epoch: 1, facts: 'node A' }
+const B: StreamWriter = { epoch: 2, facts: 'node B' }
+
+/** `m1`, `m2`, ...: as many as there are in `to`. */
+async function write(
+  store: EventStore,
+  to: number,
+  { session = 's', stream = 'a', writer = undefined as StreamWriter | undefined } = {},
+) {
+  for (let known = 0; known < to; known++) await store.append(session, stream, `m${known + 1}`, known, writer)
+}
+
+async function read(store: EventStore, seq: number, { session = 's', stream = 'a' } = {}) {
+  return (await store.after(session, stream, seq))?.map(event => `${event.seq}:${event.message}`)
+}
+
+function sharedOf({ shared }: EventStore): SharedStreams {
+  if (!shared) throw new Error('the store has no `shared`, and is said to be shared')
+  return shared
+}
+
+const isFenced = (act: unknown) => rejects(Promise.resolve(act), StreamFenced)
+
+const kept: Promises<EventStore>['alone'] = {
+  async 'numbers the messages of a stream from 1, and gives what came after a number, in order'(store) {
+    equal(await store.append('s', 'a', 'm1', 0), 1)
+    equal(await store.append('s', 'a', 'm2', 1), 2)
+    equal(await store.append('s', 'a', 'm3', 2), 3)
+    deepEqual(await read(store, 0), ['1:m1', '2:m2', '3:m3'])
+    deepEqual(await read(store, 2), ['3:m3'])
+    deepEqual(await read(store, 3), [])
+  },
+  async 'knows nothing of a stream that nobody wrote, nor of what comes after a number that it never gave'(store) {
+    await write(store, 1)
+    equal(await read(store, 0, { stream: 'b' }), undefined)
+    equal(await read(store, 0, { session: 't' }), undefined)
+    equal(await read(store, 2), undefined)
+  },
+  async 'keeps any text as it is'(store) {
+    const messages = ['', '{"text":"naïve 🦆\\r\\n\u2028"}', 'x'.repeat(200_000), '\u0000']
+    for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
+    deepEqual(
+      (await store.after('s', 'a', 0))?.map(({ message }) => message),
+      messages,
+    )
+  },
+  async 'keeps streams of one name in two sessions apart'(store) {
+    await store.append('s', 'a', 'mine', 0)
+    await store.append('t', 'a', 'theirs', 0)
+    deepEqual(await read(store, 0), ['1:mine'])
+    deepEqual(await read(store, 0, { session: 't' }), ['1:theirs'])
+  },
+  async 'goes on after the last number that its writer knows, where it has forgotten the stream; what came before is a gap'(
+    store,
+  ) {
+    equal(await store.append('s', 'a', 'm6', 5), 6)
+    deepEqual(await read(store, 5), ['6:m6'])
+    equal(await read(store, 4), undefined)
+  },
+  async 'forgets one stream, or all of a session, and no other'(store) {
+    for (const stream of ['a', 'b', 'c']) await write(store, 1, { stream })
+    await write(store, 1, { session: 't' })
+    await store.drop('s', 'a')
+    equal(await read(store, 0), undefined)
+    deepEqual(await read(store, 0, { stream: 'b' }), ['1:m1'])
+    await store.drop('s')
+    equal(await read(store, 0, { stream: 'b' }), undefined)
+    equal(await read(store, 0, { stream: 'c' }), undefined)
+    deepEqual(await read(store, 0, { session: 't' }), ['1:m1'])
+  },
+  async 'forgets what it does not know without a word'(store) {
+    await store.drop('s')
+    await store.drop('s', 'a')
+  },
+}
+
+const passed: Promises<EventStore>['together'] = {
+  async 'an append that is tried again is stored once'(store, other) {
+    await write(store, 3, { writer: A })
+    equal(await store.append('s', 'a', 'm3', 2, A), 3)
+    equal(await store.append('s', 'a', 'm4', 3, A), 4)
+    deepEqual(await read(other, 0), ['1:m1', '2:m2', '3:m3', '4:m4'])
+  },
+  async 'a stream is known before its first message, and says who writes it'(store, other) {
+    equal(await sharedOf(other).state('s', 'a'), undefined)
+    await sharedOf(store).open('s', 'a', { ...A, bus: '7-0' })
+    deepEqual(await sharedOf(other).state('s', 'a'), { facts: A.facts, last: 0, finished: false, epoch: 1, bus: '7-0' })
+    deepEqual(await read(other, 0), [])
+    await store.append('s', 'a', 'm1', 0, { ...A, bus: '9-0' })
+    await store.append('s', 'a', 'm2', 1, { ...A, finished: true })
+    const state = await sharedOf(other).state('s', 'a')
+    deepEqual(state, { facts: A.facts, last: 2, finished: true, epoch: 1, bus: '9-0' })
+  },
+  async 'a stream that was lost is known again with `known` as its last number, and what came before is a gap'(store) {
+    await sharedOf(store).open('s', 'a', A, 5)
+    await sharedOf(store).open('s', 'a', A, 5)
+    equal((await sharedOf(store).state('s', 'a'))?.last, 5)
+    equal(await read(store, 4), undefined)
+    deepEqual(await read(store, 5), [])
+  },
+  async 'whoever claimed a stream last writes it: the one before is refused, and stores nothing'(one, other) {
+    await sharedOf(one).open('s', 'a', A)
+    await write(one, 1, { writer: A })
+    const claimed = await sharedOf(other).claim('s', 'a', B)
+    deepEqual(claimed, { facts: A.facts, last: 1, finished: false, epoch: 2, bus: '' })
+    await isFenced(one.append('s', 'a', 'late', 1, A))
+    await isFenced(sharedOf(one).open('s', 'a', A))
+    await isFenced(sharedOf(one).finish('s', 'a', A))
+    await isFenced(sharedOf(one).claim('s', 'a', A))
+    await other.append('s', 'a', 'm2', 1, B)
+    await sharedOf(other).finish('s', 'a', B)
+    deepEqual(await read(one, 0), ['1:m1', '2:m2'])
+    const state = await sharedOf(one).state('s', 'a')
+    deepEqual([state?.facts, state?.last, state?.finished], [B.facts, 2, true])
+  },
+  async 'the same claim again succeeds, and that of another with the same epoch does not'(one, other) {
+    await sharedOf(one).open('s', 'a', A)
+    await sharedOf(other).claim('s', 'a', B)
+    equal((await sharedOf(other).claim('s', 'a', B))?.facts, A.facts)
+    await isFenced(sharedOf(one).claim('s', 'a', { ...B, facts: 'node C' }))
+  },
+  async 'of many who claim with one epoch, one does'(one, other) {
+    await sharedOf(one).open('s', 'a', A)
+    const claims = await Promise.allSettled(
+      Array.from({ length: 20 }, async (_, index) =>
+        sharedOf(index % 2 ? one : other).claim('s', 'a', { epoch: 2, facts: `node ${index}` }),
+      ),
+    )
+    equal(claims.filter(({ status }) => status === 'fulfilled').length, 1)
+    for (const claim of claims) if (claim.status === 'rejected') ok(claim.reason instanceof StreamFenced)
+  },
+  async 'no stream is made known by a claim, nor by its end'(one, other) {
+    equal(await sharedOf(one).claim('s', 'a', B), undefined)
+    await sharedOf(one).finish('s', 'a', B)
+    equal(await sharedOf(other).state('s', 'a'), undefined)
+    equal(await read(other, 0), undefined)
+  },
+}
+
+/** Of the slot `eventStore`; `shared` where the store has its `shared`. */
+export const eventStoreContract = (settings: ContractSettings<EventStore>): readonly Check[] =>
+  checksOf(settings, { alone: kept, together: passed })

@@ -1,0 +1,89 @@
+// What the way between nodes promises: messages to one node each, in order, and who is still there.
+import { deepEqual, equal, notEqual } from 'node:assert/strict'
+import type { PeerMessage, Peers } from '../sessions/peers.ts'
+import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
+
+const COUNT = 100
+/** What is known of another node may be as old, milliseconds. */
+const KNOWN_FOR = 1_000
+
+const message = (session: string, request: number | string = 0): PeerMessage => ({
+  type: 'cancel',
+  session,
+  request,
+  reason: 'naïve 🦆',
+})
+
+function hear(peers: Peers): PeerMessage[] {
+  const heard: PeerMessage[] = []
+  peers.receive(one => void heard.push(one))
+  return heard
+}
+
+const alone: Promises<Peers>['alone'] = {
+  async 'says that this node is alive, and that one that never was is not'(peers) {
+    equal(await peers.isAlive(peers.node), true)
+    equal(await peers.isAlive('nobody'), false)
+  },
+  async 'keeps nothing for a node that never was'(peers) {
+    const heard = hear(peers)
+    equal(await peers.send('nobody', message('s')), false)
+    deepEqual(heard, [])
+  },
+  async 'may be left twice'(peers) {
+    await peers.leave()
+    await peers.leave()
+  },
+}
+
+const together: Promises<Peers>['together'] = {
+  async 'they have names of their own, and know each other'(one, other) {
+    notEqual(one.node, other.node)
+    deepEqual(await Promise.all([one.isAlive(other.node), other.isAlive(one.node)]), [true, true])
+  },
+  async 'messages come to the node that they are for, whole, each once and in the order in which they were kept'(
+    one,
+    other,
+  ) {
+    const [here, there] = [hear(one), hear(other)]
+    const sent = Array.from({ length: COUNT }, (_, index) => message('s', index % 2 ? index : `${index}`))
+    for (const each of sent) equal(await one.send(other.node, each), true)
+    await eventually(() => there.length >= COUNT)
+    deepEqual(there, sent)
+    deepEqual(here, [])
+  },
+  async 'messages that both send come each in its order'(one, other) {
+    const [here, there] = [hear(one), hear(other)]
+    const send = async (from: Peers, to: Peers) => {
+      for (let index = 0; index < COUNT; index++) await from.send(to.node, message(from.node, index))
+    }
+    await Promise.all([send(one, other), send(other, one)])
+    await eventually(() => here.length >= COUNT && there.length >= COUNT)
+    const numbers = Array.from({ length: COUNT }, (_, index) => index)
+    for (const [heard, from] of [
+      [here, other],
+      [there, one],
+    ] as const) {
+      deepEqual(
+        heard.map(each => each.session),
+        numbers.map(() => from.node),
+      )
+      deepEqual(
+        heard.map(each => (each.type === 'cancel' ? each.request : undefined)),
+        numbers,
+      )
+    }
+  },
+  async 'a node that left is not alive, a second later at most, and nothing is kept for it'(one, other) {
+    equal(await one.isAlive(other.node), true)
+    await other.leave()
+    const left = performance.now()
+    await eventually(async () => !(await one.isAlive(other.node)))
+    equal(performance.now() - left < KNOWN_FOR + 500, true, 'it took more than a second')
+    equal(await one.send(other.node, message('s')), false)
+  },
+}
+
+/** Of the slot `peers`; `shared` where there can be other nodes. */
+export const peersContract = (settings: ContractSettings<Peers>): readonly Check[] =>
+  checksOf(settings, { alone, together })

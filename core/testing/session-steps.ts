@@ -1,0 +1,65 @@
+// What the checks of session stores do again and again. For session-store-contract.ts and shared-sessions.ts.
+import type { RequestId } from '../mcp/protocol.ts'
+import type { SessionBounds } from '../sessions/session-bounds.ts'
+import { FIRST_STATE, type SessionRecord } from '../sessions/session-record.ts'
+import type { Entered, SessionStore, Visit } from '../sessions/session-store.ts'
+import { pause } from './contract.ts'
+
+export const BOUNDS: SessionBounds = {
+  idleTimeout: 60_000,
+  maxIdle: 1_000,
+  maxPerOwner: undefined,
+  maxCallsPerSession: 32,
+  maxCallsPerOwner: 256,
+}
+
+/** That of a session which `node` opens now, for a holder of this name. */
+export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
+  opening: {
+    transport: 'transport',
+    route: '/t/:name?',
+    params: { name: 'naïve 🦆' },
+    holder,
+    user: { subject: holder, scopes: ['read'], roles: [], claims: { deep: [1, null, { x: true }] } },
+    ip: '127.0.0.1',
+    headers: { 'x-tier': 'gold' },
+  },
+  state: FIRST_STATE,
+  version: 1,
+  home: node,
+})
+
+export const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
+  store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
+
+/** By default as a node that has no copy. */
+export const enter = (
+  store: SessionStore,
+  digest: string,
+  visit: Partial<Visit> = {},
+  bounds: Partial<SessionBounds> = {},
+) => store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
+
+/** Where it was entered. */
+export const recordIn = (entered: Entered): SessionRecord | undefined =>
+  entered.kind === 'entered' ? entered.record : undefined
+
+export const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
+  (await enter(store, digest, { requests })).kind
+
+/** How long one use begins before the next, milliseconds. */
+const STEP = 10
+
+/** Uses that began one after the other, the first of them longest ago, and each since the session was touched last. */
+export const mark = async (
+  store: SessionStore,
+  uses: ReadonlyArray<readonly [string, string, boolean]>,
+  bounds: Partial<SessionBounds> = {},
+) => {
+  // A store may keep the later of what it saw itself and of what it is told.
+  await pause((uses.length + 1) * STEP)
+  return store.mark(
+    uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * STEP })),
+    { ...BOUNDS, ...bounds },
+  )
+}

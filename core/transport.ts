@@ -1,0 +1,89 @@
+// `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
+// stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
+export { whenTokenExpires } from './access/token-expiry.ts'
+export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
+export { readBody } from './http/read-body.ts'
+export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export type {
+  AdmitCaller,
+  AskClient,
+  CallChannel,
+  CallRequest,
+  CallSession,
+  ClientFacts,
+  Offer,
+  RequestFacts,
+  SessionSetting,
+} from './mcp/call.ts'
+export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
+export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
+export { encodeAnswer } from './mcp/encode-answer.ts'
+export type { RouteExtensions } from './mcp/extension.ts'
+export {
+  LARGE_ANSWER,
+  MAX_LISTENS_PER_CALLER,
+  MAX_OPEN_GETS,
+  MAX_WATCHED,
+  MAX_WATCHED_BYTES,
+  MAX_WATCHED_BYTES_PER_OWNER,
+  WATCH_COST,
+} from './mcp/limits.ts'
+export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
+export { clientInfoProblem } from './mcp/methods/params.ts'
+export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
+export {
+  ASSUMED_REVISION,
+  HANDSHAKE_REVISIONS,
+  isHandshakeRevision,
+  isModernRevision,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  REVISIONS,
+  type RevisionRules,
+  rulesOf,
+} from './mcp/revisions.ts'
+export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
+export type { ListName, View } from './mcp/view.ts'
+export { type ErrorTarget, encodeError, type SerializedResult } from './mcp/wire.ts'
+export { type Transport, transportOf } from './plugin-host.ts'
+export { type Caller, holderOf } from './sessions/callers.ts'
+export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
+export { type EventId, parseEventId } from './sessions/event-id.ts'
+export {
+  type EventStore,
+  type SharedStreams,
+  type StoredEvent,
+  type StoredEvents,
+  StreamFenced,
+  type StreamState,
+  type StreamWriter,
+} from './sessions/event-store.ts'
+export { heardBy } from './sessions/heard-by.ts'
+export type { PeerMessage, Peers } from './sessions/peers.ts'
+export type { SessionRegistry } from './sessions/registry.ts'
+export type { ResumableStream } from './sessions/resumable-stream.ts'
+export type { RunningCalls } from './sessions/running-calls.ts'
+export {
+  type Answering,
+  type Sender,
+  type SessionReply,
+  secondHandshake,
+  serveSessionMessage,
+  stopRequest,
+} from './sessions/serve.ts'
+export type { Session, SessionChannel } from './sessions/session.ts'
+export type { SessionBounds } from './sessions/session-bounds.ts'
+export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
+export type {
+  Changed,
+  Entered,
+  HeldHere,
+  SessionStore,
+  SessionUse,
+  StreamClaim,
+  Victim,
+  Visit,
+} from './sessions/session-store.ts'
+export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
+export type { Resumption } from './sessions/stream-parts.ts'
+export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'

@@ -1,0 +1,148 @@
+// A transport that is not HTTP: serves clients in the host's own process, over a pair of ends, each as one session of the
+// revisions that begin with `initialize`. docs/plugins.md, "For transports", goes through it.
+import { definePlugin, HostError, type McpRoute, type User } from 'mcp-host'
+import type { RequestId, Session, Transport, ValidMessage } from 'mcp-host/transport'
+import {
+  demandBatches,
+  encodeError,
+  HANDSHAKE_REVISIONS,
+  readMessages,
+  serveSessionMessage,
+  stopRequest,
+  transportOf,
+  validBatch,
+  whenTokenExpires,
+} from 'mcp-host/transport'
+import { createPair, type End } from './pair.ts'
+import { createReply } from './reply.ts'
+
+/** Who is at the other end. The program that connects says so: nothing here finds out who calls. */
+export interface Who {
+  readonly user?: User
+  /** The values of the route's parameters. */
+  readonly params?: Readonly<Record<string, string>>
+}
+
+type Request = Extract<ValidMessage, { kind: 'request' }>
+
+/** Serves one end, until either side closes it. */
+function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {} }: Who): void {
+  const sender = { headers: {}, user }
+  const { calls } = host.sessions
+  let session: Session | undefined
+  let closed = false
+
+  function refuse(thrown: unknown, id?: RequestId) {
+    const known = HostError.is(thrown)
+    if (!known) host.log.error({ err: thrown, route: route.path }, 'a message failed')
+    end.send(encodeError(known ? thrown : new HostError('internal'), { id, revision: session?.revision }))
+  }
+
+  function leave(opened: Session) {
+    // Its calls are aborted with this reason, and `runSession` may clean up.
+    const ended = host.sessions.end(opened, new Error('the client closed its end'))
+    ended.catch(err => host.log.warn({ err }, 'a session could not be ended everywhere'))
+  }
+
+  async function open(): Promise<Session> {
+    const signal = () => new AbortController().signal
+    // It asks the route's `authorize`: nobody here came through `admit`.
+    const opened = await host.sessions.open({ route, params, user, headers: {}, ip: 'memory', signal }, host.name)
+    // In use for as long as the client is there, so that it is not swept as idle.
+    opened.use()
+    opened.connect({
+      send: message => end.send(message),
+      // With `retry` the host drains and clients may come back. This one cannot, and answers still come this way.
+      close: retry => {
+        if (retry === undefined) end.close()
+      },
+    })
+    // The client may have left while `configureSession` took its time.
+    if (closed) leave(opened)
+    return opened
+  }
+
+  async function answer(current: Session, request: Request): Promise<void> {
+    const reply = createReply(end)
+    let left: (() => void) | undefined
+    // Counts until the handler is over, which may be long after its client cancelled it.
+    calls.enter(current, 1)
+    try {
+      left = host.inFlight(reason => stopRequest(current, request.id, reply, reason))
+      await serveSessionMessage(host, current, request, sender, () => reply)
+    } finally {
+      left?.()
+      calls.leave(current, 1)
+    }
+  }
+
+  async function take(message: ValidMessage): Promise<void> {
+    if (!session) {
+      if (message.kind !== 'request') return
+      if (message.method !== 'initialize') throw new HostError('invalidRequest', { detail: 'initialize comes first' })
+      session = await open()
+    }
+    if (message.kind !== 'request') return serveSessionMessage(host, session, message, sender, () => createReply(end))
+    // Not waited for: a cancellation, or the answer to its question, must get past it.
+    answer(session, message).catch(thrown => refuse(thrown, message.id))
+  }
+
+  async function read(text: string): Promise<void> {
+    let id: RequestId | undefined
+    try {
+      const found = readMessages(text)
+      if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found.id)
+      if (!('kind' in found)) demandBatches(session?.revision)
+      // The requests of a batch are answered one by one, as each is ready.
+      for (const message of 'kind' in found ? [found] : validBatch(found)) {
+        id = message.kind === 'request' ? message.id : undefined
+        await take(message)
+      }
+    } catch (thrown) {
+      refuse(thrown, id)
+    }
+  }
+
+  const callOff = whenTokenExpires(user, () => end.close())
+  let last = Promise.resolve()
+  end.onmessage = text => {
+    last = last.then(() => read(text))
+  }
+  end.onclose = () => {
+    closed = true
+    callOff()
+    if (session && !session.disposed) leave(session)
+  }
+}
+
+/** A plugin for one host, and the way to what it serves once the host has started. */
+export function createInMemoryTransport() {
+  const served = new Map<string, (who: Who) => End>()
+  const plugin = definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup(host) {
+      host.revisions(({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
+      host.serving(services => {
+        const transport = transportOf(host, services)
+        for (const route of host.routes.filter(({ stateless }) => !stateless)) {
+          served.set(route.path, who => {
+            // Whoever may not enter hears of it here, not first with `initialize`.
+            services.admit({ route, params: who.params ?? {}, user: who.user })
+            const [client, server] = createPair()
+            serveEnd(transport, route, server, who)
+            return client
+          })
+        }
+      })
+    },
+  })
+  return {
+    plugin,
+    /** The client's end. Throws a HostError, `unauthorized` or `forbidden`, as the route's `authorize` does. */
+    connect(path: string, who: Who = {}): End {
+      const connectTo = served.get(path)
+      if (connectTo) return connectTo(who)
+      throw new Error(`no sessions are served at ${path}; there are: ${[...served.keys()].join(', ')}`)
+    },
+  }
+}

@@ -1,0 +1,277 @@
+// The connection to Redis that the plugins of one host share. It connects when the host starts, again for ever with
+// back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
+import { hash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { type Logger, StartError } from '../../../core/index.ts'
+import { countBatches, createCommands, type RedisCommands } from './commands.ts'
+import { Examination } from './examination.ts'
+import { isDisconnection, unavailable } from './failures.ts'
+import { Health } from './health.ts'
+import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
+import { createLink, type Link, silenceOf } from './link.ts'
+import { explainRefusal, withoutPassword } from './refusals.ts'
+import type { RedisCommandName } from './rehearsal.ts'
+import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
+import type { RedisHost, RedisSettings } from './section.ts'
+import { type ResolvedRedis, resolveRedis } from './settings.ts'
+import { createOccurrence, within } from './waiting.ts'
+import { Watch } from './watch.ts'
+
+/** A client of its own, for reads that block. Its commands wait while there is no connection; closes with the host. */
+export interface RedisReader {
+  readonly client: RedisCommands
+  close(): void
+}
+
+export interface RedisConnection {
+  /**
+   * Commands, each refused at once while there is no connection. They throw what node-redis does, and wait for as long
+   * as it takes: `run` is for answers to clients.
+   */
+  readonly client: RedisCommands
+  /** Milliseconds that Redis may take to answer. */
+  readonly commandTimeout: number
+  /** The prefix and the parts, joined with `:`. */
+  key(...parts: string[]): string
+  /**
+   * A key of one session; all of them are in one slot of a cluster. It has a digest of the id: ids are what sessions
+   * are opened with, so they are not written down. As the id has its owner's HMAC, so has the key.
+   */
+  sessionKey(session: string, ...parts: string[]): string
+  /** For reads that block for at most `commandTimeout`. */
+  duplicate(): Promise<RedisReader>
+  /** Whether Redis answers, and does what is asked of it. */
+  readonly healthy: boolean
+  /** Why it is not healthy, in words that anybody may read. */
+  readonly trouble: string
+  /**
+   * Says in `setup` that the keys are those of hosts with these secrets. Where a host runs that has none of them this one
+   * does not start; where it is found out later, everything is refused with 503.
+   */
+  claim(claim: KeySpaceClaim): void
+  /** Hears when `healthy` becomes true or false; returns what ends that. */
+  onChange(listener: (healthy: boolean) => void): () => void
+  /** Batches of commands written so far, those of readers left out; for tests. */
+  readonly roundTrips: number
+  /**
+   * The clock of Redis in milliseconds, or earlier, never later; undefined before it was first heard. A script that is
+   * given a deadline by this clock does not run once whoever sent it has given up.
+   */
+  now(): number | undefined
+  /** Asks for the time now; resolves when `now()` is fresh. */
+  askTime(): Promise<void>
+  /**
+   * What `act` does with Redis, within `timeout` milliseconds (default `commandTimeout`). Where Redis cannot be asked
+   * or refuses for now: HostError `unavailable` with `Retry-After`; at once where there was no connection for as long.
+   */
+  run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
+  /** `run` of one script: by its digest, or whole where Redis does not know it. */
+  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
+}
+
+/** What the plugins of one host share: connections by their settings. */
+const CONNECTIONS = Symbol('connections to Redis')
+
+/**
+ * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
+ * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
+ * they are not allowed the start says which. Throws a StartError for options that do not go together.
+ */
+export function redisConnection(
+  host: RedisHost,
+  options: RedisSettings = {},
+  needs: readonly RedisCommandName[] = [],
+): RedisConnection {
+  const redis = resolveRedis(host, options)
+  const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
+  const id = JSON.stringify(redis)
+  const known = shared.get(id)
+  known?.examination.need(needs)
+  if (known) return known
+  const connection = new SharedConnection(redis, host.log)
+  connection.examination.need(needs)
+  shared.set(id, connection)
+  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  host.starting(() => connection.start())
+  return connection
+}
+
+async function closeAll(connections: ReadonlyMap<string, SharedConnection>) {
+  await Promise.all([...connections.values()].map(connection => connection.close()))
+}
+
+const RESET_AT_MOST_EVERY = 1_000
+/** How long a cluster where a command was refused is not asked whether it still does, milliseconds. */
+const HOLD = 5_000
+
+class SharedConnection implements RedisConnection {
+  readonly client: RedisCommands
+  readonly examination: Examination
+  readonly #redis: ResolvedRedis
+  readonly #link: Link
+  readonly #readers = new Set<Link>()
+  readonly #batches = countBatches()
+  readonly #health: Health
+  /** What came of the first attempt to connect: why it failed, or nothing. */
+  readonly #first = createOccurrence<unknown>()
+  #resetAt = Number.NEGATIVE_INFINITY
+  /** What to add to the monotonic clock for that of Redis, or less. */
+  #offset: number | undefined
+  readonly #watch: Watch
+
+  constructor(redis: ResolvedRedis, log: Logger) {
+    this.#redis = redis
+    this.#link = createLink({ redis, blocking: 0, changed: cause => this.#linkChanged(cause) })
+    const isConnected = () => this.#link.isReady
+    this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
+    this.client = createCommands(() => this.#link.commands, this.#batches.sending)
+    this.examination = new Examination({
+      redis,
+      log,
+      beat: this.#interval,
+      ask: (script, keys, args) =>
+        this.#answered(evaluateWhole(this.#link.commands, script, keys, args), this.commandTimeout),
+      askByDigest: sha => this.#answered(this.#link.commands.evalSha(sha, {}), this.commandTimeout),
+      info: async () => String(await this.#answered(this.#link.commands.info('memory'), this.commandTimeout)),
+    })
+    this.#watch = new Watch({
+      interval: this.#interval,
+      examination: this.examination,
+      health: this.#health,
+      isConnected,
+      hear: time => this.#setClock(time),
+      replaced: () => this.#reset(),
+    })
+  }
+
+  /** Milliseconds between beats, which also keep the sockets awake: one that is silent for longer is given up. */
+  get #interval() {
+    return silenceOf(this.#redis) / 2.5
+  }
+
+  get commandTimeout() {
+    return this.#redis.commandTimeout
+  }
+
+  get healthy() {
+    return this.#health.healthy
+  }
+
+  get trouble() {
+    return this.#health.trouble
+  }
+
+  get roundTrips() {
+    return this.#batches.count
+  }
+
+  key(...parts: string[]) {
+    return `${this.#redis.keyPrefix}${parts.join(':')}`
+  }
+
+  sessionKey(session: string, ...parts: string[]) {
+    return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
+  }
+
+  claim(claim: KeySpaceClaim) {
+    this.examination.claim(claim)
+  }
+
+  onChange(listener: (healthy: boolean) => void) {
+    return this.#health.onChange(listener)
+  }
+
+  now() {
+    return this.#offset === undefined ? undefined : performance.now() + this.#offset
+  }
+
+  async askTime() {
+    const [seconds, micros] = await this.#answered(this.#link.commands.time(), this.commandTimeout)
+    this.#setClock(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
+  }
+
+  #setClock(time: number) {
+    this.#offset = time - performance.now()
+  }
+
+  /** The first attempt: a Redis that can never serve us stops the start, one that is away or full does not. */
+  async start() {
+    this.#health.begin()
+    await this.#link.open()
+    this.#watch.begin()
+    const cause = await within(this.#first.happened, this.commandTimeout).catch(late => late)
+    await within(this.#watch.examined, this.commandTimeout).catch(() => undefined)
+    const refusal = explainRefusal(cause) ?? this.#health.refusal
+    if (!refusal?.isLasting) return
+    await this.close()
+    throw new StartError(`${this.#redis.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+  }
+
+  async close() {
+    this.#watch.end()
+    if (this.healthy) await this.examination.leave().catch(() => undefined)
+    this.#health.close()
+    for (const link of [this.#link, ...this.#readers]) link.close()
+  }
+
+  async duplicate(): Promise<RedisReader> {
+    const link = createLink({ redis: this.#redis, blocking: this.commandTimeout, changed: () => undefined })
+    this.#readers.add(link)
+    await link.open()
+    const close = () => {
+      this.#readers.delete(link)
+      link.close()
+    }
+    return { client: createCommands(() => link.commands), close }
+  }
+
+  #linkChanged(thrown?: unknown) {
+    const cause = withoutPassword(thrown, this.#redis.password)
+    const isConnected = this.#link.isReady
+    this.#health.connectionChanged(cause, explainRefusal(cause))
+    if (isConnected) this.#watch.connected()
+    if (isConnected || cause !== undefined) this.#first.happen(cause)
+  }
+
+  #reset() {
+    if (performance.now() - this.#resetAt < RESET_AT_MOST_EVERY) return
+    this.#resetAt = performance.now()
+    this.#link.reset()
+  }
+
+  /** The answer, and what it, or its absence, says about Redis. */
+  async #answered<Value>(answer: Promise<Value>, timeout: number): Promise<Value> {
+    const asked = performance.now()
+    try {
+      const value = await within(answer, timeout)
+      this.#health.heard()
+      return value
+    } catch (thrown) {
+      const error = withoutPassword(thrown, this.#redis.password)
+      const waited = performance.now() - asked
+      if (!isDisconnection(error)) this.#health.heard()
+      // A socket that said nothing for as long as an answer may take leads nowhere.
+      else if (waited > this.commandTimeout - 5 && this.#health.overdue(asked, error)) this.#reset()
+      throw error
+    }
+  }
+
+  async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
+    const deadline = performance.now() + timeout
+    try {
+      await this.#health.whenUsable(deadline)
+      const { refusal } = this.#health
+      if (refusal?.code === FOREIGN_KEYS) throw unavailable(new Error(refusal.text))
+      return await this.#answered(act(this.client), deadline - performance.now())
+    } catch (error) {
+      const refusal = explainRefusal(error)
+      // What is examined is one node of a cluster: another may have refused.
+      if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
+      throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
+    }
+  }
+
+  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
+    return this.run(client => evaluateOn(client, script, keys, args), timeout)
+  }
+}

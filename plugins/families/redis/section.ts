@@ -1,0 +1,90 @@
+// How Redis is reached: the config's section `redis`, and the same options of each plugin that uses it, as types and as
+// JSON Schema. settings.ts makes one of the two. As `mcp-host/redis` it is for plugins from elsewhere, too.
+import {
+  type Config,
+  DURATION_PATTERN,
+  type JsonSchema,
+  type PluginHost,
+  type SectionReader,
+  type SectionSchemas,
+} from '../../../core/index.ts'
+
+/** One connection for every plugin that keeps things in Redis. */
+export type RedisSettings = NonNullable<Config['redis']>
+
+/** Of what neither the section nor a plugin says: a plugin's own option must not hide the section's. */
+export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const
+
+const url = (description: string) => ({
+  type: 'string' as const,
+  pattern: '^rediss?://[^/?#\\s]+(/\\d*)?$',
+  patternErrorMessage:
+    "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
+    'or use redis.password',
+  writeOnly: true as const,
+  description,
+})
+const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1, writeOnly: true, description })
+
+/** One schema for each of `RedisSettings`. */
+export const REDIS_PROPERTIES = {
+  url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
+  username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
+  password: { type: 'string' as const, writeOnly: true as const, description: 'Its password, where the URL has none.' },
+  tls: {
+    title: 'RedisTls',
+    type: 'object',
+    additionalProperties: false,
+    description: 'For rediss:// alone.',
+    properties: {
+      ca: pem('Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones.'),
+      cert: pem('Our certificate, where Redis asks for one: PEM, or the path of a PEM file.'),
+      key: pem('Its key: PEM, or the path of a PEM file.'),
+      servername: {
+        type: 'string',
+        minLength: 1,
+        description: "The name in Redis's certificate. Default: the host's.",
+      },
+    },
+  } as JsonSchema,
+  keyPrefix: {
+    type: 'string' as const,
+    pattern: '^[^{}\\s]+$',
+    description: `What every key starts with; hosts that share only a Redis have one each. Default: '${REDIS_DEFAULTS.keyPrefix}'.`,
+  },
+  commandTimeout: {
+    type: ['string', 'number'],
+    pattern: DURATION_PATTERN,
+    minimum: 100,
+    description: `How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
+  } as JsonSchema,
+  cluster: {
+    type: 'array',
+    minItems: 1,
+    items: url('One of its nodes.'),
+    writeOnly: true,
+    description: 'URLs of some nodes of a Redis Cluster, in the place of `url`.',
+  } as JsonSchema,
+}
+
+/** The config's top-level keys that the family shares. */
+export interface RedisSections {
+  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
+  redis: RedisSettings
+}
+
+/** What each of the family gives `definePlugin` as `sections`. */
+export const REDIS_SECTIONS: SectionSchemas<RedisSections> = {
+  redis: {
+    title: 'RedisSettings',
+    type: 'object',
+    additionalProperties: false,
+    properties: REDIS_PROPERTIES,
+    minProperties: 1,
+    description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
+    examples: [{ url: 'redis://127.0.0.1:6379' }],
+  },
+}
+
+/** The host as a plugin of the family gets it. */
+export type RedisHost = PluginHost & SectionReader<RedisSections>

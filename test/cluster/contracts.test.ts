@@ -1,0 +1,75 @@
+// The contracts of the store slots, run against what the Redis plugins fill them with: each check with keys of its own.
+
+import {
+  type Check,
+  changeBusContract,
+  eventStoreContract,
+  peersContract,
+  sessionStoreContract,
+} from '../../core/testing.ts'
+import { createBus } from '../../plugins/change-bus-redis/bus.ts'
+import { createPeers } from '../../plugins/change-bus-redis/peers.ts'
+import { createReading } from '../../plugins/change-bus-redis/reading.ts'
+import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
+import { type RedisHost, startRedisHost } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+let redis: RedisServer
+let spaces = 0
+
+/** As many hosts on keys that nobody else has, and what each of them is given. */
+const onRedis = <Service>(create: (host: RedisHost) => Service | Promise<Service>) => ({
+  shared: true,
+  async open(count: number) {
+    const settings = { url: redis.url, keyPrefix: `space-${++spaces}:` }
+    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(settings)))
+    return {
+      nodes: await Promise.all(hosts.map(create)),
+      close: async () => void (await Promise.all(hosts.map(host => host.close()))),
+    }
+  },
+})
+
+const closing: Array<() => void> = []
+
+/** As the plugin change-bus-redis begins it. */
+async function beginReading({ connection, plugin }: RedisHost) {
+  const bus = createBus(connection, plugin.log)
+  const peers = createPeers(connection, plugin)
+  const { inbox, deliver } = peers
+  const reading = createReading(connection, { inbox, bus, receive: deliver, log: plugin.log })
+  await peers.begin()
+  await reading.begin()
+  closing.push(reading.close)
+  return { bus, peers }
+}
+
+const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
+
+const contracts: Readonly<Record<string, readonly Check[]>> = {
+  'the session store in Redis': sessionStoreContract(
+    onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
+  ),
+  'the event store in Redis': eventStoreContract(
+    onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
+  ),
+  'the change bus over Redis': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
+  'the peers over Redis': peersContract(onRedis(async host => (await beginReading(host)).peers)),
+}
+
+for (const [subject, checks] of Object.entries(contracts)) {
+  describe(subject, () => {
+    before(async function () {
+      needsRedis(this)
+      redis = await startRedis()
+    })
+    after(async () => {
+      for (const close of closing.splice(0)) close()
+      await stopHosts()
+      await stopRedis()
+    })
+    for (const { name, run } of checks) it(name, run)
+  })
+}

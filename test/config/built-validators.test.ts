@@ -1,0 +1,113 @@
+// The validators that the build writes: the same answers, in the same words, as those that ajv compiles at start.
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { expect } from 'chai'
+import { metaValidatorsText, ownSchemas, paramValidatorsText, validatorsText } from '../../build/write-validators.ts'
+import { explainProblems } from '../../core/config/explain-problems.ts'
+import { createAjv } from '../../core/config/own-ajv.ts'
+import { schemaKey } from '../../core/config/schema-key.ts'
+import type { JsonSchema } from '../../core/index.ts'
+import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../../core/mcp/methods/params.ts'
+import { DIALECTS, LENIENT } from '../../core/mcp/schema/meta-schema.ts'
+import { makeFolder, removeFolders } from './folder.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const OWN_AJV = pathToFileURL(join(ROOT, 'core/config/own-ajv.ts')).href
+
+const VALUES = [
+  ...[0, 1.5, -1, '', 'x', '30s', 'https://a.example', '4 MB', true, false, null],
+  ...[[], [1], ['x', 2, ''], {}, { nobody: 1 }, () => 1],
+]
+
+/** Values that try every key of a schema, each with all that may stand where it belongs. */
+function* attempts(schema: JsonSchema): Generator<unknown> {
+  yield* VALUES
+  const keys = Object.keys((schema['properties'] ?? {}) as object)
+  for (const key of keys) {
+    for (const value of VALUES) {
+      yield { [key]: value }
+      yield { [key]: { x: value, '/': value } }
+      yield { [key]: [value, { policy: { anyOf: [{ scope: value }] }, origins: value }] }
+    }
+  }
+  for (const value of VALUES) yield Object.fromEntries(keys.map(key => [key, value]))
+}
+
+describe('a built validator', () => {
+  after(removeFolders)
+  let built: Readonly<Record<string, ValidateFunction>> = {}
+  let builtParams: Readonly<Record<string, ValidateFunction>> = {}
+  let builtMeta: Readonly<Record<string, ValidateFunction>> = {}
+
+  before(async () => {
+    const own = validatorsText(ownSchemas(), OWN_AJV)
+    const texts = { 'built.js': own, 'meta.js': metaValidatorsText(), 'params.js': paramValidatorsText() }
+    const folder = await makeFolder(texts)
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    built = (await import(pathToFileURL(join(folder, 'built.js')).href)).BUILT_VALIDATORS
+    builtMeta = (await import(pathToFileURL(join(folder, 'meta.js')).href)).BUILT_META_VALIDATORS
+    builtParams = (await import(pathToFileURL(join(folder, 'params.js')).href)).BUILT_PARAM_VALIDATORS
+  })
+
+  it('of every schema of ours gives the answers of one that is compiled at start', () => {
+    let tried = 0
+    let refused = 0
+    for (const schema of ownSchemas()) {
+      const validate = built[schemaKey(schema)]
+      const compiled = createAjv().compile(schema)
+      for (const value of attempts(schema as JsonSchema)) {
+        const answers = [validate, compiled].map(one => {
+          const fits = one?.(value)
+          return { fits, told: explainProblems(one?.errors ?? [], { value, schema, at: [] }) }
+        })
+        expect(answers[0]).to.deep.equal(answers[1])
+        tried += 1
+        if (answers[0]?.fits === false) refused += 1
+      }
+    }
+    console.log(`      ${Object.keys(built).length} validators, ${tried} values, ${refused} of them refused alike`)
+    expect(refused).to.be.greaterThan(1_000)
+    expect(tried - refused).to.be.greaterThan(100)
+  })
+
+  it('of the params of every method of ours gives the same answers', () => {
+    let refused = 0
+    for (const [name, schema] of Object.entries(PARAM_SCHEMAS)) {
+      const compiled = new Ajv2020(PARAM_OPTIONS).compile(schema)
+      for (const value of [
+        ...attempts(schema),
+        { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'x', value: '' } },
+      ]) {
+        const answers = [builtParams[name], compiled].map(one => ({ fits: one?.(value), errors: one?.errors }))
+        expect(answers[0]).to.deep.equal(answers[1])
+        if (answers[0]?.fits === false) refused += 1
+      }
+    }
+    expect(Object.keys(builtParams)).to.deep.equal(Object.keys(PARAM_SCHEMAS))
+    expect(refused).to.be.greaterThan(100)
+  })
+
+  it('of the meta-schema refuses the same schemas with the same errors', () => {
+    const { id, create } = DIALECTS['draft 2020-12']
+    const compiled = create(LENIENT).getSchema(id)
+    const validate = builtMeta['draft 2020-12']
+    let refused = 0
+    for (const keyword of ['type', 'properties', 'items', '$defs', 'required', 'pattern', 'minimum', '$ref', 'anyOf']) {
+      for (const value of [...VALUES, 'object', { a: { type: 'string' } }, [{ type: 'nothing' }]]) {
+        const schema = { type: 'object', [keyword]: value, properties: { deep: { [keyword]: value } } }
+        const answers = [validate, compiled].map(one => ({ fits: one?.(schema), errors: one?.errors }))
+        expect(answers[0]).to.deep.equal(answers[1])
+        if (answers[0]?.fits === false) refused += 1
+      }
+    }
+    expect(refused).to.be.within(50, 200)
+  })
+
+  it('is of its very schema: another one has another key', () => {
+    const [schema = {}] = ownSchemas()
+    expect(built).to.have.property(schemaKey(structuredClone(schema)))
+    expect(built).not.to.have.property(schemaKey({ ...schema, required: [] }))
+  })
+})

@@ -1,0 +1,170 @@
+// The words of a problem: what was found, what fits, and what was probably meant.
+import { expect } from 'chai'
+import { formatProblems } from '../../core/config/check-config.ts'
+import { formatPath } from '../../core/config/position.ts'
+import { validateValue } from '../../core/config/validate-value.ts'
+import { checkWith } from './checked.ts'
+
+/** The only problem that a change makes, as `path: found; expected`. */
+function only(changes: object): string {
+  const problems = checkWith(changes)
+  expect(problems, formatProblems(problems)).to.have.length(1)
+  return problems.map(({ path, found, expected }) => `${path}: found ${found}; expected ${expected}`).join()
+}
+
+describe('a problem', () => {
+  const wrong: [string, object, string][] = [
+    [
+      'a missing key, with an example',
+      { server: { name: 'a' } },
+      "server.version: found nothing; expected a non-empty string such as '1.0.0'",
+    ],
+    [
+      'a list for an object',
+      { server: [] },
+      'server: found an empty list; expected an object such as {"name":"acme-tools","version":"1.0.0"}',
+    ],
+    ['a port that is none', { http: { port: -1.5 } }, 'http.port: found -1.5; expected an integer from 0 to 65535'],
+    [
+      'a duration',
+      { http: { requestTimeout: '30 s' } },
+      'http.requestTimeout: found "30 s"; expected a duration such as \'30s\', or milliseconds',
+    ],
+    [
+      'a negative duration',
+      { http: { requestTimeout: -1 } },
+      "http.requestTimeout: found -1; expected a duration such as '30s', or milliseconds",
+    ],
+    [
+      'a size',
+      { http: { maxBodySize: true } },
+      "http.maxBodySize: found true; expected a size such as '4mb', or bytes",
+    ],
+    [
+      'alternatives, in one problem',
+      { tools: { callTimeout: 'of' } },
+      "tools.callTimeout: found \"of\"; expected 'off' or a duration such as '30s', or milliseconds",
+    ],
+    [
+      'a relative publicUrl',
+      { http: { publicUrl: '/mcp' } },
+      'http.publicUrl: found "/mcp"; expected an absolute http(s) URL such as \'https://mcp.acme.example\'',
+    ],
+    [
+      'a publicUrl of another scheme',
+      { http: { publicUrl: 'ftp://x' } },
+      'http.publicUrl: found "ftp://x"; expected an absolute http(s) URL such as \'https://mcp.acme.example\'',
+    ],
+    [
+      'a publicUrl that no URL parser takes',
+      { http: { publicUrl: 'http://x:99999' } },
+      'http.publicUrl: found "http://x:99999"; expected an absolute http(s) URL such as \'https://mcp.acme.example\'',
+    ],
+    [
+      'a plugin that is neither off nor options',
+      { plugins: { health: 42 } },
+      'plugins.health: found 42; expected false or an object',
+    ],
+    [
+      'any plugin that is neither',
+      { plugins: { other: true } },
+      'plugins.other: found true; expected false or an object',
+    ],
+    [
+      'a path without its slash',
+      { routes: { admin: { toolsets: 'a' } } },
+      'routes.admin: found "admin"; expected a path that starts with \'/\'',
+    ],
+    [
+      'no routes',
+      { routes: {} },
+      'routes: found an empty object; expected an object such as {"/":{"toolsets":["clock"]}}',
+    ],
+    [
+      'an empty rule',
+      { routes: { '/': { toolsets: 'a', authorize: {} } } },
+      "routes['/'].authorize: found an empty object; expected an object with at least 1 of scope or role",
+    ],
+    [
+      'authorize: false',
+      { routes: { '/': { toolsets: 'a', authorize: false } } },
+      "routes['/'].authorize: found false; expected true, a non-empty string or an object with at least 1 of scope or role",
+    ],
+    [
+      'a number in place of a toolset',
+      { toolsets: { a: 7 } },
+      "toolsets.a: found 7; expected a non-empty string such as './tools/*.ts', an object or a list",
+    ],
+    [
+      'a toolset that no route could name',
+      { toolsets: { 'a/b': './a.ts' } },
+      "toolsets['a/b']: found \"a/b\"; expected a name without '/' that does not start with ':'",
+    ],
+    [
+      'a hook that is no function',
+      { configureSession: 'x' },
+      'configureSession: found "x"; expected a function, which only a .ts or .js config can hold',
+    ],
+    [
+      'a function where a value belongs',
+      { stateless: () => true },
+      'stateless: found a function; expected true or false',
+    ],
+    [
+      'text that is very long',
+      { stateless: 'x'.repeat(500) },
+      `stateless: found "${'x'.repeat(59)}…"; expected true or false`,
+    ],
+  ]
+  for (const [what, changes, text] of wrong) {
+    it(`explains ${what}`, () => {
+      expect(only(changes)).to.equal(text)
+    })
+  }
+
+  it('explains a key in the branch that knows the others, however deep behind a $ref', () => {
+    const branches = {
+      type: 'object',
+      additionalProperties: { anyOf: [{ type: 'string' }, { $ref: '#/$defs/node' }, { $ref: '#/$defs/detailed' }] },
+      $defs: {
+        node: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { name: { type: 'string' }, all: { type: 'array', items: { $ref: '#/$defs/node' } } },
+        },
+        detailed: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['node'],
+          properties: { node: { anyOf: [{ type: 'string' }, { $ref: '#/$defs/node' }] }, mode: { enum: ['a', 'b'] } },
+        },
+      },
+    }
+    const told = (value: unknown) =>
+      validateValue({ x: value }, branches, []).map(({ path, found, expected, suggestion }) => {
+        return `${formatPath(path)}: ${found}; ${expected}${suggestion === undefined ? '' : `; ${suggestion}?`}`
+      })
+    expect(told({ all: [{ all: [{ nam: 'x' }] }] })).to.deep.equal([
+      'x.all[0].all[0].nam: a string; all or name; name?',
+    ])
+    expect(told({ node: { all: [3] }, mod: 'a' })).to.deep.equal([
+      'x.mod: a string; mode or node; mode?',
+      'x.node.all[0]: 3; an object',
+    ])
+    expect(told({ mode: 'a' })).to.deep.equal(['x.node: nothing; a string or an object'])
+    expect(told({ other: 1 })).to.deep.equal(['x: an object; a string or an object'])
+  })
+
+  const suggestions: [object, string][] = [
+    [{ pluggins: {} }, 'plugins'],
+    [{ runsession: () => {} }, 'runSession'],
+    [{ plugins: { health: { path: '/', level: 'fulll' } } }, 'full'],
+    [{ tools: { callTimeout: 'OFF' } }, 'off'],
+    [{ http: { maxBodySize: '4 MB' } }, '4mb'],
+  ]
+  for (const [changes, suggestion] of suggestions) {
+    it(`suggests ${suggestion} for ${Object.keys(changes)}: ${JSON.stringify(changes)}`, () => {
+      expect(checkWith(changes).map(problem => problem.suggestion)).to.deep.equal([suggestion])
+    })
+  }
+})

@@ -1,0 +1,84 @@
+// The generated schema: valid, closed, complete, and what it makes of plugins.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+import { expect } from 'chai'
+import { writtenSchema } from '../../core/config/written-schema.ts'
+
+const PLUGINS = {
+  health: {
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { path: { type: 'string', default: '/health' }, again: { $ref: '#/$defs/again' } },
+      $defs: { again: { type: 'array', items: { $ref: '#/$defs/again' }, title: 'Again' } },
+      required: ['path'],
+    },
+  },
+}
+/** What is required stands beside a `$ref`, and its key behind that. */
+const LOOSER = { allowUnionTypes: true, strictTypes: false, strictRequired: false }
+const MINIMAL = {
+  server: { name: 'a', version: '1' },
+  toolsets: { a: './a.ts' },
+  routes: { '/': { toolsets: ['a'] } },
+}
+
+describe('writtenSchema', () => {
+  const schema = writtenSchema(PLUGINS)
+  const ajv = new Ajv2020({ allErrors: true, strict: true, ...LOOSER })
+  ajvFormats.default(ajv)
+
+  it('makes a schema that is valid 2020-12, and strictly so', () => {
+    expect(schema['$schema']).to.equal('https://json-schema.org/draft/2020-12/schema')
+    expect(ajv.validateSchema(schema), ajv.errorsText()).to.equal(true)
+    expect(ajv.compile(schema)(MINIMAL)).to.equal(true)
+  })
+
+  it('is plain JSON and the same every time', () => {
+    expect(JSON.parse(JSON.stringify(schema))).to.deep.equal(schema)
+    expect(JSON.stringify(writtenSchema(PLUGINS))).to.equal(JSON.stringify(schema))
+  })
+
+  it('describes every option, and closes every object that has options', () => {
+    const visit = (node: unknown, place: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      const { properties, additionalProperties } = node as Record<string, unknown>
+      if (properties !== undefined && place !== '#/properties' && !place.endsWith('/properties')) {
+        expect(additionalProperties, place).not.to.equal(undefined)
+        for (const [name, option] of Object.entries(properties as Record<string, object>)) {
+          if (
+            !place.includes('/plugins') &&
+            !place.endsWith('/health') &&
+            !('anyOf' in option) &&
+            !('$ref' in option)
+          ) {
+            expect(option, `${place} ${name}`).to.have.property('description')
+          }
+        }
+      }
+      for (const [key, child] of Object.entries(node)) visit(child, `${place}/${key}`)
+    }
+    visit(schema, '#')
+  })
+
+  it('leaves out what only code can hold', () => {
+    expect(Object.keys(schema['properties'] as object)).not.to.include.members(['configureSession', 'runSession'])
+  })
+
+  const validate = (plugins: object, routePlugins: object = {}): boolean =>
+    ajv.validate(schema, { ...MINIMAL, routes: { '/': { toolsets: 'a', plugins: routePlugins } }, plugins })
+
+  it("holds a built-in plugin to its own options or false, and leaves other names to the plugins' loader", () => {
+    expect(validate({ health: { path: '/h', again: [[[]]] } })).to.equal(true)
+    expect(validate({ health: { path: '/h', again: [[['x']]] } })).to.equal(false)
+    expect(validate({ health: false, './mine.ts': { any: 1 }, other: false })).to.equal(true)
+    expect(validate({ health: { pth: '/h' } })).to.equal(false)
+    expect(validate({ health: {} })).to.equal(false)
+    expect(validate({ other: true })).to.equal(false)
+  })
+
+  it('lets a route change single options of a plugin, so none is required there', () => {
+    expect(validate({}, { health: {} })).to.equal(true)
+    expect(validate({}, { health: { pth: 1 } })).to.equal(false)
+  })
+})

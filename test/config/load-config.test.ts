@@ -1,0 +1,236 @@
+// Loading: every format to the same value, the right file, and one clear line for each thing that can go wrong.
+import { execFile } from 'node:child_process'
+import { cp, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { importModule } from '../../core/config/import-module.ts'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { compiledFile } from '../support/compiled.ts'
+import { makeFolder, removeFolders } from './folder.ts'
+
+const run = promisify(execFile)
+const CORE = resolve(import.meta.dirname, '../../core')
+const ROOT = resolve(CORE, '..')
+const CONFIG = { server: { name: 'a', version: '1' }, toolsets: {}, routes: { '/': { toolsets: 'a' } } }
+const BODY = JSON.stringify(CONFIG)
+
+const YAML = 'server: { name: a, version: "1" }\ntoolsets: {}\nroutes:\n  /:\n    toolsets: a\n'
+
+const FORMATS: Record<string, string> = {
+  'mcp.config.ts': `const config: object = ${BODY}\nexport default config`,
+  'mcp.config.mts': `export default ${BODY} satisfies object`,
+  'mcp.config.js': `export default ${BODY}`,
+  'mcp.config.mjs': `export default ${BODY}`,
+  'mcp.config.cjs': `module.exports = ${BODY}`,
+  'mcp.config.json': `\uFEFF${BODY}`,
+  'mcp.config.yaml': YAML,
+  'mcp.config.yml': YAML,
+}
+
+/** The message of the StartError that loading ends in. */
+async function failure(files: Record<string, string>, file?: string): Promise<string> {
+  const cwd = await makeFolder(files)
+  try {
+    await loadConfig({ cwd, ...(file !== undefined && { file }) })
+  } catch (error) {
+    expect(error).to.be.instanceOf(StartError)
+    expect(error).to.have.property('exitCode', 2)
+    return (error as StartError).message.replaceAll(`${cwd}/`, '')
+  }
+  throw new Error('it loaded')
+}
+
+describe('loadConfig', () => {
+  after(removeFolders)
+
+  for (const [name, text] of Object.entries(FORMATS)) {
+    it(`finds and reads ${name}`, async () => {
+      const cwd = await makeFolder({ [name]: text })
+      const loaded = await loadConfig({ cwd })
+      expect(loaded.file).to.equal(join(cwd, name))
+      expect(loaded.config).to.deep.equal(CONFIG)
+    })
+  }
+
+  it('searches upward as far as the nearest package.json', async () => {
+    const cwd = await makeFolder({ 'mcp.config.json': BODY, 'deep/er/x.txt': '', 'other/package.json': '{}' })
+    expect((await loadConfig({ cwd: join(cwd, 'deep/er') })).file).to.equal(join(cwd, 'mcp.config.json'))
+    const above = await loadConfig({ cwd: join(cwd, 'other') }).catch(error => error)
+    expect(above).to.be.instanceOf(StartError)
+    expect(above.message).to.match(/^No config found in .*other.*Create mcp\.config\.ts.*--config/)
+  })
+
+  it('loads the file it is given, relative to cwd', async () => {
+    const cwd = await makeFolder({ 'mcp.config.json': '{}', 'sub/prod.yaml': YAML })
+    const loaded = await loadConfig({ cwd, file: 'sub/prod.yaml' })
+    expect(loaded.file).to.equal(join(cwd, 'sub/prod.yaml'))
+    expect(loaded.config).to.deep.equal(CONFIG)
+  })
+
+  it('leaves a key named $import alone, and takes $schema for the editor only', async () => {
+    const cwd = await makeFolder({ 'mcp.config.json': '{"$schema":"./x.json","$import":"./other.json"}' })
+    expect((await loadConfig({ cwd })).config).to.deep.equal({ $import: './other.json' })
+  })
+
+  it('takes nothing from the environment into JSON and YAML', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what an operator might try
+    const cwd = await makeFolder({ 'mcp.config.yaml': 'a: ${HOME}\nb: $HOME\n' })
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what an operator might try
+    expect((await loadConfig({ cwd })).config).to.deep.equal({ a: '${HOME}', b: '$HOME' })
+  })
+
+  describe('knows where keys stand', () => {
+    it('in JSON, indented with tabs', async () => {
+      const cwd = await makeFolder({
+        'mcp.config.json': '{\n\t"routes": {\n\t\t"/a": { "toolsets": ["x",\n\t\t\t"y"] }\n\t}\n}',
+      })
+      const { locate } = await loadConfig({ cwd })
+      expect(locate(['routes', '/a'])).to.deep.equal({ line: 3, column: 3 })
+      expect(locate(['routes', '/a', 'toolsets', 1])).to.deep.equal({ line: 4, column: 4 })
+      expect(locate(['routes', '/b'])).to.equal(undefined)
+    })
+
+    it('in YAML, through an alias', async () => {
+      const text = 'plugins:\n  a: &one\n    path: /x\n  b: *one\n  401: 1\n'
+      const { locate } = await loadConfig({ cwd: await makeFolder({ 'mcp.config.yaml': text }) })
+      expect(locate(['plugins', 'b'])?.line).to.equal(4)
+      expect(locate(['plugins', 'b', 'path'])?.line).to.equal(3)
+      expect(locate(['plugins', '401'])?.line).to.equal(5)
+    })
+  })
+
+  describe('refuses', () => {
+    it('a file that is not there', async () => {
+      expect(await failure({}, 'nope.ts')).to.equal('nope.ts: there is no such file; check --config')
+    })
+
+    it('a file that cannot be read', async () => {
+      expect(await failure({ 'dir.json/x': '' }, 'dir.json')).to.match(/^dir\.json: cannot be read: EISDIR/)
+    })
+
+    it('a kind of file that it does not know', async () => {
+      expect(await failure({ 'mcp.toml': '' }, 'mcp.toml')).to.match(/^mcp\.toml: not a kind of config.*\.yaml/)
+    })
+
+    it('an empty file', async () => {
+      expect(await failure({ 'mcp.config.yaml': ' \n' })).to.match(/^mcp\.config\.yaml: the file is empty/)
+    })
+
+    const faults: [string, string, RegExp][] = [
+      ['mcp.config.json', '{\n  "a": 1\n  "b": 2\n}', /^mcp\.config\.json:3: not valid JSON: expected ',' or '}'$/],
+      ['mcp.config.json', '{\n  "a": [1,\n ]}', /:3: not valid JSON: expected a value, not '\]' after ','$/],
+      [
+        'mcp.config.json',
+        '{\n  // hi\n}',
+        /:2: not valid JSON: expected a key in double quotes; JSON has no comments$/,
+      ],
+      ['mcp.config.json', '{\n  "a": 1,\n  "a": 2\n}', /:3: the same key stands twice$/],
+      ['mcp.config.json', '{}\n{}', /:2: not valid JSON: expected nothing more$/],
+      ['mcp.config.yaml', 'a: 1\nb: [1\nc: 2', /^mcp\.config\.yaml:3: not valid YAML: Flow sequence/],
+      ['mcp.config.yaml', 'a: 1\na: 2', /:2: not valid YAML: Map keys must be unique$/],
+      ['mcp.config.yaml', 'a: 1\nb: !vault x', /:2: not valid YAML: Unresolved tag: !vault$/],
+      ['mcp.config.yaml', 'a: 1\n---\nb: 1', /:2: not valid YAML: Source contains multiple documents/],
+      ['mcp.config.yaml', 'a: *none', /: not valid YAML: Unresolved alias/],
+      ['mcp.config.ts', 'export default {\n  a: 1\n  b: 2,\n}', /^mcp\.config\.ts:3: Expected "}" but found "b"$/],
+      [
+        'mcp.config.mjs',
+        'export default {\n  a: 1\n  b: 2 }',
+        /Unexpected identifier.*"node --check .*mcp\.config\.mjs" shows/,
+      ],
+      [
+        'mcp.config.ts',
+        '\nconst n: number = 1\nthrow new Error("boom")',
+        /^mcp\.config\.ts:3: cannot be loaded: boom$/,
+      ],
+      ['mcp.config.cjs', '\nthrow new Error("boom")', /^mcp\.config\.cjs:2: cannot be loaded: boom$/],
+      [
+        'mcp.config.ts',
+        'import "./gone.ts"',
+        /^mcp\.config\.ts: cannot be loaded: Cannot find module.*; check the import/,
+      ],
+      ['mcp.config.ts', 'export const config = {}', /^mcp\.config\.ts: no default export; write `export default/],
+    ]
+    for (const [name, text, message] of faults) {
+      it(`${name} that reads ${JSON.stringify(text)}`, async () => {
+        expect(await failure({ [name]: text })).to.match(message)
+      })
+    }
+
+    it('a config that fails because of a file it imports, and names that file', async () => {
+      const files = { 'mcp.config.ts': 'import "./tool.ts"\nexport default {}', 'tool.ts': '\n\nconst = 1' }
+      expect(await failure(files)).to.match(/^tool\.ts:3: /)
+    })
+
+    it('a config that fails to read a file of its own, instead of looking further up', async () => {
+      const text = 'import { readFileSync } from "node:fs"\nexport default readFileSync("/nowhere/at/all")'
+      expect(await failure({ 'mcp.config.ts': text })).to.match(/^mcp\.config\.ts:2: cannot be loaded: ENOENT/)
+    })
+
+    it('top-level await in a CommonJS folder, and says what to do', async () => {
+      const files = { 'package.json': '{}', 'mcp.config.ts': 'export default await Promise.resolve({})' }
+      expect(await failure(files)).to.match(/^mcp\.config\.ts:1: Top-level await .*"type": "module".*\.mts/)
+    })
+
+    it('broken JSON without quoting it: it may hold secrets', async () => {
+      expect(await failure({ 'mcp.config.json': '{"secrets": ["hunter2" "hunter3"]}' })).not.to.contain('hunter')
+      expect(await failure({ 'mcp.config.yaml': 'secrets: ["hunter2" "hunter3"' })).not.to.contain('hunter')
+    })
+  })
+})
+
+const TOOLS = {
+  'mcp.config.ts': `
+    import { mark } from './tools/mark'
+    import { defineConfig } from '${CORE}/index.ts'
+    enum Port { Default = 3000 }
+    export default defineConfig({ ...${BODY}, http: { port: Port.Default }, plugins: { x: { mark } } })`,
+  'tools/mark.ts': 'export const mark: object = { made: Symbol("mark") }\nexport default mark',
+}
+
+const OWN = "export { importModule as own } from './dist/import-module.js'"
+
+describe('importModule', () => {
+  after(removeFolders)
+
+  for (const [kind, manifest] of [
+    ['an ESM package', '{"type":"module"}'],
+    ['a package without "type": "module"', '{}'],
+  ] as const) {
+    it(`gives a config in ${kind} and the tools it names the same modules`, async () => {
+      const cwd = await makeFolder({ ...TOOLS, 'package.json': manifest })
+      const { config } = await loadConfig({ cwd })
+      const { mark, default: byDefault } = await importModule(join(cwd, 'tools/mark.ts'))
+      expect(config).to.have.nested.property('plugins.x.mark', mark)
+      expect(byDefault).to.equal(mark)
+      expect(config).to.have.nested.property('http.port', 3000)
+    })
+  }
+
+  it('reads TypeScript when it runs compiled, and shares its own modules, under plain node and under tsx', async () => {
+    const cwd = await makeFolder({
+      ...TOOLS,
+      'cjs/package.json': '{}',
+      'cjs/tool.ts': 'export const n: number = 7',
+      'own.ts': OWN,
+    })
+    await symlink(join(ROOT, 'node_modules'), join(cwd, 'node_modules'))
+    await cp(dirname(compiledFile('core/config/import-module.ts')), join(cwd, 'dist'), { recursive: true })
+    const script = join(cwd, 'script.mjs')
+    await writeFile(
+      script,
+      `import { importModule } from './dist/import-module.js'
+       const { mark } = await importModule('${cwd}/tools/mark.ts')
+       const config = await importModule('${cwd}/mcp.config.ts')
+       const { n } = await importModule('${cwd}/cjs/tool.ts')
+       const { own } = await importModule('${cwd}/own.ts')
+       console.log(config.default.plugins.x.mark === mark, config.default.http.port, n, own === importModule)`,
+    )
+    const loader = pathToFileURL(join(ROOT, 'node_modules/tsx/dist/loader.mjs')).href
+    const env = { ...process.env, NODE_OPTIONS: '' }
+    expect((await run(process.execPath, [script], { env })).stdout).to.equal('true 3000 7 true\n')
+    expect((await run(process.execPath, ['--import', loader, script], { env })).stdout).to.equal('true 3000 7 true\n')
+  })
+})

@@ -1,0 +1,64 @@
+// The files that are made from schemas: fresh, small, and with nothing of which an editor could make nothing.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { writtenFiles } from '../../build/write-schema.ts'
+import { writeTypes } from '../../build/write-types.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const MAX_SCHEMA = 100_000
+
+describe('npm run schema', () => {
+  const files = writtenFiles()
+
+  for (const [file, text] of Object.entries(files)) {
+    it(`made ${file}, which is not stale`, () => {
+      expect(readFileSync(join(ROOT, file), 'utf8')).to.equal(text)
+    })
+  }
+
+  it(`made a schema for editors of less than ${MAX_SCHEMA} bytes, each $ref to something in it`, () => {
+    const text = files['config.schema.json'] ?? ''
+    const { $defs } = JSON.parse(text) as { $defs: object }
+    const named = new Set([...text.matchAll(/"\$ref": "#\/\$defs\/([^"]+)"/g)].map(([, name = '']) => name))
+    console.log(`      ${Buffer.byteLength(text)} bytes, ${named.size} definitions`)
+    expect([...named].sort()).to.deep.equal(Object.keys($defs).sort())
+    expect(Buffer.byteLength(text)).to.be.lessThan(MAX_SCHEMA)
+    expect(text).not.to.match(/"(tsType|callable)":/)
+  })
+})
+
+describe('writeTypes', () => {
+  const shape = (properties: object, required: readonly string[] = []) => ({
+    title: 'Shape',
+    type: 'object',
+    properties,
+    required: [...required],
+  })
+
+  it('writes what a key means, its default and whether it must be there', () => {
+    const { text, filled } = writeTypes([
+      shape({ a: { type: 'string', description: 'One.' }, b: { type: 'integer', default: 3 } }, ['a']),
+    ])
+    expect(text).to.include('/** One. */\na: string\n').and.include('/** Default `3`. */\nb?: number\n')
+    expect(text).to.include('export interface FilledShape extends Shape {\nb: number\n}')
+    expect(filled.get('Shape')).to.equal('FilledShape')
+  })
+
+  it('names what stands in $defs, also what refers to itself', () => {
+    const node = {
+      title: 'Node',
+      type: 'object',
+      properties: { inner: { type: 'array', items: { $ref: '#/$defs/n' } } },
+    }
+    const { text } = writeTypes([{ ...shape({ root: { $ref: '#/$defs/n' } }), $defs: { n: node } }])
+    expect(text).to.include('root?: Node\n').and.include('inner?: Node[]\n')
+  })
+
+  it('refuses two shapes of one name, and a schema that no type is known for', () => {
+    const one = { title: 'Twice', type: 'object', properties: { a: { type: 'string' } } }
+    const other = { title: 'Twice', type: 'object', properties: { b: { type: 'string' } } }
+    expect(() => writeTypes([shape({ one, other })])).to.throw('two schemas have the title Twice')
+    expect(() => writeTypes([shape({ a: {} })])).to.throw('there is no type for {}')
+  })
+})

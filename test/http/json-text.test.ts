@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { findForbidden } from '../../core/http/json-text.ts'
+import { MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/limits.ts'
+import { readMessages } from '../../core/mcp/message.ts'
+
+type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }
+
+const KEYS = ['__proto__', 'constructor', 'prototype', 'constructo', '__proto_', 'a', '', '"', '\\', '{', '"__proto__']
+
+const { tree } = fc.letrec<{ tree: Tree }>(tie => ({
+  tree: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    fc.integer(),
+    fc.constantFrom(...KEYS, '":{', ',"constructor":{"prototype":1}'),
+    fc.array(tie('tree'), { maxLength: 3 }),
+    fc
+      .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), tie('tree')), { maxLength: 3, selector: ([key]) => key })
+      .map(pairs => ({ pairs })),
+  ),
+}))
+
+/** The tree as JSON: some characters of its strings as escapes, with space where there may be any. */
+function write(value: Tree, isEscaped: (index: number) => boolean, space: string): string {
+  const quote = (text: string) => {
+    const characters = [...text].map((character, index) =>
+      isEscaped(index)
+        ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+        : JSON.stringify(character).slice(1, -1),
+    )
+    return `"${characters.join('')}"`
+  }
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'string') return quote(value)
+  if (Array.isArray(value)) return `[${value.map(part => write(part, isEscaped, space)).join(`${space},`)}]`
+  const pairs = value.pairs.map(([key, part]) => `${quote(key)}${space}:${space}${write(part, isEscaped, space)}`)
+  return `{${space}${pairs.join(`${space},${space}`)}${space}}`
+}
+
+/** What the text must be judged by. */
+function isForbidden(value: Tree): boolean {
+  if (typeof value !== 'object') return false
+  if (Array.isArray(value)) return value.some(isForbidden)
+  return value.pairs.some(([key, part]) => {
+    if (key === '__proto__' || isForbidden(part)) return true
+    return key === 'constructor' && typeof part === 'object' && 'pairs' in part
+      ? part.pairs.some(([inner]) => inner === 'prototype')
+      : false
+  })
+}
+
+/** How often something is parsed meanwhile. */
+function countParses(act: () => void): number {
+  const { parse } = JSON
+  let parses = 0
+  JSON.parse = (...args) => {
+    parses++
+    return parse(...args)
+  }
+  try {
+    act()
+  } finally {
+    JSON.parse = parse
+  }
+  return parses
+}
+
+describe('the text of a message', () => {
+  it('property: is forbidden exactly where a key could reach a prototype, however it is written', () => {
+    let forbidden = 0
+    const runs = 5_000
+    fc.assert(
+      fc.property(tree, fc.integer({ min: 1, max: 7 }), fc.constantFrom('', ' ', '\n\t'), (value, every, space) => {
+        const text = write(value, index => index % every === every - 1, space)
+        JSON.parse(text)
+        if (isForbidden(value)) forbidden++
+        expect(findForbidden(text) !== undefined, text).to.equal(isForbidden(value))
+      }),
+      { numRuns: runs },
+    )
+    console.log(`keys that could reach a prototype: ${forbidden} of ${runs} texts forbidden, as the model says`)
+    expect(forbidden).to.be.within(runs / 20, runs - runs / 20)
+  })
+
+  it('is too deep past its bound alone', () => {
+    expect(findForbidden(`${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}`)).to.equal(undefined)
+    expect(findForbidden('[{'.repeat(MAX_DEPTH / 2).concat('['))).to.match(/deeper than 128 levels/)
+  })
+
+  it('is too much past its bound of objects and lists, whatever else it has', () => {
+    const filled = (part: string, count: number) => `[${`${part},`.repeat(count)}0]`
+    for (const part of ['{}', '[]', '[1]']) {
+      expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY - 1)), part).to.equal(undefined)
+      expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY)), part).to.match(/more than 100000 objects/)
+      expect(findForbidden(filled(part, 1_000_000)), part).to.match(/more than \d+ objects/)
+    }
+    for (const part of ['1', '"a"', '"[{"', '{"a":123}', '{"a":"b","c":"d"}', '[1.5,2.25]']) {
+      expect(findForbidden(filled(part, 400_000)), part).to.equal(undefined)
+    }
+    expect(() =>
+      readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_300_000)}}}`),
+    ).to.throw(/Invalid request: it has more than \d+ objects and lists/)
+  })
+
+  it('is too much where one object has too many members, or a key is too long', () => {
+    const members = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join(',')}}`
+    expect(findForbidden(members(MAX_MEMBERS))).to.equal(undefined)
+    expect(findForbidden(`[${members(MAX_MEMBERS)},${members(3)}]`)).to.equal(undefined)
+    expect(findForbidden(members(MAX_MEMBERS + 1))).to.match(/more than 100000 members/)
+    expect(findForbidden(`{"${'k'.repeat(MAX_KEY - 1)}":1}`)).to.equal(undefined)
+    expect(findForbidden(`{"${'k'.repeat(MAX_KEY)}":1}`)).to.match(/a key of more than 8192/)
+    expect(findForbidden(`["${'k'.repeat(MAX_KEY * 2)}"]`)).to.equal(undefined)
+  })
+
+  it('is given up at the first key that makes it no JSON', () => {
+    const text = `{"a":[${'{"aaaaaaaa\\x":1},'.repeat(50_000)}{}]}`
+    const parses = countParses(() => expect(() => readMessages(text)).to.throw('not JSON'))
+    console.log(`50,000 keys with bad escapes: ${parses} parses`)
+    expect(parses).to.equal(2)
+  })
+
+  it('is parsed once where it may be a message, and never where it may not', () => {
+    const many = '{},'.repeat(40_000)
+    const body = (last: string) => `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[${many}${last}]}}`
+    const forbidden = countParses(() => {
+      expect(() => readMessages(body('{"__proto__":1}'))).to.throw('no message may have')
+    })
+    const others = countParses(() => {
+      readMessages(body('{}'))
+      expect(() => readMessages(body('{'))).to.throw('not JSON')
+    })
+    console.log(`parses of 40,000 {}: ${forbidden} with a forbidden key, ${others} in two others`)
+    expect([forbidden, others]).to.deep.equal([0, 2])
+  })
+})

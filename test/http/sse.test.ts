@@ -1,0 +1,145 @@
+// Event streams on real responses of a real server; only the clock of the keep-alive is the test's own.
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { mock } from 'node:test'
+import { expect } from 'chai'
+import { MAX_WAITING } from '../../core/http/limits.ts'
+import { type EventStream, KEEP_ALIVE_INTERVAL, openEventStream } from '../../core/http/sse.ts'
+import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
+
+interface Opened {
+  readonly response: Response
+  readonly stream: EventStream
+  readonly res: ServerResponse
+  readonly stalled: number[]
+}
+
+let server: Server
+let url: string
+let accept: (res: ServerResponse) => void
+before(async () => {
+  server = createServer((_req, res) => accept(res)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+after(async () => {
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
+})
+
+/** A stream with both of its ends. The response is there before anything was sent. */
+async function openStream(): Promise<Opened> {
+  const stalled: number[] = []
+  const opened = new Promise<Pick<Opened, 'stream' | 'res'>>(resolve => {
+    accept = res =>
+      resolve({ res, stream: openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } }) })
+  })
+  const response = await fetch(url)
+  return { response, stalled, ...(await opened) }
+}
+
+describe('an event stream', () => {
+  it('sends its headers at once, for readers and for the proxies between', async () => {
+    const { response, stream } = await openStream()
+    expect(response.status).to.equal(200)
+    expect(response.headers.get('content-type')).to.equal('text/event-stream')
+    expect(response.headers.get('cache-control')).to.equal('no-cache, no-transform')
+    expect(response.headers.get('x-accel-buffering')).to.equal('no')
+    stream.end()
+    expect(await response.text()).to.equal('')
+  })
+
+  it('sends each message as one event, in order, and the one that it ends with last', async () => {
+    const { response, stream } = await openStream()
+    expect(stream.send('{"a":1}')).to.equal(true)
+    expect(stream.send('{"b":2}')).to.equal(true)
+    stream.endWith('{"c":3}')
+    const event = (data: string) => `event: message\ndata: ${data}\n\n`
+    expect(await response.text()).to.equal(event('{"a":1}') + event('{"b":2}') + event('{"c":3}'))
+  })
+
+  it('sends nothing after its end, and says so', async () => {
+    const { response, stream } = await openStream()
+    stream.end()
+    expect(stream.send('{}')).to.equal(false)
+    expect(await response.text()).to.equal('')
+  })
+
+  it('sends nothing to a reader who is gone, and says so', async () => {
+    const { response, stream, res, stalled } = await openStream()
+    await response.body?.cancel()
+    await once(res, 'close')
+    expect(stream.send('{}')).to.equal(false)
+    expect(stalled).to.deep.equal([])
+  })
+
+  it('takes one message larger than its bound, for a reader who reads', async () => {
+    const { response, stream, stalled } = await openStream()
+    const large = 'x'.repeat(MAX_WAITING + 1)
+    expect(stream.send(large)).to.equal(true)
+    stream.endWith('last')
+    const text = await response.text()
+    expect(text.length).to.be.greaterThan(large.length)
+    expect(text.endsWith('data: last\n\n')).to.equal(true)
+    expect(stalled).to.deep.equal([])
+  })
+
+  it('is closed, and told of once, when more than its bound waits for a reader who does not read', async () => {
+    const stalled: number[] = []
+    const opened = new Promise<[ServerResponse, EventStream]>(resolve => {
+      accept = res => resolve([res, openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } })])
+    })
+    const socket = await openSocket(url)
+    socket.pause()
+    socket.write(requestHead(url, { method: 'GET' }))
+    const [res, stream] = await opened
+    const message = 'x'.repeat(256 * 1024)
+    while (stream.send(message)) await new Promise(resolve => setImmediate(resolve))
+    expect(res.destroyed).to.equal(true)
+    expect(stream.send(message)).to.equal(false)
+    expect(stalled).to.have.length(1)
+    expect(stalled[0]).to.be.within(MAX_WAITING + 1, MAX_WAITING + 2 * message.length)
+    socket.resume()
+    await readToEnd(socket)
+  })
+})
+
+describe('keeping event streams alive', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
+  afterEach(() => mock.timers.reset())
+
+  it(`sends a comment on every open stream every ${KEEP_ALIVE_INTERVAL} ms, beside its messages`, async () => {
+    const [first, second] = [await openStream(), await openStream()]
+    mock.timers.tick(KEEP_ALIVE_INTERVAL)
+    first.stream.send('{}')
+    mock.timers.tick(KEEP_ALIVE_INTERVAL)
+    first.stream.end()
+    second.stream.end()
+    const comment = ': keep-alive\n\n'
+    expect(await first.response.text()).to.equal(`${comment}event: message\ndata: {}\n\n${comment}`)
+    expect(await second.response.text()).to.equal(comment + comment)
+  })
+
+  it('sends none before its time, and none on a stream that ended', async () => {
+    const [ended, open] = [await openStream(), await openStream()]
+    mock.timers.tick(KEEP_ALIVE_INTERVAL - 1)
+    ended.stream.end()
+    mock.timers.tick(1)
+    open.stream.end()
+    expect(await ended.response.text()).to.equal('')
+    expect(await open.response.text()).to.equal(': keep-alive\n\n')
+  })
+
+  it('begins anew after a time without streams', async () => {
+    const before = await openStream()
+    before.stream.end()
+    await before.response.text()
+    mock.timers.tick(KEEP_ALIVE_INTERVAL * 3)
+    const { stream, response } = await openStream()
+    mock.timers.tick(KEEP_ALIVE_INTERVAL)
+    stream.end()
+    expect(await response.text()).to.equal(': keep-alive\n\n')
+  })
+})

@@ -1,0 +1,206 @@
+// Bodies of endpoints that ask for one: what arrives, and what is refused.
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { HostError } from '../../core/index.ts'
+import { identifyByHeader } from '../fixtures/identify-by-header.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { openSocket, requestHead, sendRaw } from '../support/raw-http.ts'
+import { modern } from '../support/rpc.ts'
+import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+
+let url: string
+let largeUrl: string
+let log: LogLine[]
+let served = 0
+before(async () => {
+  const pages = plugin(host => {
+    host.admit((ctx, next) => {
+      if (!ctx.state.user) throw new HostError('unauthorized')
+      return next()
+    })
+    for (const body of ['json', 'form', 'text'] as const) {
+      const echo = (ctx: { request: { body?: unknown }; body: unknown }) => {
+        served++
+        ctx.body = JSON.stringify(ctx.request.body) ?? 'nothing'
+      }
+      host.endpoint(`/${body}`, { body, methods: { POST: echo, PUT: echo, GET: echo, DELETE: echo } })
+      host.routeEndpoint(`/${body}`, () => ({ body, methods: { POST: echo } }))
+    }
+  })
+  const start = (maxBodySize: string) =>
+    startHost(
+      withPlugins(
+        { pages, identify: identifyByHeader() },
+        {
+          http: { port: 0, maxBodySize },
+          routes: { '/': { toolsets: 'all', plugins: { pages: false } }, '/r': { toolsets: 'all' } },
+        },
+      ),
+    )
+  ;({ url, log } = await start('3kb'))
+  ;({ url: largeUrl } = await start('4mb'))
+})
+after(stopHosts)
+
+const FORM = 'application/x-www-form-urlencoded'
+
+async function send(path: string, type: string, body: string | Uint8Array<ArrayBuffer>, init: RequestInit = {}) {
+  const headers = { 'Content-Type': type, ...(init.headers as Record<string, string>) }
+  const response = await fetch(path.startsWith('/large') ? largeUrl + path.slice('/large'.length) : url + path, {
+    method: 'POST',
+    body,
+    ...init,
+    headers,
+  })
+  return [response.status, await response.text()] as const
+}
+
+describe('a body', () => {
+  it('is parsed as its endpoint asks', async () => {
+    expect(await send('/json', 'application/json', '{"a":[1]}')).to.deep.equal([200, '{"a":[1]}'])
+    expect(await send('/json', 'application/merge-patch+json; charset=UTF-8', '[1]')).to.deep.equal([200, '[1]'])
+    expect(await send('/form', FORM, 'a=1&b=x+y&a=%C3%A9')).to.deep.equal([200, '{"a":["1","é"],"b":"x y"}'])
+    expect(await send('/text', 'text/plain', 'as it is')).to.deep.equal([200, '"as it is"'])
+    expect(await send('/text', 'text/markdown;charset=utf-8', 'é')).to.deep.equal([200, '"é"'])
+    expect(await send('/json', 'application/json', '{}', { method: 'PUT' })).to.deep.equal([200, '{}'])
+  })
+
+  it('of a form has names and values alone: no name makes objects, or reaches their prototype', async () => {
+    const [, text] = await send('/form', FORM, 'a[b]=1&c.d=2&e[]=3&__proto__[x]=4&f[0]=5')
+    expect(JSON.parse(text)).to.deep.equal({ 'a[b]': '1', 'c.d': '2', 'e[]': '3', '__proto__[x]': '4', 'f[0]': '5' })
+    expect((await send('/json', 'application/json', '{"__proto__":{"x":1}}'))[0]).to.equal(400)
+    expect(({} as { x?: number }).x).to.equal(undefined)
+  })
+
+  it('of a form has a list wherever a name occurs again, however often, and at most so many fields', async () => {
+    const fields = (count: number) => Array(count).fill('a=1').join('&')
+    for (const count of [20, 21, 250]) {
+      expect(JSON.parse((await send('/form', FORM, fields(count)))[1]).a, `${count}`).to.deep.equal(
+        Array(count).fill('1'),
+      )
+    }
+    expect((await send('/large/form', FORM, fields(1_000)))[0]).to.equal(200)
+    expect((await send('/large/form', FORM, fields(1_001)))[0]).to.equal(400)
+    expect((await send('/large/form', FORM, '&'.repeat(2_000_000)))[0]).to.equal(400)
+    expect(await send('/form', FORM, '__proto__=1&__proto__=2&toString=3&a=%&=5&&b')).to.deep.equal([
+      200,
+      '{"a":"%","":"5","b":""}',
+    ])
+    expect(await send('/form', FORM, '')).to.deep.equal([200, '{}'])
+  })
+
+  it('of JSON has the bounds of a message, and they are looked at before it is parsed', async () => {
+    for (const [name, body] of [
+      ['deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+      ['many lists', `[${'[],'.repeat(600_000)}[]]`],
+      ['many objects', `[${'{},'.repeat(600_000)}{}]`],
+      ['many members', `{${Array.from({ length: 150_000 }, (_, index) => `"${index}":1`).join(',')}}`],
+      ['no JSON, and deep', '['.repeat(1_000)],
+      ['prototype', '{"constructor":{"prototype":{"x":1}}}'],
+    ] as const) {
+      const [status, text] = await send('/large/json', 'application/json', body)
+      expect([status, JSON.parse(text).error.code], name).to.deep.equal([400, -32600])
+    }
+    expect((await send('/large/json', 'application/json', `[${'{},'.repeat(50_000)}{}]`))[0]).to.equal(200)
+  })
+
+  it('of JSON is an object or a list: one that is empty, or missing, is 400', async () => {
+    for (const body of ['', '  ', 'null', '1', 'true']) {
+      expect((await send('/json', 'application/json', body))[0], body).to.equal(400)
+    }
+    const head = requestHead(url, { path: '/json', headers: { Connection: 'close' } })
+    expect((await sendRaw(url, head)).status).to.equal(400)
+  })
+
+  it('of another type, charset or coding is 415', async () => {
+    for (const [path, type, headers] of [
+      ['/json', 'text/plain', {}],
+      ['/json', FORM, {}],
+      ['/form', 'application/json', {}],
+      ['/form', 'multipart/form-data; boundary=x', {}],
+      ['/text', 'application/json', {}],
+      ['/text', 'text/plain; charset=iso-8859-1', {}],
+      ['/text', 'text/plain; charset="utf-16le', {}],
+      ['/text', 'text/plain; charset=utf-16; x', {}],
+      ['/text', 'text/plain; charset=utf-8; charset=utf-16', {}],
+      ['/text', 'text/plain; charset', {}],
+      ['/json', 'application/json', { 'Content-Encoding': 'gzip' }],
+      ['/json', 'application/json', { 'Content-Encoding': 'br' }],
+    ] as const) {
+      const [status, text] = await send(path, type, '{}', { headers })
+      expect([status, JSON.parse(text).error.code], `${path} ${type}`).to.deep.equal([415, -32000])
+    }
+    const bare = await sendRaw(
+      url,
+      requestHead(url, { path: '/json', headers: { 'Content-Type': undefined, 'Content-Length': '0' } }),
+    )
+    expect(bare.status).to.equal(415)
+  })
+
+  it('that cannot be parsed is 400, and neither answer nor log repeats it', async () => {
+    log.splice(0)
+    for (const body of ['{"secret":', 'secret', '"secret"', '{"secret":1}}']) {
+      const [status, text] = await send('/json', 'application/json', body)
+      expect([status, JSON.parse(text).error.code], body).to.deep.equal([400, -32700])
+      expect(text).to.not.contain('secret')
+    }
+    const many = Array.from({ length: 300 }, (_, index) => index.toString(36)).join('&')
+    expect((await send('/form', FORM, many))[0]).to.equal(200)
+    expect(JSON.stringify(log)).to.not.contain('secret')
+    expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+
+  it('that is well-formed, and yet not what is taken, is told from one that is malformed', async () => {
+    for (const body of ['1', 'null', '"secret"', ' true']) {
+      const [status, text] = await send('/json', 'application/json', body)
+      expect(status).to.equal(400)
+      expect(JSON.parse(text).error.message, body).to.equal('Parse error: the body must be a JSON object or list')
+    }
+    expect((await send('/json', 'application/json', '{"a":'))[1]).to.contain('the body is not JSON')
+    expect((await send('/json', 'application/json', '01'))[1]).to.contain('the body is not JSON')
+    const fields = (count: number) => `${'a&'.repeat(count - 1)}a`
+    expect((await send('/form', FORM, fields(400)))[0]).to.equal(200)
+    const [status, text] = await send('/form', FORM, fields(1_001))
+    expect([status, JSON.parse(text).error.message]).to.deep.equal([
+      400,
+      'Parse error: the form has more than 1000 fields',
+    ])
+  })
+
+  it('that is larger than http.maxBodySize is 413, declared or not', async () => {
+    for (const path of ['/json', '/form', '/text'] as const) {
+      const type = { '/json': 'application/json', '/form': FORM, '/text': 'text/plain' }[path]
+      const text = `["${'a'.repeat(3_200)}"]`
+      expect((await send(path, type, text))[0], path).to.equal(413)
+      const head = requestHead(url, { path, headers: { 'Content-Type': type, 'Transfer-Encoding': 'chunked' } })
+      const answer = await sendRaw(url, head, `${text.length.toString(16)}\r\n${text}\r\n`)
+      expect([answer.status, answer.headers.get('connection')], path).to.deep.equal([413, 'close'])
+    }
+  })
+
+  it('that ends early leaves nothing behind', async () => {
+    const before = served
+    const socket = await openSocket(url)
+    socket.write(requestHead(url, { path: '/json', headers: { 'Content-Length': '100' } }))
+    socket.write('{"a"')
+    await pause(50)
+    socket.destroy()
+    await pause(50)
+    expect(served).to.equal(before)
+    expect((await send('/json', 'application/json', '{}'))[0]).to.equal(200)
+  })
+
+  it('is read of POST and PUT alone', async () => {
+    for (const method of ['GET', 'DELETE']) {
+      const response = await fetch(`${url}/json`, { method })
+      expect([response.status, await response.text()], method).to.deep.equal([200, 'nothing'])
+    }
+  })
+
+  it('under a route is read when its sender may use the route, and the messages of MCP are not', async () => {
+    expect((await send('/r/json', 'image/png', '{'))[0]).to.equal(401)
+    const headers = { 'X-User': 'ann' }
+    expect(await send('/r/json', 'application/json', '{"a":1}', { headers })).to.deep.equal([200, '{"a":1}'])
+    expect((await modern(url, 'tools/call', { name: 'hello' })).status).to.equal(200)
+  })
+})

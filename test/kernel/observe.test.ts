@@ -1,0 +1,127 @@
+// What observers are told of each Call: once, with its outcome, whoever answered or refused it.
+import { expect } from 'chai'
+import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { modern } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+const waiting = new Set<() => void>()
+const toolset = [
+  defineTool({ name: 'hello', handler: () => 'hello' }),
+  defineTool({
+    name: 'fails',
+    handler() {
+      throw new ToolError('no luck')
+    },
+  }),
+  defineTool({
+    name: 'waits',
+    handler: (_args, { signal }) =>
+      new Promise<string>(resolve => {
+        signal.addEventListener('abort', () => resolve('too late'))
+        for (const began of waiting) began()
+      }),
+  }),
+]
+
+function createObserver() {
+  const records: CallRecord[] = []
+  const observer = plugin(host => host.observe(record => void records.push(record)))
+  const told = () => records.splice(0).map(({ call, outcome, error }) => [call.method, outcome, error?.kind])
+  return { records, observer, told }
+}
+
+const config = (plugins: NonNullable<Parameters<typeof withPlugins>[0]>) =>
+  withPlugins(plugins, { toolsets: { all: toolset } })
+
+const until = async (holds: () => boolean) => {
+  while (!holds()) await new Promise(resolve => setTimeout(resolve, 5))
+}
+
+describe('host.observe', () => {
+  it('tells of every outcome, of whoever brought it about', async () => {
+    const { records, observer, told } = createObserver()
+    const refuses = plugin(host =>
+      host.around((call, next) => {
+        if (call.params['name'] === 'refused') throw new HostError('tooManyRequests')
+        if (call.params['name'] === 'broken') throw new Error('a bug')
+        return next()
+      }),
+    )
+    const { url } = await startHost(config({ observer, refuses }))
+    const call = (name: string) => modern(url, 'tools/call', { name })
+    await call('hello')
+    expect(records[0]).to.have.keys(['call', 'outcome', 'error', 'milliseconds'])
+    expect(records[0]?.milliseconds).to.be.within(0, 5_000)
+    expect(told()).to.deep.equal([['tools/call', 'ok', undefined]])
+    await call('fails')
+    await call('unknown')
+    await call('refused')
+    await call('broken')
+    await modern(url, 'acme/unknown')
+    await modern(url, 'tools/list', { cursor: 5 })
+    expect(told()).to.deep.equal([
+      ['tools/call', 'tool_error', undefined],
+      ['tools/call', 'error', 'invalidParams'],
+      ['tools/call', 'error', 'tooManyRequests'],
+      ['tools/call', 'error', 'internal'],
+      ['acme/unknown', 'error', 'methodNotFound'],
+      ['tools/list', 'error', 'invalidParams'],
+    ])
+  })
+
+  it('tells of calls that were cancelled: by a client that goes, and by one that says so', async () => {
+    const { observer, told, records } = createObserver()
+    const { url } = await startHost(config({ observer }))
+    const began = () => new Promise<void>(resolve => waiting.add(resolve))
+    const leaving = new AbortController()
+    const first = began()
+    const init = { signal: leaving.signal }
+    const asked = modern(url, 'tools/call', { name: 'waits' }, { init }).catch(() => undefined)
+    await first
+    leaving.abort()
+    await asked
+    await until(() => records.length > 0)
+    expect(told()).to.deep.equal([['tools/call', 'cancelled', undefined]])
+    waiting.clear()
+    const session = await openSession(url)
+    told()
+    const second = began()
+    const stream = session.call('waits', {}, { id: 'mine' })
+    await second
+    await session.send({ method: 'notifications/cancelled', params: { requestId: 'mine' } })
+    await stream
+    await until(() => records.length > 0)
+    expect(told()).to.deep.equal([['tools/call', 'cancelled', undefined]])
+    waiting.clear()
+  })
+
+  it('is told by nobody where its plugin is off', async () => {
+    const { observer, told } = createObserver()
+    const routes = { '/a': { toolsets: 'all' }, '/b': { toolsets: 'all', plugins: { observer: false } } } as const
+    const { url } = await startHost({ ...config({ observer }), routes })
+    await modern(`${url}/a`, 'tools/list')
+    await modern(`${url}/b`, 'tools/list')
+    expect(told()).to.have.length(1)
+  })
+
+  it('changes nothing: what an observer throws is logged, and told to nobody, and the others hear all the same', async () => {
+    const { observer, told } = createObserver()
+    const throws = plugin(host =>
+      host.observe(() => {
+        throw new Error('at once')
+      }),
+    )
+    const rejects = plugin(host => host.observe(() => Promise.reject(new Error('later'))))
+    const never = plugin(host => host.observe(() => new Promise(() => undefined)))
+    const { url, log } = await startHost(config({ throws, rejects, never, observer }))
+    const { status, message } = await modern(url, 'tools/call', { name: 'hello' })
+    expect([status, message.result.content[0].text]).to.deep.equal([200, 'hello'])
+    expect(told()).to.have.length(1)
+    const errors = log.filter(({ level }) => level === 'error').map(({ err }) => String(err))
+    expect(errors).to.deep.equal(['Error: at once', 'Error: later'])
+  })
+})

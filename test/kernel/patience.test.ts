@@ -1,0 +1,66 @@
+// A plugin whose promise never settles: it ends neither the start nor the end of a host in silence.
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect } from 'chai'
+import { definePlugin } from '../../core/index.ts'
+import { inTime } from '../../core/kernel/patience.ts'
+import { configText, runCli, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { startHost } from '../support/start-host.ts'
+
+after(removeFolders)
+after(stopAll)
+
+const never = () => new Promise<void>(() => undefined)
+const fault = async (part: () => void | Promise<void>) => {
+  try {
+    await inTime(part, 50)
+    return undefined
+  } catch (error) {
+    return String(error)
+  }
+}
+
+describe("a plugin's part that never ends", () => {
+  it('is waited for so long, and then an error; one that ends in time is not', async () => {
+    expect(await fault(never)).to.match(/has not ended after 0\.05 s/)
+    expect(await fault(() => undefined)).to.equal(undefined)
+    expect(await fault(() => wait(5))).to.equal(undefined)
+    expect(await fault(() => Promise.reject(new Error('its own')))).to.equal('Error: its own')
+  })
+
+  it('of the end of a host is logged with its name, and the others close all the same', async function () {
+    this.timeout(30_000)
+    const closed: string[] = []
+    const closing = (name: string, task: () => void | Promise<void>) =>
+      definePlugin<Record<never, never>>({
+        options: { type: 'object', additionalProperties: false, properties: {} },
+        setup: host =>
+          host.closing(() => {
+            closed.push(name)
+            return task()
+          }),
+      })()
+    const { host, log } = await startHost({
+      toolsets: { all: [] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: {
+        'transport-streamable': {},
+        first: closing('first', () => undefined),
+        hangs: closing('hangs', never),
+        last: closing('last', () => undefined),
+      },
+    })
+    await host.close({ grace: 0 })
+    expect(closed).to.have.members(['first', 'hangs', 'last'])
+    const [line] = log.filter(({ message }) => message === 'failed to close')
+    expect(line).to.include({ level: 'error', plugin: 'hangs' })
+    expect(String(line?.['err'])).to.match(/has not ended after 5 s/)
+  })
+
+  it('of a config that awaits it at its top stops the command with a message, not with exit code 0', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': `await new Promise(() => {})\n${configText()}` })
+    const { code, stdout, stderr } = await runCli(['check'], folder)
+    expect(stderr).to.match(/^mcp-host: it waits for a promise that never settles, .*`await` at the top of the config/)
+    expect([code, stdout]).to.deep.equal([1, ''])
+  })
+})

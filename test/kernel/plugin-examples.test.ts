@@ -1,0 +1,93 @@
+// The examples of docs/plugins.md do what the page says: each is taken from there, and runs in a host.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import type { PluginFactory } from '../../core/index.ts'
+import { hello } from '../fixtures/plugins.ts'
+import { importSources } from '../support/import-sources.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
+const folder = mkdtempSync(join(import.meta.dirname, 'examples-'))
+
+/** The plugin that an example of the page exports. */
+async function example(name: string): Promise<PluginFactory<Record<string, unknown>>> {
+  const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
+  const text = blocks.find(block => block.includes(`export const ${name} = `))
+  if (text === undefined) throw new Error(`the page has no example ${name}`)
+  const file = join(folder, `${name}.ts`)
+  writeFileSync(file, importSources(text))
+  const exported: Record<string, PluginFactory<Record<string, unknown>>> = await import(pathToFileURL(file).href)
+  const found = exported[name]
+  if (!found) throw new Error(`the example does not export ${name}`)
+  return found
+}
+
+const start = async (name: string, options = {}) =>
+  startHost({
+    toolsets: { all: [hello] },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, example: (await example(name))(options) },
+  })
+
+after(stopHosts)
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
+
+describe('the examples of docs/plugins.md', () => {
+  it('addressLimit refuses what is too much', async () => {
+    const { url } = await start('addressLimit', { perMinute: 1 })
+    expect([(await call(url)).status, (await call(url)).status]).to.deep.equal([200, 429])
+  })
+
+  it('accessLog has a line for each request', async () => {
+    const { url, log } = await start('accessLog')
+    await call(url)
+    await (await fetch(`${url}/nowhere`)).text()
+    await new Promise(resolve => setTimeout(resolve, 50))
+    const lines = log.filter(({ message }) => message === 'request')
+    expect(lines.map(({ method, path, route, status, whole }) => [method, path, route, status, whole])).to.deep.equal([
+      ['POST', '/', '/', 200, true],
+      ['GET', '/nowhere', undefined, 404, true],
+    ])
+  })
+
+  it('quota refuses what is too much', async () => {
+    const { url } = await start('quota', { perUser: 1 })
+    await call(url)
+    expect((await call(url)).message.error.message).to.contain('at most 1 calls')
+  })
+
+  it('audit writes a line for each call', async () => {
+    const file = join(folder, 'audit.log')
+    const { url } = await start('audit', { file })
+    await call(url)
+    await modern(url, 'tools/call', { name: 'unknown' })
+    await new Promise(resolve => setTimeout(resolve, 100))
+    const lines = readFileSync(file, 'utf8').trim().split('\n')
+    const told = lines
+      .map(line => JSON.parse(line))
+      .map(({ method, name, outcome, kind }) => [method, name, outcome, kind])
+    expect(told).to.deep.equal([
+      ['tools/call', 'hello', 'ok', undefined],
+      ['tools/call', 'unknown', 'error', 'invalidParams'],
+    ])
+  })
+
+  it('feedback takes a form', async () => {
+    const { url } = await start('feedback')
+    const send = (body: URLSearchParams | string) => fetch(`${url}/feedback`, { method: 'POST', body })
+    expect(await (await send(new URLSearchParams({ text: 'good' }))).text()).to.equal('Thank you.')
+    expect((await send(new URLSearchParams({ texts: 'good' }))).status).to.equal(400)
+    expect((await send('text=good')).status).to.equal(415)
+  })
+
+  it('hello is a Koa app', async () => {
+    const { url } = await start('hello')
+    expect(await (await fetch(`${url}/hello`)).text()).to.equal('Hello from test-host')
+    expect((await fetch(`${url}/hello/again`)).status).to.equal(404)
+  })
+})

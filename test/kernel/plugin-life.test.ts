@@ -1,0 +1,228 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import Koa from 'koa'
+import { createHost } from '../../core/create-host.ts'
+import { type ConfiguredPlugin, type PluginHost, StartError } from '../../core/index.ts'
+import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
+import { createGate } from '../support/gate.ts'
+import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+const SERVER = { name: 'test-host', version: '1.2.3' }
+
+describe('a plugin that throws', () => {
+  it('in its set-up stops the start with its name and its reason', async () => {
+    const breaks = plugin(() => {
+      throw new Error('the disk is full')
+    })
+    await expectStopped(withPlugins({ breaks }), 'plugins.breaks failed to start: the disk is full', undefined, 1)
+    const rejects = plugin(() => Promise.reject(new Error('no answer')))
+    await expectStopped(withPlugins({ rejects }), 'plugins.rejects failed to start: no answer', undefined, 1)
+  })
+
+  it('in a starting task stops the start with its name, before anything listens', async () => {
+    const later: string[] = []
+    const breaks = plugin(host => host.starting(() => Promise.reject(new Error('no database'))))
+    const next = plugin(host => host.starting(() => void later.push('started')))
+    await expectStopped(withPlugins({ breaks, next }), 'plugins.breaks failed to start: no database', undefined, 1)
+    expect(later).to.deep.equal([])
+  })
+})
+
+describe('starting and closing tasks', () => {
+  const order: string[] = []
+  const task = (name: string) =>
+    plugin(host => {
+      order.push(`${name} set up`)
+      host.starting(async () => void order.push(`${name} starts`))
+      host.closing(async () => void order.push(`${name} closes`))
+    })
+
+  it('run after every set-up, in its order, and at the end in the opposite one', async () => {
+    order.length = 0
+    const { host } = await startHost(withPlugins({ one: task('one'), two: task('two') }))
+    expect(order).to.deep.equal(['one set up', 'two set up', 'one starts', 'two starts'])
+    order.length = 0
+    await host.close()
+    expect(order).to.deep.equal(['two closes', 'one closes'])
+    await host.close()
+    expect(order, 'a second close closes nothing again').to.deep.equal(['two closes', 'one closes'])
+  })
+
+  it('wait for each other, and the host listens after the last', async () => {
+    const gate = createGate()
+    const slow = plugin(host => host.starting(() => gate.opened))
+    const after = plugin(host => host.starting(() => void order.push('after')))
+    order.length = 0
+    const config = { server: SERVER, http: { port: 0 }, ...withPlugins({ slow, after }) }
+    const host = await createHost(config, { log: createTestLog() })
+    const listening = host.listen()
+    expect([order, host.url]).to.deep.equal([[], ''])
+    gate.open()
+    await listening
+    expect(order).to.deep.equal(['after'])
+    expect(host.url).to.match(/^http:\/\/127\.0\.0\.1:\d+$/)
+    await host.close()
+  })
+
+  it('close all, though one of them fails, which is logged with its name', async () => {
+    order.length = 0
+    const breaks = plugin(host => host.closing(() => Promise.reject(new Error('stuck'))))
+    const { host, log } = await startHost(withPlugins({ one: task('one'), breaks }))
+    await host.close()
+    expect(order.at(-1)).to.equal('one closes')
+    expect(log.filter(({ level }) => level === 'error').map(({ plugin }) => plugin)).to.deep.equal(['breaks'])
+  })
+
+  it('run where the host was built but could not listen, so that nothing stays open', async () => {
+    const taken: Server = createServer()
+    await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    order.length = 0
+    const config = { server: SERVER, ...withPlugins({ one: task('one') }), http: { port } }
+    const host = await createHost(config, { log: createTestLog() })
+    const [outcome] = await Promise.allSettled([host.listen()])
+    expect(outcome.status === 'rejected' && outcome.reason.message).to.contain(`port ${port} of 127.0.0.1 is in use`)
+    await host.close()
+    expect(order).to.deep.equal(['one set up', 'one starts', 'one closes'])
+    await new Promise(resolve => taken.close(resolve))
+  })
+})
+
+describe('readiness', () => {
+  const health = async (url: string) => {
+    const response = await fetch(`${url}/health`)
+    const { checks } = (await response.json()) as { checks: Record<string, boolean> }
+    return { status: response.status, checks }
+  }
+
+  it('is the sum of what plugins check, shown by name on the health page', async () => {
+    let up = true
+    const checks = plugin(host => {
+      host.ready('database', async () => up)
+      host.ready('disk', () => true)
+    })
+    const { url } = await startHost(withPlugins({ checks, health: {} }))
+    const good = await health(url)
+    expect([good.status, good.checks]).to.deep.equal([200, { accepting: true, database: true, disk: true }])
+    up = false
+    const bad = await health(url)
+    expect([bad.status, bad.checks]).to.deep.equal([503, { accepting: true, database: false, disk: true }])
+  })
+
+  it('is not given while a check throws; its text stays inside', async () => {
+    const checks = plugin(host => host.ready('broker', () => Promise.reject(new Error('password wrong'))))
+    const { url } = await startHost(withPlugins({ checks, health: {} }))
+    const response = await fetch(`${url}/health`)
+    expect(response.status).to.equal(503)
+    expect(await response.text())
+      .to.contain('"broker":false')
+      .and.not.to.contain('password')
+  })
+})
+
+describe('a route or definition that asks for what no plugin decides stops the start', () => {
+  const asks = (route: object, plugins = {}) => ({
+    ...withPlugins(plugins),
+    routes: { '/': { toolsets: 'all', ...route } },
+  })
+  const decides = (...provides: string[]) => plugin(() => undefined, { provides })
+
+  it('authorize', async () => {
+    await expectStopped(
+      asks({ authorize: true }),
+      /^routes\['\/'\]\.authorize: .*; switch on auth-jwt or auth-introspection$/,
+    )
+    await startHost(asks({ authorize: true }, { auth: decides('authorize') }))
+    const off = { authorize: true, plugins: { auth: false } }
+    await expectStopped(asks(off, { auth: decides('authorize') }), "routes['/'].authorize: no plugin of this route")
+  })
+
+  it('cors', async () => {
+    await expectStopped(asks({ cors: 'browser' }), /^routes\['\/'\]\.cors: .*; switch on cors$/)
+    const off = { cors: 'browser', plugins: { origins: false } }
+    await expectStopped(asks(off, { origins: decides('cors') }), "routes['/'].cors: no plugin of this route")
+  })
+
+  it('access', async () => {
+    const config = (plugins: Record<string, ConfiguredPlugin>, route = {}) => ({
+      ...withPlugins(plugins),
+      toolsets: { all: [{ ...hello, access: 'admin' }] },
+      routes: { '/': { toolsets: 'all', ...route } },
+    })
+    await expectStopped(
+      config({}),
+      /^toolset "all": tool "hello" asks for access "admin", but no plugin .*; switch on tool-policy$/,
+    )
+    await startHost(config({ policy: decides('access') }))
+    const off = config({ policy: decides('access') }, { plugins: { policy: false } })
+    await expectStopped(off, 'routes[\'/\'] serves "hello", which asks for access "admin", but no plugin of this route')
+  })
+})
+
+describe('what a plugin registers too late', () => {
+  const late: Record<string, (host: PluginHost) => unknown> = {
+    use: host => host.use((_ctx, next) => next()),
+    edge: host => host.edge((_ctx, next) => next()),
+    endpoint: host => host.endpoint('/late', { methods: {} }),
+    routeEndpoint: host => host.routeEndpoint('/late', () => undefined),
+    mount: host => host.mount('/late', (_ctx, next) => next()),
+    serving: host => host.serving(() => undefined),
+    around: host => host.around((_call, next) => next()),
+    method: host => host.method('acme/late', () => ({})),
+    contribute: host => host.contribute([]),
+    extension: host => host.extension('com.example/late', {}),
+  }
+  for (const [name, register] of Object.entries(late)) {
+    it(`${name} in a starting task stops the start, and says where it belongs`, () => {
+      const tardy = plugin(host => host.starting(() => void register(host)))
+      return expectStopped(withPlugins({ tardy }), `plugins.tardy: host.${name}() is for setup and serving tasks`)
+    })
+  }
+
+  it('is refused while the host serves, too, and may come in a serving task', async () => {
+    let later: PluginHost | undefined
+    const served = plugin(host => {
+      later = host
+      host.serving(() => host.mount('/served', ctx => void Object.assign(ctx, { body: 'served' })))
+    })
+    const { url } = await startHost(withPlugins({ served }))
+    expect(await (await fetch(`${url}/served`)).text()).to.equal('served')
+    expect(() => later?.use((_ctx, next) => next())).to.throw(StartError, 'host.use() is for setup')
+    expect(() => later?.starting(() => undefined)).to.throw(StartError, 'host.starting() is for setup')
+  })
+})
+
+describe('what a plugin registers is checked as it comes', () => {
+  const wrong: Record<string, readonly [(host: PluginHost) => unknown, string]> = {
+    'no middleware': [host => host.use(undefined as never), 'host.use() takes Koa middleware, not nothing'],
+    'an app as middleware': [host => host.use(new Koa() as never), 'a Koa app is served with host.mount(path, app)'],
+    'an app at the edge': [host => host.edge(new Koa() as never), 'a Koa app is served with host.mount(path, app)'],
+    'no observer': [host => host.observe({} as never), 'host.observe() takes a function, not an object'],
+    'no app': [host => host.mount('/m', undefined as never), "mount('/m') takes a Koa app or middleware, not nothing"],
+    'an unknown body': [
+      host => host.endpoint('/e', { body: 'xml' as never, methods: {} }),
+      `endpoint('/e') has the body "xml"; it is one of json, form, text`,
+    ],
+    'an unknown body on a route': [
+      host => host.routeEndpoint('/e', () => ({ body: 'xml' as never, methods: {} })),
+      `routeEndpoint('/e') has the body "xml"; it is one of json, form, text`,
+    ],
+    'no methods': [host => host.endpoint('/e', {} as never), "endpoint('/e') has no methods, handlers by verb"],
+    'no handler': [
+      host => host.endpoint('/e', { methods: { GET: 'page' as never } }),
+      "endpoint('/e') has for GET a string, not a function",
+    ],
+    'half a path': [host => host.endpoint('e', { methods: {} }), `endpoint('e'): a path starts with "/"`],
+  }
+  for (const [name, [register, words]] of Object.entries(wrong)) {
+    it(`${name} stops the start, with the plugin's name`, async () => {
+      const error = await startFailure(withPlugins({ wrong: plugin(host => void register(host)) }))
+      expect(error).to.be.instanceOf(StartError)
+      expect(error.message).to.contain('plugins.wrong').and.to.contain(words)
+    })
+  }
+})

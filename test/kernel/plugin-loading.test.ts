@@ -1,0 +1,146 @@
+import { expect } from 'chai'
+import { definePlugin } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+after(removeFolders)
+
+const CORE = new URL('../../core/index.ts', import.meta.url).href
+
+/** The source of a module that exports a plugin: it serves its greeting at `/<path>`. */
+const source = (exported = 'export const page') => `
+import { definePlugin } from ${JSON.stringify(CORE)}
+${exported} = definePlugin({
+  options: {
+    type: 'object', additionalProperties: false, required: ['path'],
+    properties: { path: { type: 'string' }, greeting: { type: 'string', default: 'hello' } },
+  },
+  setup(host, { path, greeting }) {
+    host.endpoint('/' + path, { public: true, methods: { GET: ctx => { ctx.body = greeting } } })
+  },
+})
+`
+const asDefault = `${source('const page')}\nexport default page`
+
+const textAt = async (url: string) => (await fetch(url)).text()
+
+describe('a plugin is found', () => {
+  it('by the path of a file, relative to the config, in JavaScript and TypeScript, by any export', async () => {
+    const folder = await makeFolder({ 'a.mjs': source(), 'more/b.ts': asDefault })
+    const plugins = { './a.mjs': { path: 'a' }, './more/b.ts': { path: 'b', greeting: 'hi' } }
+    const { url } = await startHost(withPlugins(plugins), folder)
+    expect([await textAt(`${url}/a`), await textAt(`${url}/b`)]).to.deep.equal(['hello', 'hi'])
+  })
+
+  it('by the name of a package that the config’s folder has', async () => {
+    const manifest = (name: string) => JSON.stringify({ name, type: 'module', exports: './main.js' })
+    const folder = await makeFolder({
+      'node_modules/mcp-host-page/package.json': manifest('mcp-host-page'),
+      'node_modules/mcp-host-page/main.js': asDefault,
+      'node_modules/@acme/page/package.json': manifest('@acme/page'),
+      'node_modules/@acme/page/main.js': source(),
+    })
+    const plugins = { 'mcp-host-page': { path: 'plain' }, '@acme/page': { path: 'scoped' } }
+    const { url } = await startHost(withPlugins(plugins), folder)
+    expect([await textAt(`${url}/plain`), await textAt(`${url}/scoped`)]).to.deep.equal(['hello', 'hello'])
+  })
+
+  it('as a configured value under a name of the operator’s choice, with options typed by its own factory', async () => {
+    const page = definePlugin<{ path: string; greeting?: string }>({
+      options: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['path'],
+        properties: { path: { type: 'string' }, greeting: { type: 'string', default: 'hello' } },
+      },
+      setup(host, { path, greeting }) {
+        host.endpoint(`/${path}`, {
+          public: true,
+          methods: {
+            GET(ctx) {
+              ctx.body = `${host.name}: ${greeting}`
+            },
+          },
+        })
+      },
+    })
+    const { url } = await startHost(withPlugins({ 'my page': page({ path: 'own', greeting: 'hi' }) }))
+    expect(await textAt(`${url}/own`)).to.equal('my page: hi')
+    // @ts-expect-error: an option of the wrong type is an error where it is written
+    await expectStopped(withPlugins({ page: page({ path: 5 }) }), /plugins\.page\.path\s+wrong value\s+found 5/)
+    // @ts-expect-error: so is one that the plugin does not have
+    await expectStopped(withPlugins({ page: page({ path: 'a', greting: 'b' }) }), 'did you mean "greeting"?')
+  })
+})
+
+describe('a plugin that is not found or none stops the start', () => {
+  it('with the name that was probably meant', async () => {
+    await expectStopped(withPlugins({ helth: {} }), `plugins['helth']: there is no such plugin; did you mean "health"?`)
+    const routes = { '/': { toolsets: 'all', plugins: { heatlh: {} } } }
+    await expectStopped(withPlugins({}, { routes }), 'did you mean "health"?')
+  })
+
+  it('with the name that was probably meant, where it is switched off: what was meant would stay on', async () => {
+    const says = `plugins['transport-ssse']: there is no such plugin to switch off; did you mean "transport-sse"?`
+    await expectStopped(withPlugins({ 'transport-ssse': false }), says)
+    const routes = { '/': { toolsets: 'all', plugins: { 'transport-ssse': false as const } } }
+    await expectStopped(withPlugins({}, { routes }), says)
+    // One of the operator's own, off by a condition.
+    await startHost(withPlugins({ 'quite-another': false, './gone.ts': false }))
+  })
+
+  it('but not where what is switched off is a built-in, or on elsewhere', async () => {
+    const folder = await makeFolder({ 'a.mjs': source() })
+    const off = { toolsets: 'all', plugins: { 'transport-sse': false, './a.mjs': false } } as const
+    const routes = { '/': { toolsets: 'all' }, '/off': off }
+    const { url } = await startHost(withPlugins({ './a.mjs': { path: 'a' } }, { routes }), folder)
+    expect(await textAt(`${url}/a`)).to.equal('hello')
+  })
+
+  it('with the name and where it was looked for', async () => {
+    const folder = await makeFolder({})
+    await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)
+    await expectStopped(withPlugins({ './gone.ts': {} }), `plugins['./gone.ts']: ${folder}/gone.ts cannot be`, folder)
+  })
+
+  it('with the file that throws, has no plugin or has several', async () => {
+    const folder = await makeFolder({
+      'throws.mjs': 'throw new Error("no licence")',
+      'none.mjs': 'export const a = 1; export default () => {}',
+      'two.mjs': source() + source('export const other').replace(/import.*\n/, ''),
+      'default.mjs': `${source('const page')}${source('export const other').replace(/import.*\n/, '')}export default page`,
+    })
+    await expectStopped(withPlugins({ './throws.mjs': {} }), /throws\.mjs.* cannot be loaded: no licence/, folder)
+    await expectStopped(withPlugins({ './none.mjs': {} }), 'none.mjs must export one plugin', folder)
+    await expectStopped(withPlugins({ './two.mjs': {} }), 'two.mjs must export one plugin', folder)
+    const { url } = await startHost(withPlugins({ './default.mjs': { path: 'a' } }), folder)
+    expect(await textAt(`${url}/a`)).to.equal('hello')
+  })
+})
+
+describe('options that do not fit a plugin’s schema stop the start', () => {
+  it('all at once, each with its place, what was found and what fits', async () => {
+    const folder = await makeFolder({ 'a.mjs': source() })
+    const routes = { '/': { toolsets: 'all', plugins: { './a.mjs': { greeting: 7 } } } }
+    const config = withPlugins({ './a.mjs': { pth: 'a' } }, { routes })
+    for (const words of [
+      /The config has 3 problems/,
+      /plugins\['\.\/a\.mjs'\]\.path\s+missing\s+found nothing; expected a string/,
+      /plugins\['\.\/a\.mjs'\]\.pth\s+unknown option; did you mean "path"\?/,
+      /routes\['\/'\]\.plugins\['\.\/a\.mjs'\]\.greeting\s+wrong value\s+found 7; expected a string/,
+    ]) {
+      await expectStopped(config, words, folder)
+    }
+    const builtIn = withPlugins({ health: { path: 'health' } })
+    await expectStopped(builtIn, /plugins\.health\.path\s+wrong value; did you mean "\/health"\?/)
+  })
+
+  it('and so does a value that is no set of options', async () => {
+    await expectStopped(withPlugins({ health: 'on' as never }), /plugins\.health\s+wrong value/)
+    await expectStopped(withPlugins({ health: true as never }), /plugins\.health\s+wrong value/)
+    await expectStopped(withPlugins({ own: plugin(() => undefined).plugin }), /plugins\.own|plugins\['own'\]/)
+  })
+})

@@ -1,0 +1,179 @@
+import { expect } from 'chai'
+import { definePlugin } from '../../core/index.ts'
+import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
+
+describe('the hook points', () => {
+  const trace: string[] = []
+  const at = (point: 'edge' | 'identify' | 'admit') =>
+    plugin(host => {
+      host[point](async (_ctx, next) => {
+        trace.push(point)
+        await next()
+        trace.push(`${point} done`)
+      })
+    })
+  const around = plugin(host =>
+    host.around(async (_call, next) => {
+      trace.push('around')
+      return next()
+    }),
+  )
+  const points = [
+    ['admit', at('admit')],
+    ['around', around],
+    ['identify', at('identify')],
+    ['edge', at('edge')],
+  ] as const
+
+  it('act in the order edge, identify, admit, around, whatever the order of the keys', async () => {
+    for (const order of [points, points.toReversed()]) {
+      trace.length = 0
+      const { url } = await startHost(withPlugins(Object.fromEntries(order)))
+      expect((await call(url)).status).to.equal(200)
+      const inward = ['edge', 'identify', 'admit']
+      const outward = inward.toReversed().map(point => `${point} done`)
+      expect(trace.filter(step => step !== 'around')).to.deep.equal([...inward, ...outward])
+      expect(trace.indexOf('around')).to.be.greaterThan(trace.indexOf('admit'))
+    }
+  })
+
+  it('wrap a call in the order of set-up: the first is outermost, and each sees the result', async () => {
+    const wrap = (name: string) =>
+      plugin(host =>
+        host.around(async (_call, next) => {
+          trace.push(name)
+          const result = await next()
+          trace.push(`${name} saw ${JSON.stringify(result)}`)
+          return result
+        }),
+      )
+    trace.length = 0
+    const { url } = await startHost(withPlugins({ outer: wrap('outer'), inner: wrap('inner') }))
+    await call(url)
+    const result = '{"content":[{"type":"text","text":"hello"}]}'
+    expect(trace).to.deep.equal(['outer', 'inner', `inner saw ${result}`, `outer saw ${result}`])
+  })
+
+  it('give the call’s user, route and method to what wraps it', async () => {
+    const seen: unknown[] = []
+    const look = plugin(host =>
+      host.around((call, next) => {
+        seen.push([call.method, call.params['name'], call.user?.subject, call.offer.route.path])
+        return next()
+      }),
+    )
+    const who = plugin(host =>
+      host.identify((ctx, next) => {
+        ctx.state.user = { subject: 'ann', scopes: [], roles: [], claims: {} }
+        return next()
+      }),
+    )
+    const { url } = await startHost(withPlugins({ look, who }))
+    await call(url)
+    expect(seen).to.deep.equal([['tools/call', 'hello', 'ann', '/']])
+  })
+})
+
+describe('the order of set-up', () => {
+  const order: string[] = []
+  const named = (name: string, contract: { needs?: string[]; provides?: string[] }) =>
+    plugin(() => void order.push(name), contract)
+  beforeEach(() => {
+    order.length = 0
+  })
+
+  it('puts those who provide before those who need, and keeps the keys’ order otherwise', async () => {
+    await startHost(
+      withPlugins({
+        first: named('first', {}),
+        limits: named('limits', { needs: ['user', 'address'] }),
+        auth: named('auth', { provides: ['user'], needs: ['keys'] }),
+        proxy: named('proxy', { provides: ['address'] }),
+        keys: named('keys', { provides: ['keys'] }),
+      }),
+    )
+    expect(order).to.deep.equal(['first', 'keys', 'auth', 'proxy', 'limits'])
+  })
+
+  it('stops the start where a need is met by nobody, and says whose', async () => {
+    await expectStopped(
+      withPlugins({ limits: named('limits', { needs: ['user'] }) }),
+      'plugins.limits needs "user", which no plugin of this config provides',
+    )
+  })
+
+  it('stops the start where plugins need each other', async () => {
+    const one = named('one', { needs: ['b'], provides: ['a'] })
+    const other = named('other', { needs: ['a'], provides: ['b'] })
+    await expectStopped(withPlugins({ one, other }), /one.*other.*circle/)
+  })
+})
+
+describe('a plugin on single routes', () => {
+  interface Options {
+    size?: number
+    color?: string
+    shape?: string
+  }
+  const setUps: Array<[readonly string[], Options]> = []
+  const tinted = definePlugin<Options>({
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        size: { type: 'integer', default: 1 },
+        color: { type: 'string', default: 'red' },
+        shape: { type: 'string' },
+      },
+    },
+    setup(host, options) {
+      setUps.push([host.routes.map(({ path }) => path), options])
+      host.edge((ctx, next) => {
+        ctx.set('X-Tint', `${options.size} ${options.color} ${options.shape}`)
+        return next()
+      })
+    },
+  })
+  const tintOf = async (url: string) => (await call(url)).headers.get('x-tint')
+
+  it('is off where the route says false, and has the route’s options over its own over the defaults', async () => {
+    setUps.length = 0
+    const { url } = await startHost({
+      toolsets: { all: [hello] },
+      routes: {
+        '/': { toolsets: 'all' },
+        '/same': { toolsets: 'all' },
+        '/off': { toolsets: 'all', plugins: { tint: false } },
+        '/own': { toolsets: 'all', plugins: { tint: { color: 'blue' } } },
+      },
+      plugins: { 'transport-streamable': {}, tint: tinted({ size: 5, shape: 'round' }) },
+    })
+    expect(setUps).to.deep.equal([
+      [['/', '/same'], { size: 5, color: 'red', shape: 'round' }],
+      [['/own'], { size: 5, color: 'blue', shape: 'round' }],
+    ])
+    expect(await tintOf(url)).to.equal('5 red round')
+    expect(await tintOf(`${url}/off`)).to.equal(null)
+    expect(await tintOf(`${url}/own`)).to.equal('5 blue round')
+  })
+
+  it('may be on for one route alone', async () => {
+    const { url } = await startHost({
+      toolsets: { all: [hello] },
+      routes: { '/': { toolsets: 'all' }, '/own': { toolsets: 'all', plugins: { tint: tinted({ size: 2 }) } } },
+    })
+    expect([await tintOf(url), await tintOf(`${url}/own`)]).to.deep.equal([null, '2 red undefined'])
+  })
+
+  it('is off everywhere where the config says false', async () => {
+    const { url } = await startHost(withPlugins({ health: false }))
+    expect((await fetch(`${url}/health`)).status).to.equal(404)
+  })
+})

@@ -1,0 +1,82 @@
+// What authors of plugins give at set-up that makes no sense stops the start: the plugin is named, what was found, and what
+// to do.
+import type { Extension, PluginHost } from '../../core/index.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+after(stopHosts)
+
+const ID = 'com.example/jobs'
+const answer = () => ({})
+const store = { append: () => 1, after: () => [], drop() {} }
+
+/** What an author without types, or with a cast, may give. */
+interface Unchecked {
+  fill(slot: unknown, service: unknown): void
+  method(name: unknown, answer: unknown): void
+  extension(id: string, extension?: unknown): void
+}
+
+const loose = (host: PluginHost) => host as unknown as Unchecked
+const adding = (extension: Extension | object) => (host: PluginHost) => loose(host).extension(ID, extension)
+
+const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: PluginHost) => void, words: readonly string[]]> = [
+  ['an unknown slot', h => loose(h).fill('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
+  ['a service without methods', h => loose(h).fill('eventStore', {}), ['eventStore', 'append, after, drop']],
+  ['a service that is nothing', h => loose(h).fill('eventStore', undefined), ['eventStore', 'undefined']],
+  [
+    'a slot twice',
+    h => {
+      h.fill('eventStore', store)
+      h.fill('eventStore', store)
+    },
+    ["it fills the eventStore of routes['/'] twice"],
+  ],
+  ['an extension without its parts', h => loose(h).extension(ID), [ID, 'found undefined', '{}']],
+  ['an unknown part', adding({ method: {} }), [ID, 'unknown part "method"', 'did you mean "methods"?']],
+  ['a method that is no function', adding({ methods: { 'jobs/get': 5 } }), ['"jobs/get"', 'found a number']],
+  ['a method without a name', adding({ methods: { '': answer } }), ['method ""', 'no name']],
+  [
+    'a method that is a notification',
+    adding({ methods: { 'notifications/x': answer } }),
+    ['"notifications/x"', 'notification'],
+  ],
+  ['a filter that is no function', adding({ listenFilters: { jobIds: [] } }), ['"jobIds"', 'found a list']],
+  ['settings that are a list', adding({ settings: [] }), ['settings', 'a JSON object', 'found a list']],
+  ['settings that are no JSON', adding({ settings: { run() {} } }), ['settings', 'JSON']],
+  ['settings with a bigint', adding({ settings: { most: 1n } }), ['settings', 'JSON']],
+  [
+    'types of results as a text',
+    adding({ results: { 'tools/call': 'job' } }),
+    ['results', '"tools/call"', 'a list of names'],
+  ],
+  ['results of an unknown method', adding({ results: { 'tools/cal': ['job'] } }), ['"tools/cal"', 'nobody answers']],
+  ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
+  [
+    'host.method of a notification',
+    h => loose(h).method('notifications/x', answer),
+    ['"notifications/x"', 'notification'],
+  ],
+  ['host.method without a name', h => loose(h).method('', answer), ['method ""', 'no name']],
+  [
+    'a method of transport-streamable',
+    h => h.method('subscriptions/listen', answer),
+    ['"subscriptions/listen"', 'plugins.transport-streamable'],
+  ],
+]
+
+describe('the start stops for', () => {
+  for (const [what, setup, words] of MISTAKES) {
+    it(what, async () => {
+      for (const word of words) await expectStopped(withPlugins({ mine: plugin(setup) }), word, undefined)
+      await expectStopped(withPlugins({ mine: plugin(setup) }), /plugins\.(mine|transport-streamable)/)
+    })
+  }
+
+  it('a method of another plugin, which it names', async () => {
+    const other = plugin(host => host.method('jobs/get', answer))
+    const mine = plugin(host => void host.extension(ID, { methods: { 'jobs/get': answer } }))
+    await expectStopped(withPlugins({ other, mine }), 'answered by plugins.other')
+  })
+})

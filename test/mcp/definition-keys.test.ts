@@ -1,0 +1,219 @@
+// Keys of definitions that nobody knows: a misspelt `access` would leave open what it is on.
+import { expect } from 'chai'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { hostOf } from '../../core/create-host.ts'
+import { type Definition, definePrompt, defineResource, defineTool, StartError } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { plugin } from '../fixtures/plugins.ts'
+import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
+import { modern, type RpcMessage } from '../support/rpc.ts'
+import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+after(removeFolders)
+
+const CORE = JSON.stringify(new URL('../../core/index.ts', import.meta.url).href)
+const IMPORT = `import { defineConfig, defineTool, definePrompt, defineResource } from ${CORE}\n`
+
+const tool = (more: object) => defineTool({ name: 'purge', handler: () => 'gone', ...more })
+const resource = (more: object) => defineResource({ name: 'r', uriTemplate: 'a:{b}', handler: () => '', ...more })
+const prompt = (more: object) => definePrompt({ name: 'p', handler: () => '', ...more })
+
+/** What is written, the place that is told, and what was probably meant. */
+const unknown: Array<[string, Definition, string, string | undefined]> = [
+  ['access', tool({ acces: 'admin' }), 'acces', 'access'],
+  ['input', tool({ inputSchema: { type: 'object' } }), 'inputSchema', 'input'],
+  ['output', tool({ outputSchema: { type: 'object' } }), 'outputSchema', 'output'],
+  ['visibility', tool({ visiblity: 'listed' }), 'visiblity', 'visibility'],
+  ['anything', tool({ colour: 'red' }), 'colour', undefined],
+  ['a hint', tool({ annotations: { destructive: true } }), 'annotations.destructive', 'destructiveHint'],
+  ["an icon's key", tool({ icons: [{ src: 'a' }, { src: 'b', mime: 'image/png' }] }), 'icons[1].mime', 'mimeType'],
+  ["a resource's access", resource({ Access: 'admin' }), 'Access', 'access'],
+  ["a resource's annotation", resource({ annotations: { audiance: ['user'] } }), 'annotations.audiance', 'audience'],
+  ["a resource's completion", resource({ completion: {} }), 'completion', 'complete'],
+  ["a prompt's arguments", prompt({ argument: {} }), 'argument', 'arguments'],
+  ["an argument's key", prompt({ arguments: { a: { requred: true } } }), 'arguments.a.requred', 'required'],
+]
+
+const wrong: Array<[string, Definition, string]> = [
+  ['access that is a policy in place', tool({ access: { scope: 'admin' } }), 'access'],
+  ['access that is a list', tool({ access: ['admin'] }), 'access'],
+  ['an empty access', tool({ access: '' }), 'access'],
+  ['another visibility', tool({ visibility: 'hidden' }), 'visibility'],
+  ['a hint that is text', tool({ annotations: { destructiveHint: 'yes' } }), 'annotations.destructiveHint'],
+  ['an icon that is text', tool({ icons: ['icon.png'] }), 'icons[0]'],
+  ['an argument that is text', prompt({ arguments: { a: 'what' } }), 'arguments.a'],
+  ['a completion that is a list', resource({ complete: { b: ['x'] } }), 'complete.b'],
+]
+
+const served = (...all: Definition[]) => ({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } })
+
+describe('a key of a definition that nobody knows', () => {
+  for (const [what, definition, place, meant] of unknown) {
+    it(`stops the start: ${what}`, async () => {
+      const { message } = await startFailure(served(definition))
+      expect(message).to.contain(`toolsets.all[0].${place} (`)
+      if (meant === undefined) expect(message).to.contain('unknown option\n')
+      else expect(message).to.contain(`unknown option; did you mean "${meant}"?`)
+    })
+  }
+
+  for (const [what, definition, place] of wrong) {
+    it(`as does a value that does not fit: ${what}`, async () => {
+      await expectStopped(served(definition), `toolsets.all[0].${place} (`)
+      await expectStopped(served(definition), 'wrong value')
+    })
+  }
+
+  it('is told for all definitions at once', async () => {
+    const { message } = await startFailure(served(...unknown.map(([, definition]) => definition)))
+    const told = unknown.filter(([, , place], index) => message.includes(`toolsets.all[${index}].${place} (`))
+    console.log(`      ${told.length} of ${unknown.length} faults told in one refusal`)
+    expect(told).to.have.length(unknown.length)
+  })
+
+  it('is no fault where its value is undefined, and what belongs to others is theirs', async () => {
+    const fine = tool({
+      acces: undefined,
+      annotations: { readOnly: undefined, readOnlyHint: true },
+      icons: [{ src: 'https://x.example/i.png', theme: 'dark' }],
+      _meta: { 'x.example/any': { key: 1 } },
+      input: { type: 'object', properties: { a: { 'x-any': 1 } } },
+    })
+    const { url } = await startHost(served(fine))
+    expect((await modern(url, 'tools/list')).message.result.tools).to.have.length(1)
+  })
+})
+
+describe('the place of such a key', () => {
+  it('is its line in the config, for a definition in place', async () => {
+    const folder = await makeFolder({
+      'mcp.config.ts': [
+        IMPORT.trim(),
+        'const kept = defineTool({ name: "kept", handler: () => 1, acess: "x" } as never)',
+        'export default defineConfig({',
+        "  server: { name: 'a', version: '1' },",
+        '  toolsets: {',
+        '    admin: [',
+        '      defineTool({',
+        "        name: 'purge',",
+        "        acces: 'admin',",
+        '        annotations: {',
+        '          destructive: true,',
+        '        },',
+        "        handler: () => 'gone',",
+        '      } as never),',
+        '      kept,',
+        '    ],',
+        '  },',
+        "  routes: { '/': { toolsets: 'admin' } },",
+        '})',
+      ].join('\n'),
+    })
+    const [outcome] = await Promise.allSettled([hostOf(await loadConfig({ cwd: folder }), createTestLog())])
+    const { message } = (outcome as PromiseRejectedResult).reason
+    expect(message).to.contain('mcp.config.ts:9  toolsets.admin[0].acces (tool "purge")')
+    expect(message).to.contain('mcp.config.ts:11  toolsets.admin[0].annotations.destructive (tool "purge")')
+    expect(message).to.contain('mcp.config.ts:15  toolsets.admin[1].acess (tool "kept")')
+  })
+
+  it('is its line in a module, of every module', async () => {
+    const folder = await makeFolder({
+      'a.ts': `${IMPORT}export const a = defineTool({\n  name: 'a',\n  handler: () => 1,\n  acces: 'x',\n} as never)`,
+      'b.mjs': `${IMPORT}const more = { acces: 'x' }\nexport const b = definePrompt({\n  ...more,\n  name: 'b',\n  handler: () => '',\n})`,
+      'c.mjs': `${IMPORT}const make = name => defineTool({ name, handler: () => 1, acces: 'x' })\nexport default ['c', 'd'].map(make)`,
+    })
+    const { message } = await startFailure(
+      { toolsets: { one: ['./*.{ts,mjs}'], two: './a.ts' }, routes: { '/': { toolsets: 'one' } } },
+      folder,
+    )
+    expect(message).to.contain('The config has 4 problems')
+    expect(message).to.match(/a\.ts:5 {2}acces \(tool "a"\)/)
+    expect(message).to.match(/b\.mjs:3 {2}acces \(prompt "b"\)/)
+    expect(message).to.match(/c\.mjs {2}acces \(tool "c"\)/)
+    expect(message).to.match(/c\.mjs {2}acces \(tool "d"\)/)
+  })
+})
+
+describe('the same, for definitions that come later', () => {
+  it("a plugin's stop the start, with its name", async () => {
+    const adds = plugin(host => host.contribute([tool({ acces: 'admin' })]))
+    const config = { ...served(), plugins: { 'transport-streamable': {}, adds } }
+    await expectStopped(config, /plugins\.adds on \/: tool "purge": acces: unknown option; did you mean "access"\?/)
+  })
+
+  it('what host.tools.add and its kin are given is refused, and not served', async () => {
+    const { host, url } = await startHost(served(defineTool({ name: 'a', handler: () => 1 })))
+    let refused = 0
+    for (const [, definition, place] of [...unknown, ...wrong]) {
+      const items = { tool: host.runtime.tools, resource: host.runtime.resources, prompt: host.runtime.prompts }
+      const kind = definition.name === 'purge' ? 'tool' : definition.name === 'r' ? 'resource' : 'prompt'
+      expect(() => items[kind].add(definition as never), place).to.throw(StartError, place)
+      refused += 1
+    }
+    const { result } = (await modern(url, 'tools/list')).message
+    expect(result.tools.map(({ name }: RpcMessage) => name)).to.deep.equal(['a'])
+    console.log(`      ${refused} of ${unknown.length + wrong.length} refused at run time`)
+  })
+
+  it("a handler's own are a failure of its call, and configureSession's of the request", async () => {
+    const adds = defineTool({
+      name: 'adds',
+      handler: (_, { host }) => void host.tools.add(tool({ acces: 'admin' })) as undefined,
+    })
+    const config = served(adds)
+    const { url } = await startHost(config)
+    const { result } = (await modern(url, 'tools/call', { name: 'adds' })).message
+    expect(result.isError).to.equal(true)
+    const own = tool({ acces: 'admin' })
+    const configured = await startHost({ ...config, configureSession: (_, session) => session.add(own) })
+    expect((await modern(configured.url, 'tools/list')).status).to.equal(500)
+  })
+})
+
+describe('a key of a plugin that nobody knows', () => {
+  it('stops the start, for one in place', async () => {
+    const early = plugin(() => {}, { need: ['user'] } as object)
+    const config = { ...served(), plugins: { 'transport-streamable': {}, early } }
+    await expectStopped(config, /plugins\['early'\].*need: unknown option; did you mean "needs"\?/)
+  })
+
+  it('stops the start, for one in a file', async () => {
+    const source = `import { definePlugin } from ${CORE}\nexport default definePlugin({ options: { type: 'object', properties: {} }, setup() {}, provide: [] })`
+    const folder = await makeFolder({ 'late.mjs': source })
+    const config = { ...served(), plugins: { 'transport-streamable': {}, './late.mjs': {} } }
+    await expectStopped(
+      config,
+      /plugins\['\.\/late\.mjs'\].*provide: unknown option; did you mean "provides"\?/,
+      folder,
+    )
+  })
+})
+
+describe('the types', () => {
+  it('refuse a key that nobody knows where it is written', () => {
+    const handler = () => ''
+    // @ts-expect-error: a key that a tool does not have
+    defineTool({ name: 'a', handler, acces: 'admin' })
+    // @ts-expect-error: the protocol's name for it
+    defineTool({ name: 'a', handler, inputSchema: { type: 'object' } })
+    // @ts-expect-error: a hint that there is not
+    defineTool({ name: 'a', handler, annotations: { readOnly: true } })
+    // @ts-expect-error: an icon's key
+    defineTool({ name: 'a', handler, icons: [{ src: 'a', mime: 'b' }] })
+    // @ts-expect-error: access is a name
+    defineTool({ name: 'a', handler, access: { scope: 'admin' } })
+    // @ts-expect-error: a key that a resource does not have
+    defineResource({ name: 'a', uri: 'a:b', handler, acces: 'admin' })
+    // @ts-expect-error: a key that a prompt does not have
+    definePrompt({ name: 'a', handler, acces: 'admin' })
+    // @ts-expect-error: a key that an argument does not have
+    definePrompt({ name: 'a', handler, arguments: { b: { requred: true } } })
+    const kept = definePrompt({
+      name: 'a',
+      arguments: { b: { required: true }, c: { description: 'c' } },
+      handler: ({ b, c }: { b: string; c?: string }) => b + (c ?? ''),
+    })
+    expect(kept.name).to.equal('a')
+  })
+})

@@ -1,0 +1,85 @@
+// What clients and the log are told where an extension's method, filter or result does not go: each names what it is about.
+import { expect } from 'chai'
+import { META } from '../../core/transport.ts'
+import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { modern } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
+
+const ID = 'com.example/jobs'
+const DECLARED = { meta: { [META.clientCapabilities]: { extensions: { [ID]: {} } } } }
+
+describe('what is said where an extension does not go', () => {
+  let host: StartedHost
+  before(async () => {
+    const jobs = plugin(own => {
+      const added = own.extension(ID, {
+        methods: {
+          'jobs/get': () => ({ done: true }),
+          'jobs/text': () => 'a text' as unknown as object,
+          'jobs/nothing': () => undefined as unknown as object,
+          'jobs/hand': () => ({ resultType: 'job', jobId: '1' }),
+          'jobs/made': () => added.result('job', { jobId: '1' }),
+        },
+        results: { 'jobs/made': ['job'] },
+        listenFilters: { jobIds: () => undefined },
+      })
+      own.around((call, next) => (call.params['odd'] === true ? Promise.resolve({ resultType: 'odd' }) : next()))
+    })
+    host = await startHost(withPlugins({ jobs }))
+  })
+  after(stopHosts)
+
+  const said = async (...given: Parameters<typeof modern>) => (await modern(...given)).message.error.message as string
+  const warnings = () => host.log.filter(({ level, resultType }) => level === 'warn' && resultType !== undefined)
+
+  it('a method: nothing of revisions, for older clients that declare it are served', async () => {
+    expect(await said(host.url, 'jobs/get')).to.match(
+      /jobs\/get is for clients that declare the extension com\.example\/jobs$/,
+    )
+    const session = await openSession(host.url)
+    const { message } = await session.request('jobs/get')
+    expect(message.error.message).to.not.include('revision')
+  })
+
+  it('a filter, by its name', async () => {
+    const message = await said(host.url, 'subscriptions/listen', { notifications: { jobIds: [] } })
+    expect(message).to.include('the filter "jobIds" of subscriptions/listen is for clients that declare')
+  })
+
+  it('a result, which no older revision has', async () => {
+    const session = await openSession(host.url, { capabilities: { extensions: { [ID]: {} } } })
+    const { message } = await session.request('jobs/made')
+    expect(message.error.message)
+      .to.include('the result "job" is for clients')
+      .and.to.include('in a revision without a handshake')
+  })
+
+  for (const [method, found] of [
+    ['jobs/text', 'a string'],
+    ['jobs/nothing', 'undefined'],
+  ] as const) {
+    it(`${method} gives no object: the log says that its result is none`, async () => {
+      const { message } = await modern(host.url, method, {}, DECLARED)
+      expect(message.error.code).to.equal(-32603)
+      const line = host.log.find(one => one['method'] === method && one.level === 'error')
+      expect(String(line?.['err'])).to.equal(`TypeError: the result of ${method} must be an object; found ${found}`)
+    })
+  }
+
+  it('a resultType by hand goes out as complete; the log says so once for each', async () => {
+    for (let round = 0; round < 3; round++) {
+      const { message } = await modern(host.url, 'jobs/hand', {}, DECLARED)
+      expect(message.result).to.include({ resultType: 'complete', jobId: '1' })
+      expect((await modern(host.url, 'jobs/get', { odd: true }, DECLARED)).message.result.resultType).to.equal(
+        'complete',
+      )
+      expect((await modern(host.url, 'jobs/made', {}, DECLARED)).message.result.resultType).to.equal('job')
+    }
+    expect(warnings().map(({ method, resultType }) => [method, resultType])).to.deep.equal([
+      ['jobs/hand', 'job'],
+      ['jobs/get', 'odd'],
+    ])
+    expect(warnings()[0]?.message).to.include('result(')
+  })
+})

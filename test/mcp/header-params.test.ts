@@ -1,0 +1,198 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import * as z from 'zod'
+import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import {
+  checkHeaderParams,
+  collectHeaderParams,
+  decodeHeaderValue,
+  type HeaderParam,
+} from '../../core/mcp/schema/header-params.ts'
+import { compileSchema } from '../../core/mcp/schema/schema.ts'
+
+const string = (name: unknown) => ({ type: 'string', 'x-mcp-header': name })
+const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
+
+/** As the specification asks clients to encode. */
+function encode(value: string): string {
+  const plain = /^[\t -~]*$/.test(value) && value.trim() === value && !/^=\?base64\?.*\?=$/.test(value)
+  return plain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
+}
+
+describe('x-mcp-header annotations', () => {
+  it('are collected from properties at any depth, in order, with the lower-case header', () => {
+    const schema = object({
+      region: string('Region'),
+      query: { type: 'string' },
+      user: object({
+        id: { type: 'integer', 'x-mcp-header': 'User-Id' },
+        on: { type: 'boolean', 'x-mcp-header': 'On' },
+      }),
+    })
+    expect(collectHeaderParams(schema)).to.deep.equal([
+      { header: 'mcp-param-region', name: 'Region', path: ['region'], type: 'string' },
+      { header: 'mcp-param-user-id', name: 'User-Id', path: ['user', 'id'], type: 'integer' },
+      { header: 'mcp-param-on', name: 'On', path: ['user', 'on'], type: 'boolean' },
+    ])
+  })
+
+  it('are read from what a Standard Schema gives', () => {
+    const schema = z.object({ region: z.string().meta({ 'x-mcp-header': 'Region' }) })
+    expect(collectHeaderParams(compileSchema(schema, 'input').json)).to.have.length(1)
+  })
+
+  it('are told from properties of that name, and from data', () => {
+    const schema = object({ 'x-mcp-header': { type: 'string' }, properties: object({ a: string('A') }) })
+    expect(collectHeaderParams({ ...schema, default: object({ b: string('B') }) })).to.deep.equal([
+      { header: 'mcp-param-a', name: 'A', path: ['properties', 'a'], type: 'string' },
+    ])
+  })
+
+  it('must be header tokens: neither empty, nor with spaces, control characters or delimiters', () => {
+    for (const name of ['', 'My Region', 'Re\r\ngion', 'Region\n', 'Région', 'a:b', 'a/b', '(a)', 7, null, ['A']]) {
+      expect(() => collectHeaderParams(object({ region: string(name) })), JSON.stringify(name)).to.throw(
+        /at properties\.region/,
+      )
+    }
+    const odd = "!#$%&'*+-.^_`|~09azAZ"
+    expect(collectHeaderParams(object({ region: string(odd) }))).to.have.length(1)
+  })
+
+  it('must be unique, and case does not count', () => {
+    const schema = object({ a: string('Region'), b: object({ c: string('REGION') }) })
+    expect(() => collectHeaderParams(schema)).to.throw(/at properties\.b\.properties\.c.*taken by property a/)
+  })
+
+  it('must be on strings, integers and booleans', () => {
+    for (const type of ['number', 'object', 'array', 'null', ['string', 'null'], undefined]) {
+      const schema = object({ a: { type, 'x-mcp-header': 'A' } })
+      expect(() => collectHeaderParams(schema)).to.throw(/at properties\.a: its property's `type` must be/)
+    }
+  })
+
+  it('must be reached through properties alone', () => {
+    const inner = object({ a: string('A') })
+    const schemas: JsonSchema[] = [
+      string('Root'),
+      object({}, { $defs: { inner } }),
+      object({}, { definitions: { inner } }),
+      ...['anyOf', 'oneOf', 'allOf'].map(keyword => object({}, { [keyword]: [inner] })),
+      ...['not', 'if', 'then', 'else', 'additionalProperties', 'propertyNames'].map(keyword =>
+        object({}, { [keyword]: inner }),
+      ),
+      ...['unevaluatedProperties', 'unevaluatedItems'].map(keyword => object({}, { [keyword]: inner })),
+      ...['patternProperties', 'dependentSchemas', 'dependencies'].map(keyword => object({}, { [keyword]: { inner } })),
+      ...['items', 'contains', 'additionalItems'].map(keyword => object({ list: { [keyword]: inner } })),
+      ...['items', 'prefixItems'].map(keyword => object({ list: { [keyword]: [inner] } })),
+      object({ user: object({ x: { anyOf: [string('A')] } }) }),
+    ]
+    for (const schema of schemas) {
+      expect(() => collectHeaderParams(schema), JSON.stringify(schema)).to.throw(
+        /reached from the root through `properties`/,
+      )
+    }
+  })
+})
+
+describe('mirrored header values', () => {
+  it('come back from the encoding as they went in', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.string({ unit: 'grapheme' }), fc.constantFrom('=?base64?x?=', ' a ', '')),
+        value => {
+          expect(decodeHeaderValue(encode(value))).to.equal(value)
+        },
+      ),
+    )
+  })
+
+  const decodes: [raw: string, value: string | undefined][] = [
+    ['us-west1', 'us-west1'],
+    ['=?base64?SGVsbG8sIOS4lueVjA==?=', 'Hello, 世界'],
+    ['=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=', '=?base64?literal?='],
+    ['=?base64??=', ''],
+    ['=?base64?77u/YQ==?=', '\ufeffa'],
+    ['=?BASE64?SGVsbG8=?=', '=?BASE64?SGVsbG8=?='],
+    ['SGVsbG8=', 'SGVsbG8='],
+    ['=?base64?SGVsbG8=', '=?base64?SGVsbG8='],
+    ['=?base64?SGVsbG8?=', undefined],
+    ['=?base64?SGVs!!!bG8=?=', undefined],
+    ['=?base64?SGVs bG8=?=', undefined],
+    ['=?base64?SGVsbG9=?=', undefined],
+    ['=?base64?-_-_?=', undefined],
+    ['=?base64?/w==?=', undefined],
+    ['=?base64?7aCA?=', undefined],
+    ['=?base64?=', undefined],
+    ['caf\u00e9', undefined],
+    ['a\u0000b', undefined],
+    ['a\u007fb', undefined],
+    ['a\tb c', 'a\tb c'],
+  ]
+  for (const [raw, value] of decodes) {
+    it(`${JSON.stringify(raw)} ${value === undefined ? 'is malformed' : `says ${JSON.stringify(value)}`}`, () => {
+      expect(decodeHeaderValue(raw)).to.equal(value)
+    })
+  }
+})
+
+describe('mirrored headers against arguments', () => {
+  const one = (type: HeaderParam['type']): HeaderParam[] => [{ header: 'mcp-param-a', name: 'A', path: ['a'], type }]
+  const check = (type: HeaderParam['type'], header: string | string[] | undefined, args: unknown) =>
+    checkHeaderParams(one(type), header === undefined ? {} : { 'mcp-param-a': header }, args)
+
+  it('pass when each value has its header, after decoding', () => {
+    expect(check('string', 'x', { a: 'x' })).to.equal(undefined)
+    expect(check('string', '=?base64?eA==?=', { a: 'x' })).to.equal(undefined)
+    expect(check('string', '', { a: '' })).to.equal(undefined)
+    expect(check('boolean', 'true', { a: true })).to.equal(undefined)
+    expect(check('integer', '-7', { a: -7 })).to.equal(undefined)
+  })
+
+  it('pass when neither value nor header is there, and headers of no parameter do not matter', () => {
+    for (const args of [{}, { a: null }, { a: undefined }, undefined, null, 'text', []]) {
+      expect(check('string', undefined, args)).to.equal(undefined)
+    }
+    expect(checkHeaderParams([], { 'mcp-param-b': 'x' }, {})).to.equal(undefined)
+  })
+
+  it('fail with a reason where the header is missing, differs, or is there without a value', () => {
+    expect(check('string', undefined, { a: 'x' })).to.equal('Mcp-Param-A is missing, but argument a is there')
+    expect(check('string', 'y', { a: 'x' })).to.equal('Mcp-Param-A does not equal argument a')
+    expect(check('string', 'X', { a: 'x' })).to.match(/does not equal/)
+    expect(check('boolean', 'True', { a: true })).to.match(/does not equal/)
+    expect(check('string', 'x', {})).to.equal('Mcp-Param-A is there, but argument a is not')
+    expect(check('string', '', { a: null })).to.equal('Mcp-Param-A is there, but argument a is null')
+    expect(check('string', 'caf\u00e9', { a: 'caf\u00e9' })).to.match(/invalid characters/)
+  })
+
+  it('compare integers as numbers within the safe range', () => {
+    for (const text of ['42', '42.0', '42.000', '042'])
+      expect(check('integer', text, { a: 42 }), text).to.equal(undefined)
+    for (const text of ['42.5', '4.2e1', '0x2a', '', ' 42', '+42', '42.00000000000000000001']) {
+      expect(check('integer', text, { a: 42 }), text).to.match(/does not equal/)
+    }
+    expect(check('integer', '9007199254740991', { a: Number.MAX_SAFE_INTEGER })).to.equal(undefined)
+    expect(check('integer', '9007199254740992', { a: 2 ** 53 })).to.match(/safe range/)
+    expect(check('integer', '1.5', { a: 1.5 })).to.match(/safe range/)
+  })
+
+  it('fail for a header that occurs several times, and take a list of one', () => {
+    expect(check('string', ['x', 'x'], { a: 'x' })).to.equal('Mcp-Param-A is there more than once')
+    expect(check('string', ['x', 'y'], {})).to.match(/more than once/)
+    expect(check('string', ['x'], { a: 'x' })).to.equal(undefined)
+  })
+
+  it('leave a value of another type to validation when its text is equal, and refuse what has no text', () => {
+    expect(check('integer', 'many', { a: 'many' })).to.equal(undefined)
+    expect(check('string', '7', { a: 7 })).to.equal(undefined)
+    expect(check('string', '[object Object]', { a: {} })).to.match(/cannot mirror argument a: it is no string/)
+  })
+
+  it('read own properties only, along the exact path', () => {
+    const deep: HeaderParam[] = [{ header: 'mcp-param-a', name: 'A', path: ['user', 'constructor'], type: 'string' }]
+    expect(checkHeaderParams(deep, {}, { user: {} })).to.equal(undefined)
+    expect(checkHeaderParams(deep, {}, { 'user.constructor': 'x' })).to.equal(undefined)
+    expect(checkHeaderParams(deep, {}, { user: ['x'] })).to.equal(undefined)
+    expect(checkHeaderParams(deep, {}, { user: { constructor: 'x' } })).to.match(/argument user\.constructor is there/)
+  })
+})

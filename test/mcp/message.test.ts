@@ -1,0 +1,127 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { HostError } from '../../core/http/errors.ts'
+import { MAX_DEPTH } from '../../core/http/limits.ts'
+import { MAX_BATCH } from '../../core/mcp/limits.ts'
+import { type Message, readMessages } from '../../core/mcp/message.ts'
+
+function kindOf(text: string): string {
+  try {
+    const read = readMessages(text)
+    return 'kind' in read ? read.kind : 'batch'
+  } catch (error) {
+    if (HostError.is(error)) return error.kind
+    throw error
+  }
+}
+
+const one = (value: unknown): Message => readMessages(JSON.stringify(value)) as Message
+const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+describe('reading JSON-RPC messages', () => {
+  it('tells requests, notifications and responses apart', () => {
+    expect(one(request)).to.deep.equal({ kind: 'request', id: 1, method: 'ping', params: {} })
+    expect(one({ jsonrpc: '2.0', method: 'x', params: { a: 1 } }).kind).to.equal('notification')
+    expect(one({ jsonrpc: '2.0', id: 1, result: null }).kind).to.equal('response')
+    expect(one({ jsonrpc: '2.0', id: 'a', error: { code: 1, message: '' } }).kind).to.equal('response')
+  })
+
+  it('takes strings and safe integers as ids, 0 and "" among them, and nothing else', () => {
+    for (const id of [0, -1, '', 'a', 2 ** 53 - 1]) expect(one({ ...request, id })).to.include({ kind: 'request', id })
+    for (const id of [null, 1.5, 2 ** 53, true, {}, []]) expect(one({ ...request, id }).kind).to.equal('invalid')
+    expect(kindOf('{"jsonrpc":"2.0","id":1e999,"method":"ping"}')).to.equal('invalid')
+  })
+
+  it('names what is wrong with a message, and keeps its id where one can be read', () => {
+    const cases: Array<[unknown, string]> = [
+      [{ ...request, jsonrpc: '1.0' }, 'jsonrpc'],
+      [{ jsonrpc: '2.0', id: 7 }, 'method'],
+      [{ ...request, method: 5 }, 'method'],
+      [{ ...request, params: [1] }, 'params'],
+      [{ ...request, params: null }, 'params'],
+      ['text', 'object'],
+      [5, 'object'],
+      [null, 'object'],
+      [true, 'object'],
+    ]
+    for (const [value, word] of cases) {
+      const message = one(value)
+      expect(message.kind, JSON.stringify(value)).to.equal('invalid')
+      if (message.kind !== 'invalid') continue
+      expect(message.error.message).to.include(word)
+      expect(message.error.kind).to.equal('invalidRequest')
+    }
+    expect(one({ jsonrpc: '2.0', id: 7 })).to.include({ id: 7 })
+  })
+
+  it('answers a parse error to what is not JSON, and an invalid request to an empty body', () => {
+    for (const text of ['{', '{"a":}', 'nonsense', '[1,', '{"jsonrpc":"2.0",}'])
+      expect(kindOf(text)).to.equal('parseError')
+    for (const text of ['', '  \n']) expect(kindOf(text)).to.equal('invalidRequest')
+  })
+
+  it(`refuses nesting deeper than ${MAX_DEPTH} levels, however long, without recursion`, () => {
+    const nested = (depth: number) =>
+      `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`
+    expect(kindOf(nested(MAX_DEPTH - 2))).to.equal('request')
+    expect(kindOf(nested(MAX_DEPTH - 1))).to.equal('invalidRequest')
+    expect(kindOf(nested(1_000_000))).to.equal('invalidRequest')
+    expect(kindOf('['.repeat(100_000))).to.equal('invalidRequest')
+    expect(kindOf(JSON.stringify({ ...request, params: { text: '[{'.repeat(5_000) } }))).to.equal('request')
+    expect(kindOf(JSON.stringify({ ...request, params: { text: `\\"${'['.repeat(5_000)}` } }))).to.equal('request')
+  })
+
+  it('refuses keys that could reach a prototype, spelled with escapes too, and leaves them alone in text', () => {
+    const poisoned = ['"__proto__":{"a":1}', '"\\u005f_proto__":{"a":1}', '"constructor":{"prototype":{"a":1}}']
+    for (const entry of poisoned) {
+      expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{${entry}}}`), entry).to.equal('invalidRequest')
+      expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"deep":[{${entry}}]}}`), entry).to.equal(
+        'invalidRequest',
+      )
+    }
+    expect(kindOf(JSON.stringify({ ...request, params: { text: '"__proto__": is a key' } }))).to.equal('request')
+    expect(({} as Record<string, unknown>)['a']).to.equal(undefined)
+  })
+
+  it(`reads batches of 1 to ${MAX_BATCH}`, () => {
+    expect(readMessages(JSON.stringify([request, { jsonrpc: '2.0', method: 'n' }, 5]))).to.have.length(3)
+    expect(kindOf('[]')).to.equal('invalidRequest')
+    expect(kindOf(JSON.stringify(Array(MAX_BATCH).fill(request)))).to.equal('batch')
+    expect(kindOf(JSON.stringify(Array(MAX_BATCH + 1).fill(request)))).to.equal('invalidRequest')
+  })
+
+  it('property: any text is a message, a batch, or a HostError; nothing else is ever thrown', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.json().map(json => `[${json}]`),
+    )
+    fc.assert(
+      fc.property(text, value => {
+        const known = ['request', 'notification', 'response', 'invalid', 'batch', 'parseError', 'invalidRequest']
+        expect(known).to.include(kindOf(value))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('property: a well-formed request comes out as it went in', () => {
+    const params = fc.dictionary(
+      fc.string().filter(key => key !== '__proto__' && key !== 'constructor'),
+      fc.jsonValue({ maxDepth: 3 }).filter(value => !/__proto__|constructor/.test(JSON.stringify(value))),
+    )
+    const id = fc.oneof(fc.string(), fc.maxSafeInteger())
+    fc.assert(
+      fc.property(id, fc.string(), params, (id, method, params) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+        expect(readMessages(text)).to.deep.equal({
+          kind: 'request',
+          id,
+          method,
+          params: JSON.parse(JSON.stringify(params)),
+        })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

@@ -1,0 +1,175 @@
+import { expect } from 'chai'
+import type { PluginHost } from '../../core/index.ts'
+import type { ChangeBus } from '../../core/transport.ts'
+import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
+import { expectStopped } from '../fixtures/start-failure.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+describe('what a plugin adds', () => {
+  const answer = (text: string) => ({
+    public: true,
+    methods: {
+      GET(ctx: { body: unknown }) {
+        ctx.body = text
+      },
+    },
+  })
+
+  it('is asked for its protocol revisions while the host starts, and by no request after', async () => {
+    let asked = 0
+    const transport = plugin(host =>
+      host.revisions(() => {
+        asked++
+        return ['2025-11-25']
+      }),
+    )
+    const { url } = await startHost(withPlugins({ transport }))
+    await modern(url, 'tools/list')
+    const before = asked
+    for (let index = 0; index < 10; index++) await modern(url, 'tools/list')
+    console.log(`      asked ${before} times until the first answer, ${asked - before} times by 10 requests more`)
+    expect(asked - before).to.equal(0)
+  })
+
+  it('is served at its fixed path and under each of its routes, behind the route’s middleware unless public', async () => {
+    const pages = plugin(host => {
+      host.edge((ctx, next) => {
+        ctx.set('X-Edge', 'passed')
+        return next()
+      })
+      host.endpoint('/fixed', answer('fixed'))
+      host.routeEndpoint('/public', route => answer(`public of ${route.path}`))
+      host.routeEndpoint('/private', route => ({ ...answer(`private of ${route.path}`), public: false }))
+      host.routeEndpoint('/some', route => (route.path === '/a' ? answer('only a') : undefined))
+    })
+    const routes = { '/': { toolsets: 'all' }, '/a': { toolsets: 'all' } }
+    const { url } = await startHost(withPlugins({ pages }, { routes }))
+    const get = async (path: string) => {
+      const response = await fetch(url + path)
+      return [response.status, response.status === 200 ? await response.text() : '', response.headers.get('x-edge')]
+    }
+    expect(await get('/fixed')).to.deep.equal([200, 'fixed', null])
+    expect(await get('/public')).to.deep.equal([200, 'public of /', null])
+    expect(await get('/a/public')).to.deep.equal([200, 'public of /a', null])
+    expect(await get('/a/private')).to.deep.equal([200, 'private of /a', 'passed'])
+    expect([await get('/some'), await get('/a/some')]).to.deep.equal([
+      [404, '', null],
+      [200, 'only a', null],
+    ])
+    const posted = await fetch(`${url}/fixed`, { method: 'POST' })
+    expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET'])
+  })
+
+  it('stops the start where two things would be served at one path, and names who would', async () => {
+    const page = () => plugin(host => host.endpoint('/page', answer('page')))
+    await expectStopped(withPlugins({ one: page(), other: page() }), 'plugins.one and plugins.other both serve /page; ')
+    const onRoute = plugin(host => host.endpoint('/', answer('home')))
+    await expectStopped(withPlugins({ onRoute }), 'plugins.onRoute and plugins.transport-streamable both serve /; ')
+  })
+
+  it('answers a method of its own, and cannot take one that is answered already', async () => {
+    const greets = plugin(host => host.method('acme/greet', ({ params }) => ({ greeting: `Hi ${params['name']}` })))
+    const { url } = await startHost(withPlugins({ greets }))
+    const { result } = (await modern(url, 'acme/greet', { name: 'Ann' })).message
+    expect(result).to.include({ greeting: 'Hi Ann', resultType: 'complete' })
+    const takes = (method: string) => plugin(host => host.method(method, () => ({})))
+    await expectStopped(
+      withPlugins({ takes: takes('tools/call') }),
+      /plugins\.takes.*"tools\/call" is the host's own/,
+      undefined,
+      1,
+    )
+    await expectStopped(
+      withPlugins({ one: takes('a/b'), two: takes('a/b') }),
+      /plugins\.two.*"a\/b" is answered/,
+      undefined,
+      2,
+    )
+  })
+
+  it('fills a slot for every plugin, and a second one for it stops the start with both names', async () => {
+    const bus: ChangeBus = { publish: () => undefined, subscribe: () => () => undefined }
+    const filled: boolean[] = []
+    const fills = () => plugin(host => host.fill('changeBus', bus))
+    const asks = plugin(host =>
+      host.serving(
+        services => void filled.push(...host.routes.map(route => services.slot('changeBus', route) === bus)),
+      ),
+    )
+    await startHost(withPlugins({ asks, fills: fills() }))
+    expect(filled).to.deep.equal([true])
+    await expectStopped(
+      withPlugins({ one: fills(), two: fills() }),
+      'plugins.two: one already provides the changeBus of routes',
+    )
+  })
+
+  it('fills a slot for its own routes: another may fill it elsewhere, and where none does the default stays', async () => {
+    const bus = (): ChangeBus => ({ publish: () => undefined, subscribe: () => () => undefined })
+    const [left, right] = [bus(), bus()]
+    const found: Record<string, unknown> = {}
+    const sees = plugin(host => {
+      host.serving(({ slot }) => {
+        for (const route of host.routes) found[route.path] = slot('changeBus', route)
+      })
+    })
+    const off = false as const
+    await startHost(
+      withPlugins(
+        {
+          left: plugin(host => host.fill('changeBus', left)),
+          right: plugin(host => host.fill('changeBus', right)),
+          sees,
+        },
+        {
+          routes: {
+            '/left': { toolsets: 'all', plugins: { right: off } },
+            '/right': { toolsets: 'all', plugins: { left: off } },
+            '/neither': { toolsets: 'all', plugins: { left: off, right: off } },
+          },
+        },
+      ),
+    )
+    expect([found['/left'] === left, found['/right'] === right]).to.deep.equal([true, true])
+    expect([left, right]).to.not.include(found['/neither'] as ChangeBus)
+    expect(found['/neither']).to.be.an('object')
+  })
+
+  it('fills no slot once the services are built', async () => {
+    const late = plugin(host => {
+      host.serving(({ slot }) => {
+        for (const route of host.routes) host.fill('changeBus', slot('changeBus', route))
+      })
+    })
+    await expectStopped(withPlugins({ late }), /plugins\.late.*the slot changeBus is filled in setup/, undefined, 1)
+  })
+
+  it('is in every list where it contributes definitions, but not on a route where it is off', async () => {
+    const contributes = plugin(host => host.contribute([{ ...hello, name: 'contributed' }]))
+    const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { contributes: false as const } } }
+    const { url } = await startHost(withPlugins({ contributes }, { routes }))
+    const names = async (at: string) =>
+      (await modern(at, 'tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
+    expect(await names(url)).to.deep.equal(['contributed', 'hello'])
+    expect(await names(`${url}/off`)).to.deep.equal(['hello'])
+    const { error } = (await modern(`${url}/off`, 'tools/call', { name: 'contributed' })).message
+    expect(error.code).to.equal(-32602)
+  })
+
+  it('cannot contribute a name that a route has already', async () => {
+    const contributes = plugin(host => host.contribute([{ ...hello }]))
+    await expectStopped(withPlugins({ contributes }), /two tools are called "hello".*"all".*contributes/)
+  })
+
+  it('makes every list private where it says that callers see different things', async () => {
+    const scopeOf = async (url: string) => (await modern(url, 'tools/list')).message.result.cacheScope
+    const varies = plugin((host: PluginHost) => host.variesByCaller())
+    const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { varies: false as const } } }
+    const { url } = await startHost(withPlugins({ varies }, { routes }))
+    expect([await scopeOf(url), await scopeOf(`${url}/off`)]).to.deep.equal(['private', 'public'])
+    expect((await modern(url, 'server/discover')).message.result.cacheScope).to.equal('private')
+  })
+})

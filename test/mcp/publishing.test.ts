@@ -1,0 +1,144 @@
+// An answer waits for what its own call changed, however the call ends; a bus that refuses holds up nobody's result.
+import { expect } from 'chai'
+import {
+  definePlugin,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type RuntimeHost,
+  ToolError,
+} from '../../core/index.ts'
+import type { Change, ChangeBus } from '../../core/transport.ts'
+import { createGate, type Gate } from '../support/gate.ts'
+import { modern, type RpcMessage } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+/** A bus that acknowledges when the test says so. */
+function createSlowBus() {
+  const published: Array<{ readonly change: Change; readonly gate: Gate<void> }> = []
+  const heard = createGate<void>()
+  const bus: ChangeBus = {
+    publish(change) {
+      const gate = createGate<void>()
+      published.push({ change, gate })
+      heard.open()
+      return gate.opened
+    },
+    subscribe: () => () => undefined,
+  }
+  return { bus, published, heard }
+}
+
+const change = ({ host }: { host: RuntimeHost }) => host.resourceUpdated('page://one')
+const tools = [
+  defineTool({ name: 'at once', handler: (_args, ctx) => `${change(ctx)}` }),
+  defineTool({ name: 'late', handler: async (_args, ctx) => `${await Promise.resolve().then(() => change(ctx))}` }),
+  defineTool({
+    name: 'throws',
+    handler(_args, ctx) {
+      change(ctx)
+      throw new ToolError('thrown')
+    },
+  }),
+  defineTool({
+    name: 'rejects',
+    async handler(_args, ctx) {
+      change(ctx)
+      throw new ToolError('rejected')
+    },
+  }),
+  defineTool({
+    name: 'is stopped',
+    timeout: 20,
+    handler(_args, ctx) {
+      change(ctx)
+      return new Promise(() => undefined)
+    },
+  }),
+  defineTool({
+    name: 'adds',
+    handler(_args, { host }) {
+      host.tools.add(defineTool({ name: 'added', handler: () => '' }))
+      return host.tools.remove('added') ? 'removed' : ''
+    },
+  }),
+]
+const items = [
+  ...tools,
+  defineResource({ name: 'page', uri: 'page://one', handler: (_args, ctx) => `${change(ctx)}` }),
+  definePrompt({ name: 'prompt', handler: (_args, ctx) => `${change(ctx)}` }),
+]
+
+async function startWith(bus: ChangeBus) {
+  const filled = definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup: host => host.fill('changeBus', bus),
+  })
+  return startHost({
+    toolsets: { all: items },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, slow: filled() },
+  })
+}
+
+describe('the answer to a call that changed something', () => {
+  afterEach(stopHosts)
+
+  const calls = [
+    ...tools.map(({ name }) => ['tools/call', { name, arguments: {} }] as const),
+    ['resources/read', { uri: 'page://one' }] as const,
+    ['prompts/get', { name: 'prompt' }] as const,
+  ]
+  for (const [method, params] of calls) {
+    it(`comes after the bus has it: ${method} of ${'name' in params ? params.name : params.uri}`, async () => {
+      const { bus, published, heard } = createSlowBus()
+      const { url } = await startWith(bus)
+      let answered = false
+      const answer = modern(url, method, params).then(got => {
+        answered = true
+        return got
+      })
+      await heard.opened
+      // Whoever did not wait would have been answered before this other call is.
+      await modern(url, 'tools/list')
+      await modern(url, 'tools/list')
+      expect(answered).to.equal(false)
+      for (const { gate } of published) gate.open()
+      const { message } = (await answer) as { message: RpcMessage }
+      expect(message.result ?? message.error, JSON.stringify(message)).to.not.equal(undefined)
+      expect(published.length).to.equal(params === calls[5]?.[1] ? 2 : 1)
+    })
+  }
+
+  it('comes all the same where the bus refuses it, and the log says so, once for many', async () => {
+    const { url, log } = await startWith({
+      publish: () => Promise.reject(new Error('no bus today')),
+      subscribe: () => () => undefined,
+    })
+    const count = 20
+    const answers = await Promise.all(
+      Array.from({ length: count }, () => modern(url, 'tools/call', { name: 'at once', arguments: {} })),
+    )
+    const done = answers.filter(({ message }) => message.result.isError !== true).length
+    const lines = log.filter(({ message }) => message?.includes('not acknowledged'))
+    console.log(`refused by the bus: ${count}, answered: ${done}, lines in the log: ${lines.length}`)
+    expect([done, lines.length]).to.deep.equal([count, 1])
+    expect(String(lines[0]?.err)).to.include('no bus today')
+  })
+
+  it('is for the call itself; a plugin or a program waits for `settled`', async () => {
+    const { bus, published } = createSlowBus()
+    const { host, url } = await startWith(bus)
+    host.runtime.resourceUpdated('page://one')
+    const { message } = await modern(url, 'ping-less/unknown')
+    expect(message.error.code).to.equal(-32601)
+    let settled = false
+    const waiting = host.runtime.settled().then(() => {
+      settled = true
+    })
+    await modern(url, 'tools/list')
+    expect(settled).to.equal(false)
+    published[0]?.gate.open()
+    await waiting
+  })
+})

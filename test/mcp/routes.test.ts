@@ -1,0 +1,145 @@
+import { expect } from 'chai'
+import { canonicalPath } from '../../core/http/request-target.ts'
+import type { Config } from '../../core/index.ts'
+import { createPathTable } from '../../core/kernel/path-table.ts'
+import { compileRoutes } from '../../core/mcp/routes.ts'
+
+const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
+const toolsets = { clock: [], notes: [] }
+const compile = (routes: Config['routes']) => compileRoutes({ toolsets, routes }, late)
+
+function tableOf(...paths: string[]) {
+  const table = createPathTable<string>()
+  for (const path of paths) table.add(path, path)
+  return (given: string) => {
+    const path = canonicalPath(given)
+    const found = path === undefined ? undefined : table.match(path)
+    return found && [found.target, { ...found.params }]
+  }
+}
+
+describe('the path table', () => {
+  it('takes a trailing slash for the same path, and is case-sensitive', () => {
+    const match = tableOf('/', '/a', '/B/c')
+    expect(match('/')).to.deep.equal(['/', {}])
+    expect(match('/a/')).to.deep.equal(['/a', {}])
+    expect(match('/A')).to.equal(undefined)
+    expect(match('/B/c')).to.deep.equal(['/B/c', {}])
+    expect(match('//')).to.equal(undefined)
+  })
+
+  it('lets fixed paths win over parameters, in whatever order they came', () => {
+    const match = tableOf('/t/:category?', '/t/special', '/:any')
+    expect(match('/t/special')).to.deep.equal(['/t/special', {}])
+    expect(match('/t/clock')).to.deep.equal(['/t/:category?', { category: 'clock' }])
+    expect(match('/t')).to.deep.equal(['/t/:category?', {}])
+    expect(match('/x')).to.deep.equal(['/:any', { any: 'x' }])
+    expect(match('/t/a/b')).to.equal(undefined)
+  })
+
+  it('takes the path that leaves fewer parameters to fill, in whatever order they came', () => {
+    for (const paths of [
+      ['/t/:category?', '/t/:category?/sse'],
+      ['/t/:category?/sse', '/t/:category?'],
+    ]) {
+      const match = tableOf(...paths)
+      expect(match('/t/sse'), `${paths}`).to.deep.equal(['/t/:category?/sse', {}])
+      expect(match('/t/clock/sse'), `${paths}`).to.deep.equal(['/t/:category?/sse', { category: 'clock' }])
+      expect(match('/t/clock'), `${paths}`).to.deep.equal(['/t/:category?', { category: 'clock' }])
+    }
+  })
+
+  it('decodes parameters, but not to a path with more parts', () => {
+    const match = tableOf('/t/:category')
+    expect(match('/t/caf%C3%A9')).to.deep.equal(['/t/:category', { category: 'café' }])
+    expect(match('/t/a%2Fb')).to.equal(undefined)
+    expect(match('/t/a%2fb')).to.equal(undefined)
+    expect(match('/t/%E0%A4%A')).to.equal(undefined)
+  })
+
+  it('refuses two things at one path', () => {
+    expect(() => tableOf('/a', '/a/')).to.throw('two things would be served at /a')
+  })
+})
+
+describe("the config's routes", () => {
+  it('take the toolset that the parameter names, the default where it names none, and nothing for an unknown one', () => {
+    const [route] = compile({ '/t/:category?': { toolsets: ':category', default: ['clock', 'notes'] } })
+    expect(route?.toolsetsFor({ category: 'notes' })).to.deep.equal(['notes'])
+    expect(route?.toolsetsFor({})).to.deep.equal(['clock', 'notes'])
+    for (const category of ['none', '__proto__', 'constructor', '*', '']) {
+      expect(route?.toolsetsFor({ category }), category).to.equal(undefined)
+    }
+    const [bare] = compile({ '/t/:category?': { toolsets: ':category' } })
+    expect(bare?.toolsetsFor({})).to.equal(undefined)
+  })
+
+  it('know the URL of each address: each is its own resource', () => {
+    const [root, category] = compile({ '/': { toolsets: 'clock' }, '/t/:category?': { toolsets: ':category' } })
+    expect(root?.url()).to.equal('http://127.0.0.1:3000')
+    expect(category?.url({ category: 'a b' })).to.equal('http://127.0.0.1:3000/t/a%20b')
+    expect(category?.url()).to.equal('http://127.0.0.1:3000/t')
+  })
+
+  it('that cross stand beside a route that says what is at their crossing', () => {
+    const [who, admin, info] = compile({
+      '/:who/info': { toolsets: ':who' },
+      '/admin/:what': { toolsets: 'clock' },
+      '/admin/info': { toolsets: 'notes' },
+    })
+    expect(who?.toolsetsFor({ who: 'clock' })).to.deep.equal(['clock'])
+    expect(who?.toolsetsFor({ who: 'admin' })).to.equal(undefined)
+    expect(admin?.toolsetsFor({ what: 'x' })).to.deep.equal(['clock'])
+    expect(admin?.toolsetsFor({ what: 'info' })).to.equal(undefined)
+    expect(info?.toolsetsFor({})).to.deep.equal(['notes'])
+  })
+
+  it('do not serve the address of a narrower one, with an optional parameter or without', () => {
+    const [all, bare, notes] = compile({
+      '/t/:set?': { toolsets: ':set', default: ['clock'] },
+      '/t': { toolsets: 'notes' },
+      '/t/notes': { toolsets: 'notes' },
+    })
+    expect(all?.toolsets).to.deep.equal(['clock'])
+    expect(all?.toolsetsFor({})).to.equal(undefined)
+    expect(all?.toolsetsFor({ set: 'notes' })).to.equal(undefined)
+    expect(all?.toolsetsFor({ set: 'clock' })).to.deep.equal(['clock'])
+    expect([bare?.toolsetsFor({}), notes?.toolsetsFor({})]).to.deep.equal([['notes'], ['notes']])
+  })
+
+  const mistakes: Array<[string, Config['routes'], RegExp]> = [
+    ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
+    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; there are: clock, notes/],
+    ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
+    ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
+    ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
+    [
+      'an optional parameter in the middle',
+      { '/:a?/b': { toolsets: 'clock' } },
+      /only the last parameter may be optional/,
+    ],
+    ['a parameter twice', { '/:a/:a': { toolsets: 'clock' } }, /occurs twice/],
+    ['a pattern', { '/a*': { toolsets: 'clock' } }, /neither plain text nor a parameter/],
+    ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],
+    ['two names of one parameter', { '/:a': { toolsets: 'clock' }, '/:b': { toolsets: 'clock' } }, /are one path/],
+    [
+      'a parameter beside an optional one',
+      { '/t/:a?': { toolsets: 'clock' }, '/t/:b': { toolsets: 'clock' } },
+      /one path/,
+    ],
+    ['two escapings of one path', { '/a b': { toolsets: 'clock' }, '/%61%20b': { toolsets: 'clock' } }, /are one path/],
+    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /no request's path has ".." between/],
+    ['an empty part', { '/a//b': { toolsets: 'clock' } }, /no request's path has "" between/],
+    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /no request's path has "a%2" between/],
+    [
+      'two paths of which neither is the narrower',
+      { '/:who/info': { toolsets: 'clock' }, '/admin/:what': { toolsets: 'clock' } },
+      /'\/:who\/info'\] and .*'\/admin\/:what'\] both match \/admin\/info, and neither .*routes\['\/admin\/info'\]/,
+    ],
+  ]
+  for (const [what, routes, message] of mistakes) {
+    it(`stop the start for ${what}`, () => {
+      expect(() => compile(routes)).to.throw(message)
+    })
+  }
+})

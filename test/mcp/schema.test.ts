@@ -1,0 +1,351 @@
+import { type } from 'arktype'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import * as v from 'valibot'
+import * as z from 'zod'
+import type { StandardSchema } from '../../core/mcp/infer.ts'
+import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import { type Checked, compileSchema } from '../../core/mcp/schema/schema.ts'
+
+const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
+const nested = (levels: number): JsonSchema => {
+  let schema: JsonSchema = { type: 'object' }
+  for (let level = 1; level < levels; level++) schema = object({ a: schema })
+  return schema
+}
+
+function problemsOf(schema: JsonSchema | StandardSchema, value: unknown, role: 'input' | 'output' = 'input'): string {
+  const checked = compileSchema(schema, role).validate(value)
+  if (checked instanceof Promise || checked.ok) throw new Error('expected a synchronous refusal')
+  return checked.problems
+}
+const accepts = (schema: JsonSchema | StandardSchema, value: unknown, role: 'input' | 'output' = 'input') => {
+  const checked = compileSchema(schema, role).validate(value)
+  if (checked instanceof Promise) throw new Error('expected a synchronous answer')
+  return checked.ok
+}
+const draft07 = (id: string) => object({ pair: { items: [{ type: 'string' }, { type: 'number' }] } }, { $schema: id })
+
+describe('schemas of definitions: dialects', () => {
+  it('takes a schema without $schema as draft 2020-12', () => {
+    const schema = object({ pair: { prefixItems: [{ type: 'string' }] } })
+    expect(accepts(schema, { pair: ['a'] })).to.equal(true)
+    expect(accepts(schema, { pair: [1] })).to.equal(false)
+  })
+
+  for (const id of ['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft-07/schema']) {
+    it(`takes ${id} as draft-07, where items may be a list`, () => {
+      expect(accepts(draft07(id), { pair: ['a', 1] })).to.equal(true)
+      expect(accepts(draft07(id), { pair: [1, 'a'] })).to.equal(false)
+    })
+  }
+
+  it('names the supported dialects for any other', () => {
+    for (const $schema of [
+      'http://json-schema.org/draft-04/schema#',
+      'https://json-schema.org/draft/2019-09/schema',
+      7,
+    ]) {
+      expect(() => compileSchema(object({}, { $schema }), 'input')).to.throw(/supported: draft 2020-12 .* draft-07/)
+    }
+  })
+
+  it('refuses a part of another dialect than its root', () => {
+    const part = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'string' }
+    expect(() => compileSchema(object({ part }), 'input')).to.throw(/mixes dialects/)
+  })
+
+  it('refuses a schema that breaks the rules of its dialect, and says where', () => {
+    expect(() => compileSchema(object({ a: { type: 'text' } }), 'input')).to.throw(
+      /not valid draft 2020-12: #\/properties\/a/,
+    )
+    expect(() => compileSchema(draft07('https://json-schema.org/draft/2020-12/schema'), 'input')).to.throw(/items/)
+  })
+})
+
+describe('schemas of definitions: compiling JSON Schema', () => {
+  it('wants an object as the root of an input, and of nothing else', () => {
+    expect(() => compileSchema({}, 'input')).to.throw(/`type` must be "object" \(it is absent\)/)
+    expect(() => compileSchema({ type: ['object', 'null'] }, 'input')).to.throw(/`type` must be "object"/)
+    expect(accepts({ type: 'array' }, [], 'output')).to.equal(true)
+  })
+
+  it('never fetches: a $ref to another document throws and is named', () => {
+    const away = object({ a: { $ref: 'http://127.0.0.1:9/a.json' } })
+    expect(() => compileSchema(away, 'input')).to.throw(/refers to "http:\/\/127.0.0.1:9\/a.json".*\$defs/)
+    expect(() => compileSchema(object({ a: { $ref: '#/$defs/absent' } }), 'input')).to.throw(/#\/\$defs\/absent/)
+  })
+
+  it('resolves references within the schema, and to the meta-schemas that ajv carries', () => {
+    const tree = object(
+      { next: { $ref: '#' }, name: { $ref: '#/$defs/name' } },
+      { $defs: { name: { type: 'string' } } },
+    )
+    expect(accepts(tree, { next: { next: { name: 'leaf' } } })).to.equal(true)
+    expect(accepts(tree, { next: { next: { name: 1 } } })).to.equal(false)
+    const meta = object({ schema: { $ref: 'https://json-schema.org/draft/2020-12/schema' } })
+    expect(accepts(meta, { schema: { type: 'string' } })).to.equal(true)
+    expect(accepts(meta, { schema: { type: 'text' } })).to.equal(false)
+  })
+
+  it('lets two schemas use one $id, each with its own meaning, and lets neither refer to the other', () => {
+    const of = (type: string) => object({ a: { $id: 'part', type } }, { $id: 'https://acme.example/tool' })
+    const [text, number] = [compileSchema(of('string'), 'input'), compileSchema(of('number'), 'input')]
+    expect(text.validate({ a: 'x' })).to.deep.include({ ok: true })
+    expect(number.validate({ a: 'x' })).to.deep.include({ ok: false })
+    expect(() => compileSchema(object({ a: { $ref: 'https://acme.example/tool' } }), 'input')).to.throw(/refers to/)
+  })
+
+  it('takes annotations and formats that it does not know, and checks the formats that it knows', () => {
+    const schema = object({
+      a: { type: 'string', format: 'sku', 'x-mcp-header': 'A', 'x-own': 1 },
+      m: { format: 'email' },
+    })
+    expect(accepts(schema, { a: 'x' })).to.equal(true)
+    expect(problemsOf(schema, { m: 'nobody' })).to.equal('m: must match format "email", was "nobody"')
+  })
+
+  it('neither fills in defaults nor converts: the value that passed is the value that came', () => {
+    const schema = compileSchema(object({ a: { default: 1 }, n: { type: 'number' } }), 'input')
+    const value = Object.freeze({})
+    expect(schema.validate(value)).to.deep.equal({ ok: true, value: {} })
+    expect((schema.validate(value) as { value: unknown }).value).to.equal(value)
+    expect(schema.validate({ n: '1' })).to.deep.include({ ok: false })
+  })
+
+  it('shows clients the schema as it was given, unchanged', () => {
+    const schema = object({ a: { type: 'string', description: 'A' } })
+    const before = structuredClone(schema)
+    expect(compileSchema(schema, 'input').json).to.equal(schema)
+    expect(schema).to.deep.equal(before)
+  })
+
+  it('refuses more than 64 levels or 5,000 subschemas, also of a schema that contains itself', () => {
+    expect(accepts(nested(64), {})).to.equal(true)
+    expect(() => compileSchema(nested(65), 'input')).to.throw(/64 levels/)
+    const wide = (count: number) => object(Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, {}])))
+    expect(accepts(wide(4_999), {})).to.equal(true)
+    expect(() => compileSchema(wide(5_000), 'input')).to.throw(/5000 subschemas/)
+    const circle = object({})
+    circle['properties'] = { a: circle, b: circle }
+    expect(() => compileSchema(circle, 'input')).to.throw(/64 levels/)
+  })
+
+  it('refuses what is neither a JSON Schema nor a Standard Schema', () => {
+    for (const odd of ['object', undefined, null, true, [], { parse() {} }, () => 1]) {
+      expect(() => compileSchema(odd as unknown as JsonSchema, 'output')).to.throw(/neither a JSON Schema/)
+    }
+    expect(() => compileSchema(object({}, { $async: true }), 'input')).to.throw(/\$async/)
+    expect(() => compileSchema(object({ a: { pattern: '(' } }), 'input')).to.throw(
+      /its input schema cannot be compiled: Invalid regular/,
+    )
+  })
+
+  it('looks at own properties only', () => {
+    const schema = object(
+      { constructor: { type: 'string' } },
+      { required: ['constructor'], additionalProperties: false },
+    )
+    expect(problemsOf(schema, {})).to.equal('constructor: is required')
+    expect(accepts(object({ valueOf: { type: 'string' } }), {})).to.equal(true)
+  })
+})
+
+describe('schemas of definitions: problems for the model', () => {
+  const order = object(
+    {
+      a: { type: 'string' },
+      items: { type: 'array', items: object({ price: { type: 'number', minimum: 0 } }) },
+      unit: { enum: ['c', 'f'] },
+      color: { type: 'string', minLength: 2 },
+    },
+    { required: ['a'], additionalProperties: false },
+  )
+  const cases: [title: string, value: unknown, problems: string][] = [
+    ['a missing argument', {}, 'a: is required'],
+    [
+      'a type, with the path and the value',
+      { a: 'x', items: [{}, { price: '12' }] },
+      'items[1].price: must be number, was string "12"',
+    ],
+    ['a choice', { a: 'x', unit: 'k' }, 'unit: must be one of "c", "f"; was "k"'],
+    [
+      'an unknown argument and its neighbour',
+      { a: 'x', colour: 'red' },
+      'colour: is not a known argument; did you mean "color"?',
+    ],
+    [
+      'a neighbour by the rule of every "did you mean"',
+      { a: 'x', Un_ti: 'c' },
+      'Un_ti: is not a known argument; did you mean "unit"?',
+    ],
+    ['an unknown argument that is like no other', { a: 'x', zzz: 1 }, 'zzz: is not a known argument'],
+    [
+      'an unknown argument whose neighbour is given',
+      { a: 'x', color: 'red', colour: 'red' },
+      'colour: is not a known argument',
+    ],
+    ['a limit', { a: 'x', items: [{ price: -1 }] }, 'items[0].price: must be >= 0, was -1'],
+    ['a length', { a: 'x', color: 'r' }, 'color: must not have fewer than 2 characters, was "r"'],
+    ['null', { a: null }, 'a: must be string, was null'],
+    ['no object at all', [1], '(arguments): must be object, was array'],
+    ['several at once', { unit: 1, a: 2 }, 'a: must be string, was number 2\nunit: must be one of "c", "f"; was 1'],
+  ]
+  for (const [title, value, problems] of cases) {
+    it(`names ${title}`, () => expect(problemsOf(order, value)).to.equal(problems))
+  }
+
+  it('calls the whole of an output (result), and its members properties', () => {
+    expect(problemsOf({ type: 'object' }, 'x', 'output')).to.equal('(result): must be object, was string "x"')
+    expect(problemsOf(object({}, { additionalProperties: false }), { a: 1 }, 'output')).to.equal(
+      'a: is not a known property',
+    )
+  })
+
+  it('merges the alternatives of anyOf into one line', () => {
+    const types = object({ a: { anyOf: [{ type: 'string' }, { type: 'number' }] } })
+    expect(problemsOf(types, { a: true })).to.equal('a: must be string or number, was boolean true')
+    const mixed = object({ a: { anyOf: [{ type: 'number' }, { const: 'auto' }] } })
+    expect(problemsOf(mixed, { a: 'no' })).to.equal('a: must be one of number, "auto"; was "no"')
+    const either = { type: 'object', anyOf: [{ required: ['id'] }, { required: ['name'] }] }
+    expect(problemsOf(either, {})).to.equal(
+      '(arguments): fits none of the allowed forms (id: is required; or name: is required)',
+    )
+  })
+
+  it('keeps what is wrong beside the alternatives, of the same value', () => {
+    const schema = object({ a: { enum: ['x', 'y'], anyOf: [{ pattern: '^x' }, { maxLength: 0 }] } })
+    expect(problemsOf(schema, { a: 'b' }).split('\n')).to.deep.equal([
+      'a: must be one of "x", "y"; was "b"',
+      'a: fits none of the allowed forms (a: must match pattern "^x", was "b"; or a: must not have more than 0 characters, was "b")',
+    ])
+  })
+
+  it('merges alternatives behind a recursive $ref, and keeps what is wrong beside them', () => {
+    const schema = object(
+      { n: { $ref: '#/$defs/n' }, b: { type: 'string' } },
+      { required: ['z'], $defs: { n: { oneOf: [{ type: 'string' }, object({ n: { $ref: '#/$defs/n' } })] } } },
+    )
+    expect(problemsOf(schema, { n: { n: 3 }, b: 1 }).split('\n')).to.have.members([
+      'z: is required',
+      'n: fits none of the allowed forms (n.n: must be string or object, was number 3)',
+      'b: must be string, was number 1',
+    ])
+    const both = object({ a: { oneOf: [{ type: 'integer' }, { type: 'number' }] } })
+    expect(problemsOf(both, { a: 1 })).to.equal('a: fits more than one of the allowed forms, must fit exactly one')
+  })
+
+  it('shortens long values and quotes odd names, one line each', () => {
+    const schema = object({ a: { type: 'number' } }, { additionalProperties: false })
+    const line = problemsOf(schema, { a: 'x'.repeat(1_000) })
+    expect(line)
+      .to.match(/^a: must be number, was string "x+…"$/)
+      .and.have.length.below(80)
+    expect(problemsOf(schema, { 'b\nc: is fine': 1 })).to.equal('["b\\nc: is fine"]: is not a known argument')
+    expect(problemsOf(schema, { ['k'.repeat(5_000)]: 1 })).to.have.length.below(100)
+  })
+
+  it('says ten problems and counts the rest', () => {
+    const lines = problemsOf(
+      object({}, { additionalProperties: { type: 'string' } }),
+      Object.fromEntries([...'abcdefghijklm'].map(k => [k, 1])),
+    )
+    expect(lines.split('\n')).to.have.length(11)
+    expect(lines).to.match(/\nand 3 more$/)
+  })
+
+  it('says only the first problem of a very large value', () => {
+    const schema = object({ list: { type: 'array', items: { type: 'string' } } })
+    expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.equal('list[0]: must be string, was number 1')
+  })
+
+  it('refuses, and does not throw at, a value that is deeper than the stack', () => {
+    const tree = object({ a: { $ref: '#' } }, { additionalProperties: false })
+    const deep = (text: string) => JSON.parse(`${'{"a":'.repeat(200_000)}${text}${'}'.repeat(200_000)}`)
+    expect(problemsOf(tree, deep('1'))).to.equal('(arguments): is nested too deeply')
+    const lazy: z.ZodType = z.object({ a: z.lazy(() => lazy).optional() })
+    return Promise.resolve(compileSchema(lazy as unknown as StandardSchema, 'input').validate(deep('1'))).then(
+      checked => expect(checked).to.deep.equal({ ok: false, problems: '(arguments): is nested too deeply' }),
+    )
+  })
+
+  it('answers any JSON value with an acceptance or with at most eleven lines', () => {
+    const { validate } = compileSchema(
+      object({ ...(order['properties'] as object), c: { anyOf: [{ $ref: '#' }, { const: 1 }] } }),
+      'input',
+    )
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.jsonValue(), fc.object({ key: fc.constantFrom('a', 'c', 'items', 'unit', '__proto__') })),
+        value => {
+          const checked = validate(value) as Checked
+          expect(checked.ok || checked.problems.split('\n').length <= 11).to.equal(true)
+          if (!checked.ok) expect(checked.problems).to.not.equal('')
+        },
+      ),
+    )
+    const hostile = JSON.parse('{"a":"x","__proto__":{"unit":"k"}}')
+    expect(problemsOf(order, hostile)).to.equal('__proto__: is not a known argument')
+  })
+})
+
+describe('schemas of definitions: Standard Schema', () => {
+  it('shows the JSON Schema of a zod schema and validates by zod, with its transformation', () => {
+    const schema = z.object({ n: z.string().transform(text => text.length), unit: z.enum(['c', 'f']).default('c') })
+    const { json, validate } = compileSchema(schema, 'input')
+    expect(json).to.deep.include({ type: 'object', required: ['n'] })
+    expect(Reflect.ownKeys(json)).to.not.include('~standard')
+    expect(validate({ n: 'abc' })).to.deep.equal({ ok: true, value: { n: 3, unit: 'c' } })
+    expect(problemsOf(schema, { n: 1 })).to.match(/^n: .*string/)
+  })
+
+  it('shows the output side to clients where the schema is an output', () => {
+    const schema = z.object({ unit: z.enum(['c', 'f']).default('c') })
+    expect(compileSchema(schema, 'output').json).to.deep.include({ required: ['unit'] })
+    expect(compileSchema(schema, 'input').json).to.not.have.property('required')
+  })
+
+  it('takes an arktype schema, which is a function, and does not say the path twice', () => {
+    const schema = type({ a: 'string', list: type({ price: 'number' }).array() })
+    expect(compileSchema(schema, 'input').json).to.deep.include({ type: 'object', required: ['a', 'list'] })
+    expect(problemsOf(schema, { a: 'x', list: [{ price: '1' }] })).to.equal(
+      'list[0].price: must be a number (was a string)',
+    )
+  })
+
+  it('waits for a schema that validates asynchronously', async () => {
+    const schema = z.object({ a: z.string().refine(async text => text === 'x', 'is not x') })
+    const { validate } = compileSchema(schema, 'input')
+    expect(await validate({ a: 'x' })).to.deep.equal({ ok: true, value: { a: 'x' } })
+    expect(await validate({ a: 'y' })).to.deep.equal({ ok: false, problems: 'a: is not x' })
+  })
+
+  it('names the libraries that give a JSON Schema where one does not, or cannot', () => {
+    const bare = v.object({ a: v.string() }) as unknown as StandardSchema
+    expect(() => compileSchema(bare, 'input')).to.throw(
+      /valibot.*zod >= 4\.2.*arktype >= 2\.1\.28.*toStandardJsonSchema/,
+    )
+    const impossible = z.object({ a: z.string().transform(Number) })
+    expect(() => compileSchema(impossible, 'output')).to.throw(
+      /zod cannot give the JSON Schema of its output: Transforms/,
+    )
+  })
+
+  it('keeps a message of several lines on one', () => {
+    const schema = z.object({ a: z.string().refine(() => false, 'is wrong:\n  and why') })
+    expect(problemsOf(schema, { a: 'x' })).to.equal('a: is wrong: and why')
+  })
+
+  it('holds a converted input to an object root as well', () => {
+    expect(() => compileSchema(z.union([z.object({}), z.string()]), 'input')).to.throw(/`type` must be "object"/)
+    expect(() => compileSchema(z.string(), 'input')).to.throw(/`type` must be "object" \(it is "string"\)/)
+  })
+
+  it('strips what a vendor leaves on its JSON Schema', () => {
+    const jsonSchema = { input: () => ({ type: 'object', '~standard': {} }), output: () => ({}) }
+    const schema: StandardSchema = {
+      '~standard': { version: 1, vendor: 'own', validate: value => ({ value }), jsonSchema },
+    }
+    expect(compileSchema(schema, 'input').json).to.deep.equal({ type: 'object' })
+  })
+})

@@ -1,0 +1,60 @@
+// A slot is each route's own: the options of a plugin on a route hold there alone, and where it is off, so does the default.
+import { expect } from 'chai'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { openStreamingSession } from '../support/streaming-session.ts'
+
+before(function () {
+  needsRedis(this)
+})
+after(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+describe('event-store-redis with options of its own on one route, and off on another', () => {
+  it('keeps the events of each route as that route says, and none where it is off', async () => {
+    const redis = await startRedis()
+    const puppet = createPuppet()
+    const { url } = await startHost({
+      redis: { url: redis.url },
+      toolsets: { all: [puppet.tool] },
+      routes: {
+        '/': { toolsets: 'all' },
+        '/b': { toolsets: 'all', plugins: { 'event-store-redis': { ttl: '5s' } } },
+        '/off': { toolsets: 'all', plugins: { 'event-store-redis': false } },
+      },
+      plugins: { 'transport-streamable': {}, 'event-store-redis': { ttl: '1h' } },
+    })
+    /** The times that are left to what a call on the route left in Redis, in seconds. */
+    async function timesAfterCall(path: string): Promise<number[]> {
+      redis.cli('FLUSHALL')
+      const session = await openStreamingSession(url + path)
+      const opening = session.call('puppet', { name: path })
+      const { ctx, finish } = await puppet.call(path)
+      for (const step of [1, 2, 3]) ctx.progress(step)
+      const stream = await opening
+      const [, place] = await stream.until(({ message }) => message !== undefined)
+      finish('done')
+      await stream.rest()
+      const times = redis
+        .cli('KEYS', '*')
+        .filter(key => key.includes('event'))
+        .map(key => Number(redis.cli('PTTL', key)[0]))
+      // Whatever keeps them, a client can come back for them.
+      const again = await session.get(place?.id)
+      expect((await again.rest()).at(-1)?.message).to.have.nested.property('result.content[0].text', 'done')
+      return times.map(time => Math.ceil(time / 1_000))
+    }
+    const [root, own, off] = [await timesAfterCall(''), await timesAfterCall('/b'), await timesAfterCall('/off')]
+    console.log(
+      `      seconds left to the events in Redis: of / ${root}, of /b ${own}, of /off ${off.join() || 'none'}`,
+    )
+    expect(root).to.not.deep.equal([])
+    expect(root.every(time => time > 3_000 && time <= 3_600)).to.equal(true)
+    expect(own).to.not.deep.equal([])
+    expect(own.every(time => time > 0 && time <= 5)).to.equal(true)
+    expect(off).to.deep.equal([])
+  })
+})

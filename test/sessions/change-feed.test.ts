@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { type Announcement, createChangeFeed, type Subscriber } from '../../core/sessions/change-feed.ts'
+import { META } from '../../core/transport.ts'
+
+type Lists = Subscriber['lists']
+
+/** A feed on a bus of its own, and subscribers that keep what they are told. */
+function createFeed() {
+  const bus = createMemoryChangeBus()
+  const feed = createChangeFeed(bus)
+  function subscribe(lists: Lists = new Set(['tools', 'resources', 'prompts']), toolsets?: readonly string[]) {
+    const told: Announcement[] = []
+    const subscription = feed.subscribe({
+      lists,
+      covers: toolset => toolset === undefined || toolsets === undefined || toolsets.includes(toolset),
+      deliver: announcement => void told.push(announcement),
+    })
+    return { told, subscription, methods: () => told.map(({ method }) => method) }
+  }
+  return { bus, feed, subscribe }
+}
+
+describe('the change feed', () => {
+  it('serializes what it tells once, however many are told', () => {
+    const { bus, subscribe } = createFeed()
+    const listeners = Array.from({ length: 1_000 }, () => subscribe())
+    for (const { subscription } of listeners) subscription.watch('note://a')
+    bus.publish({ kind: 'tools', toolset: undefined })
+    bus.publish({ kind: 'resource', uri: 'note://a' })
+    const [first] = listeners
+    expect(first?.told).to.have.length(2)
+    for (const { told } of listeners) {
+      expect(told).to.have.length(2)
+      told.forEach((announcement, index) => {
+        expect(announcement).to.equal(first?.told[index])
+      })
+    }
+  })
+
+  it('tells of a list to those who asked for it, and of a toolset to those who see it', () => {
+    const { bus, subscribe } = createFeed()
+    const tools = subscribe(new Set(['tools']))
+    const prompts = subscribe(new Set(['prompts']))
+    const elsewhere = subscribe(undefined, ['other'])
+    bus.publish({ kind: 'tools', toolset: 'mine' })
+    bus.publish({ kind: 'prompts', toolset: undefined })
+    bus.publish({ kind: 'resources', toolset: 'other' })
+    expect(tools.methods()).to.deep.equal(['notifications/tools/list_changed'])
+    expect(prompts.methods()).to.deep.equal(['notifications/prompts/list_changed'])
+    expect(elsewhere.methods()).to.deep.equal([
+      'notifications/prompts/list_changed',
+      'notifications/resources/list_changed',
+    ])
+  })
+
+  it('tells of a resource only to those who watch it, once, however often they asked to', () => {
+    const { bus, subscribe } = createFeed()
+    const [watching, other] = [subscribe(), subscribe()]
+    watching.subscription.watch('note://a')
+    watching.subscription.watch('note://a')
+    other.subscription.watch('note://b')
+    bus.publish({ kind: 'resource', uri: 'note://a' })
+    expect([watching.told.length, other.told.length]).to.deep.equal([1, 0])
+    watching.subscription.unwatch('note://a')
+    watching.subscription.unwatch('note://never')
+    bus.publish({ kind: 'resource', uri: 'note://a' })
+    expect(watching.told).to.have.length(1)
+  })
+
+  it('writes valid messages, plain for sessions and tagged with the id of a subscription, of either type', () => {
+    const { bus, subscribe } = createFeed()
+    const { told, subscription } = subscribe()
+    subscription.watch('note://"quoted"')
+    bus.publish({ kind: 'resource', uri: 'note://"quoted"' })
+    bus.publish({ kind: 'prompts', toolset: undefined })
+    const [updated, changed] = told.map(({ plain }) => JSON.parse(plain))
+    expect(updated).to.deep.equal({
+      jsonrpc: '2.0',
+      method: 'notifications/resources/updated',
+      params: { uri: 'note://"quoted"' },
+    })
+    expect(changed).to.deep.equal({ jsonrpc: '2.0', method: 'notifications/prompts/list_changed', params: {} })
+    for (const id of [0, 7, '', 'a"b']) {
+      const [first, second] = told.map(announcement => JSON.parse(announcement.tagged(id)))
+      expect(first.params).to.deep.equal({ uri: 'note://"quoted"', _meta: { [META.subscriptionId]: id } })
+      expect(second.params).to.deep.equal({ _meta: { [META.subscriptionId]: id } })
+    }
+  })
+
+  it('tells nothing to who ended, listens to the bus only while somebody listens, and forgets them all', () => {
+    const subscriptions: string[] = []
+    const bus = createMemoryChangeBus()
+    const feed = createChangeFeed({
+      publish: bus.publish,
+      subscribe(listener) {
+        subscriptions.push('begun')
+        const end = bus.subscribe(listener)
+        return () => {
+          subscriptions.push('ended')
+          end()
+        }
+      },
+    })
+    const told: string[] = []
+    const subscribe = () =>
+      feed.subscribe({ lists: new Set(['tools']), covers: () => true, deliver: ({ method }) => void told.push(method) })
+    const [one, two] = [subscribe(), subscribe()]
+    one.watch('note://a')
+    one.end()
+    expect([feed.size, subscriptions]).to.deep.equal([1, ['begun']])
+    two.end()
+    expect([feed.size, subscriptions]).to.deep.equal([0, ['begun', 'ended']])
+    bus.publish({ kind: 'tools', toolset: undefined })
+    bus.publish({ kind: 'resource', uri: 'note://a' })
+    expect(told).to.deep.equal([])
+    subscribe()
+    bus.publish({ kind: 'tools', toolset: undefined })
+    expect(told).to.have.length(1)
+  })
+
+  it('may lose a subscriber while it tells', () => {
+    const { bus, feed, subscribe } = createFeed()
+    const subscription = feed.subscribe({
+      lists: new Set(['tools']),
+      covers: () => true,
+      deliver: () => subscription.end(),
+    })
+    const other = subscribe()
+    bus.publish({ kind: 'tools', toolset: undefined })
+    bus.publish({ kind: 'tools', toolset: undefined })
+    expect(other.told).to.have.length(2)
+    expect(feed.size).to.equal(1)
+  })
+})

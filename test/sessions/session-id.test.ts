@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { createSessionIds, shortId } from '../../core/sessions/session-id.ts'
+
+const [key, olderKey, foreignKey] = [randomBytes(32), randomBytes(32), randomBytes(32)]
+const NODE = 0xfeed_beef
+const ids = createSessionIds([key, olderKey], NODE)
+const ada = { route: '/', user: { issuer: 'https://login.example', subject: 'ada' } }
+const anonymous = { route: '/', user: undefined }
+
+describe('a session id', () => {
+  it('is visible ASCII, 76 characters, and fit for a header and a query', () => {
+    expect(ids.create(ada)).to.match(/^[\w-]{76}$/)
+  })
+
+  it('holds its version, 128 random bits, its time and its node', () => {
+    const now = Date.UTC(2026, 0, 2)
+    const [one, two] = [ids.create(ada, now), ids.create(ada, now)].map(id => Buffer.from(id, 'base64url'))
+    expect(one?.[0]).to.equal(1)
+    expect(one?.subarray(1, 3)).to.deep.equal(two?.subarray(1, 3))
+    expect(one?.subarray(3, 19)).not.to.deep.equal(two?.subarray(3, 19))
+    expect(one?.subarray(19, 41)).to.deep.equal(two?.subarray(19, 41))
+    const facts = ids.read(ids.create(ada, now))
+    expect([facts?.createdAt, facts?.node]).to.deep.equal([now, NODE])
+  })
+
+  it('never repeats', () => {
+    const many = new Set(Array.from({ length: 1_000 }, () => ids.create(anonymous, 0)))
+    expect(many.size).to.equal(1_000)
+  })
+
+  it('says nothing of its owner to those without the key', () => {
+    const text = Buffer.from(ids.create(ada), 'base64url').toString('latin1')
+    expect(text).not.to.match(/ada|login/)
+    const owners = [key, foreignKey].map(one =>
+      Buffer.from(createSessionIds([one], NODE).create(ada), 'base64url')
+        .subarray(25, 37)
+        .toString('hex'),
+    )
+    expect(owners[0]).not.to.equal(owners[1])
+  })
+
+  it('is owned by its route, issuer and subject together', () => {
+    const owned = (owner: typeof ada | typeof anonymous) => ids.read(ids.create(ada))?.isOwnedBy(owner)
+    expect(owned({ route: '/', user: { ...ada.user } })).to.equal(true)
+    expect(owned({ route: '/other', user: ada.user })).to.equal(false)
+    expect(owned({ route: '/', user: { ...ada.user, issuer: 'https://evil.example' } })).to.equal(false)
+    expect(owned({ route: '/', user: { ...ada.user, subject: 'bob' } })).to.equal(false)
+    expect(owned(anonymous)).to.equal(false)
+    expect(ids.read(ids.create(anonymous))?.isOwnedBy(ada)).to.equal(false)
+    expect(ids.read(ids.create(anonymous))?.isOwnedBy(anonymous)).to.equal(true)
+  })
+
+  it('binds its fields one by one: what is split otherwise is another owner', () => {
+    const joined = { route: '/', user: { issuer: 'a', subject: 'bc' } }
+    const id = ids.read(ids.create(joined))
+    expect(id?.isOwnedBy(joined)).to.equal(true)
+    expect(id?.isOwnedBy({ route: '/', user: { issuer: 'ab', subject: 'c' } })).to.equal(false)
+  })
+})
+
+describe('an id that is not ours', () => {
+  it('is refused with any one bit changed', () => {
+    const bytes = Buffer.from(ids.create(ada), 'base64url')
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const altered = Buffer.from(bytes)
+      altered[bit >> 3] = (altered[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      expect(ids.read(altered.toString('base64url')), `bit ${bit}`).to.equal(undefined)
+    }
+  })
+
+  it('is refused cut, lengthened, padded, in another spelling of the same bytes, and empty', () => {
+    const id = Array.from({ length: 1_000 }, () => ids.create(ada)).find(one => /[-_]/.test(one)) ?? ''
+    expect(ids.read(id)?.isOwnedBy(ada)).to.equal(true)
+    const others = [
+      ...[id.slice(0, -1), id.slice(1), `${id}A`, `${id}=`, ` ${id}`, `${id}\n`, '', 'x', '.'.repeat(76)],
+      ...[Buffer.from(id, 'base64url').toString('base64'), `${id.slice(0, 38)} ${id.slice(38)}`],
+    ]
+    for (const other of others) expect(ids.read(other), JSON.stringify(other)).to.equal(undefined)
+  })
+
+  it('is refused when a stranger signed it, with the key id of ours or without', () => {
+    const foreign = Buffer.from(createSessionIds([foreignKey], NODE).create(ada), 'base64url')
+    expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
+    Buffer.from(ids.create(ada), 'base64url').copy(foreign, 1, 1, 3)
+    expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
+  })
+
+  it('is refused with the owner of one id and the rest of another', () => {
+    const mine = Buffer.from(ids.create(ada), 'base64url')
+    Buffer.from(ids.create(anonymous), 'base64url').copy(mine, 25, 25, 37)
+    expect(ids.read(mine.toString('base64url'))).to.equal(undefined)
+  })
+})
+
+describe('the secrets of session ids', () => {
+  it('may be rotated: what an older one signed is still read, and bound to its owner', () => {
+    const before = createSessionIds([olderKey], 7).create(ada, 5)
+    const facts = ids.read(before)
+    expect([facts?.createdAt, facts?.node]).to.deep.equal([5, 7])
+    expect(facts?.isOwnedBy(ada)).to.equal(true)
+    expect(facts?.isOwnedBy(anonymous)).to.equal(false)
+  })
+
+  it('sign with the first alone', () => {
+    expect(createSessionIds([olderKey], NODE).read(ids.create(ada))).to.equal(undefined)
+    expect(createSessionIds([key], NODE).read(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
+  })
+
+  it('must be there', () => {
+    expect(() => createSessionIds([], NODE)).to.throw('no key')
+  })
+})
+
+describe('a session id in a log', () => {
+  it('is cut to what tells two apart: its signature and most of its random bits are gone', () => {
+    const [one, two] = [ids.create(ada), ids.create(ada)]
+    expect(shortId(one)).to.match(/^[\w-]{12}…$/)
+    expect(shortId(one)).not.to.equal(shortId(two))
+  })
+})

@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/limits.ts'
+import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/watched-uris.ts'
+
+describe('what sessions watch', () => {
+  it('is bounded for all sessions of a holder together', () => {
+    const charge = createWatchCharges()
+    const half = MAX_WATCHED_BYTES_PER_OWNER / 2
+    const said = [
+      charge('ada', half, false),
+      charge('ada', half, false),
+      charge('ada', 1, false),
+      charge('bob', 1, false),
+      charge('ada', -1, false),
+      charge('ada', 1, false),
+      charge('ada', 1, false),
+      // What other nodes have let in is taken over.
+      charge('ada', 10, true),
+    ]
+    expect(said).to.deep.equal([true, true, false, true, true, true, false, true])
+  })
+
+  it('is given back to the holder when a session ends', () => {
+    const charged: number[] = []
+    const watched = new WatchedUris(bytes => charged.push(bytes) > 0)
+    for (const uri of ['note://a', 'note://b', 'note://b']) watched.add(uri, false)
+    watched.delete('note://a')
+    watched.clear()
+    const cost = watchCost('note://a')
+    expect(charged).to.deep.equal([cost, cost, -cost, -cost])
+    expect([...watched]).to.deep.equal([])
+  })
+})

@@ -1,0 +1,50 @@
+// Plugins as other packages write them, from every entry that is for authors.
+import { type Call, definePlugin, type PluginHost, type Services } from 'mcp-host'
+import { authorizeRoute, identifyBearer, readUser, type TokenPlace, type TokenVerdict } from 'mcp-host/auth'
+import { REDIS_SECTIONS, type RedisSections } from 'mcp-host/redis'
+import { eventStoreContract } from 'mcp-host/testing'
+import { type EventStore, type Offer, type StoredEvent, type Transport, transportOf } from 'mcp-host/transport'
+
+const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
+
+const verify = (token: string, { route }: TokenPlace): TokenVerdict => {
+  const user = readUser({ sub: token, scope: route.path }, 'https://login.example')
+  return user ? { user } : { refused: 'nobody' }
+}
+
+export const login = definePlugin<Record<never, never>>({
+  options: NO_OPTIONS,
+  provides: ['user', 'authorize'],
+  setup(host) {
+    host.serving((services: Services) => {
+      host.identify(identifyBearer(host, services, verify))
+      host.admit(authorizeRoute(host, services))
+    })
+  },
+})
+
+function createEvents(): EventStore {
+  const streams = new Map<string, StoredEvent[]>()
+  return {
+    append(session, name, message, known) {
+      const events = streams.get(session + name) ?? []
+      streams.set(session + name, events)
+      return events.push({ seq: known + 1, message })
+    },
+    after: (session, name, seq) => streams.get(session + name)?.filter(event => event.seq > seq),
+    drop: (session, name = '') => void streams.delete(session + name),
+  }
+}
+
+export const events = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
+  options: NO_OPTIONS,
+  sections: REDIS_SECTIONS,
+  setup(host) {
+    if (host.section('redis')?.url === undefined) host.fill('eventStore', createEvents())
+  },
+})
+
+export const transport = (host: PluginHost, services: Services): Transport => transportOf(host, services)
+export const offerOf = (call: Call): Offer => call.offer
+
+console.log(eventStoreContract({ shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)

@@ -1,0 +1,89 @@
+// What the package exports, entry by entry: how many names `mcp-host` has, that each stands in one entry alone, and that
+// each says what it is for.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { dirname, join as joinPosix } from 'node:path/posix'
+import { expect } from 'chai'
+
+const ROOT = join(import.meta.dirname, '..')
+const MAX_NAMES = 110
+/** The entries that re-export what lies on the floors, by what a stranger imports. */
+const ENTRIES = {
+  'mcp-host': 'core/index.ts',
+  'mcp-host/auth': 'core/auth.ts',
+  'mcp-host/transport': 'core/transport.ts',
+  'mcp-host/testing': 'core/testing.ts',
+}
+
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+
+const REEXPORT = /^(?:ex|im)port (?:type )?\{([^}]*)\} from '(\.[^']*)'$/gm
+
+/** Each name that a file re-exports or imports, with the file that has it. */
+const namesOf = (file: string): Array<readonly [name: string, from: string]> =>
+  [...read(file).matchAll(REEXPORT)].flatMap(([, list = '', specifier = '']) =>
+    list
+      .split(',')
+      .map(name => name.trim().replace(/^type /, ''))
+      .filter(name => name !== '')
+      .map(name => [name, joinPosix(dirname(file), specifier)] as const),
+  )
+
+/** The text up to where a name is declared, in this file or where it has the name from. */
+function beforeDeclaration(name: string, file: string): string {
+  const text = read(file)
+  const at = text.search(new RegExp(`^export (?:async )?(?:interface|type|const|function|class) ${name}\\b`, 'm'))
+  if (at !== -1) return text.slice(0, at)
+  const from = namesOf(file).find(([known]) => known === name)
+  if (!from) throw new Error(`${name} is not declared in ${file}`)
+  return beforeDeclaration(name, from[1])
+}
+
+describe('the public surface', () => {
+  const surface = Object.entries(ENTRIES).map(([entry, file]) => ({ entry, file, names: namesOf(file) }))
+
+  it(`has fewer than ${MAX_NAMES} names in mcp-host, types counted`, () => {
+    const counts = surface.map(({ entry, names }) => `${entry} ${names.length}`)
+    console.log(`      ${counts.join(', ')}`)
+    for (const { names } of surface) expect(names).to.not.have.lengthOf(0)
+    expect(surface[0]?.names.length).to.be.below(MAX_NAMES)
+  })
+
+  it('says every name: no entry exports all of a file, or declares something of its own', () => {
+    for (const { file } of surface) {
+      expect(
+        read(file)
+          .replaceAll(REEXPORT, '')
+          .replaceAll(/^\/\/.*$/gm, '')
+          .trim(),
+        file,
+      ).to.equal('')
+    }
+  })
+
+  it('has each name in one entry alone', () => {
+    const all = surface.flatMap(({ names }) => names.map(([name]) => name))
+    expect(all.filter((name, index) => all.indexOf(name) !== index)).to.deep.equal([])
+  })
+
+  it('says of each name what it is for', () => {
+    // What is generated from the config's schema says it of each key.
+    const bare = surface
+      .flatMap(({ names }) => names)
+      .map(([name, file]) => ({ name, before: beforeDeclaration(name, file) }))
+      .filter(({ before }) => !before.trimEnd().endsWith('*/') && !/^\/\/.*\bgenerated\b/.test(before))
+    expect(bare.map(({ name }) => name)).to.deep.equal([])
+  })
+
+  it('is what package.json exports, and what the sources of this repository resolve it to', () => {
+    const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, { default: string }> }
+    const { compilerOptions } = JSON.parse(read('tsconfig.json')) as {
+      compilerOptions: { paths: Record<string, string[]> }
+    }
+    for (const { entry, file } of surface) {
+      const built = `./dist/${file.replace('.ts', '')}`
+      expect(exports[entry.replace('mcp-host', '.')]).to.deep.equal({ types: `${built}.d.ts`, default: `${built}.js` })
+      expect(compilerOptions.paths[entry]).to.deep.equal([`./${file}`])
+    }
+  })
+})

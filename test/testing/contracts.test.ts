@@ -1,0 +1,168 @@
+// The contracts of the store slots, run against what is in them by default; and stores that break them are found out.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
+import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
+import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import {
+  type Check,
+  changeBusContract,
+  eventStoreContract,
+  peersContract,
+  sessionStoreContract,
+} from '../../core/testing.ts'
+import type { EventStore, Peers, SessionStore, Victim } from '../../core/transport.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { importSources } from '../support/import-sources.ts'
+
+/** One node, and what it has is of this process. */
+const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
+
+const contracts: Readonly<Record<string, readonly Check[]>> = {
+  'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
+  'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
+  'the change bus in memory': changeBusContract(inMemory(createMemoryChangeBus)),
+  'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
+}
+
+for (const [subject, checks] of Object.entries(contracts)) {
+  describe(subject, () => {
+    for (const { name, run } of checks) it(name, run)
+  })
+}
+
+describe('the store of docs/plugins.md', () => {
+  const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
+  const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('keeps its contract', async () => {
+    const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
+    const text = blocks.find(block => block.includes('export function createPlainEvents')) ?? ''
+    const file = join(folder, 'plain-events.ts')
+    writeFileSync(file, importSources(text))
+    const { createPlainEvents } = (await import(pathToFileURL(file).href)) as { createPlainEvents: () => EventStore }
+    expect(await failing(eventStoreContract(inMemory(createPlainEvents)))).to.deep.equal([])
+  })
+})
+
+/** The names of the checks that fail. */
+async function failing(checks: readonly Check[]): Promise<string[]> {
+  const failed: string[] = []
+  for (const { name, run } of checks) await run().catch(() => failed.push(name))
+  return failed
+}
+
+/** A session store that keeps the later of the last use that it saw and of the one that it is told. */
+function createLaterStore(): SessionStore {
+  const store = createMemorySessionStore('here')
+  const seen = new Map<string, number>()
+  const idle = new Map<string, string>()
+  const touch = (digest: string) => seen.set(digest, performance.now())
+  return {
+    ...store,
+    create(digest, ...rest) {
+      touch(digest)
+      return store.create(digest, ...rest)
+    },
+    enter(digest, ...rest) {
+      touch(digest)
+      return store.enter(digest, ...rest)
+    },
+    mark(uses, bounds) {
+      const now = performance.now()
+      for (const { digest, holder, inUse, ago } of uses.filter(({ digest }) => seen.has(digest))) {
+        seen.set(digest, Math.max(seen.get(digest) ?? 0, now - ago))
+        if (inUse) idle.delete(digest)
+        else idle.set(digest, holder)
+      }
+      void store.mark(uses, { ...bounds, maxIdle: Number.POSITIVE_INFINITY })
+      const longest = [...idle.keys()].sort((a, b) => (seen.get(a) ?? 0) - (seen.get(b) ?? 0))
+      const countOf = (holder: string | undefined) => [...idle.values()].filter(other => other === holder).length
+      const victims: Victim[] = []
+      while (idle.size > bounds.maxIdle) {
+        const most = Math.max(...[...idle.values()].map(countOf))
+        const digest = longest.find(one => idle.has(one) && countOf(idle.get(one)) === most) as string
+        victims.push({ digest, holder: idle.get(digest) as string })
+        idle.delete(digest)
+      }
+      return victims
+    },
+    end(digest, ...rest) {
+      idle.delete(digest)
+      return store.end(digest, ...rest)
+    },
+  }
+}
+
+describe('a contract', () => {
+  it('holds for a session store that knows better than it is told when a session was last used', async () => {
+    expect(await failing(sessionStoreContract(inMemory(createLaterStore)))).to.deep.equal([])
+  })
+
+  it('says in words what a store should have done', async () => {
+    const store = createMemorySessionStore('here')
+    const [first] = sessionStoreContract(inMemory(() => ({ ...store, create: () => false })))
+    const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
+    expect(String(thrown)).to.include('create keeps a session: expected true, found false')
+  })
+
+  it('finds a session store that forgets which requests run', async () => {
+    const forgetful = (): SessionStore => {
+      const store = createMemorySessionStore('here')
+      return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
+    }
+    expect(await failing(sessionStoreContract(inMemory(forgetful)))).to.include(
+      'knows a request that runs until it is answered, and does nothing for a second one with its id',
+    )
+  })
+
+  it('finds an event store that counts for itself', async () => {
+    const own = (): EventStore => {
+      const store = createMemoryEventStore()
+      return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
+    }
+    expect(await failing(eventStoreContract(inMemory(own)))).to.deep.equal([
+      'goes on after the last number that its writer knows, where it has forgotten the stream; what came before is a gap',
+    ])
+  })
+
+  it('finds a change bus that tells of changes in another order', async () => {
+    const hasty = (): ChangeBus => {
+      const bus = createMemoryChangeBus()
+      let count = 0
+      return {
+        ...bus,
+        publish: change => new Promise(resolve => setTimeout(() => resolve(bus.publish(change)), 20 - (count++ % 20))),
+      }
+    }
+    expect(await failing(changeBusContract(inMemory(hasty)))).to.include(
+      'tells every listener of every change once, in the order in which they were published',
+    )
+  })
+
+  it('finds peers that keep messages for a node that never was', async () => {
+    const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
+    expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['keeps nothing for a node that never was'])
+  })
+
+  it('closes what it opened, whatever comes of the check, and names a setting that opens too few nodes', async () => {
+    let open = 0
+    const settings = {
+      shared: true,
+      open: () => {
+        open++
+        return { nodes: [createMemoryPeers('here')], close: () => void open-- }
+      },
+    }
+    const failed = await failing(peersContract(settings))
+    expect(open).to.equal(0)
+    expect(failed.every(name => name.startsWith('two nodes: '))).to.equal(true)
+    const together = peersContract(settings).find(({ name }) => name.startsWith('two nodes: '))
+    const error = await together?.run().catch(thrown => thrown)
+    expect(error).to.have.property('message', 'open(2) gave 1 nodes')
+  })
+})
