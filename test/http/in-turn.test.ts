@@ -119,7 +119,8 @@ describe('requests that are sent ahead', () => {
 
   it(`end their connection where they hold more than ${MAX_HELD_AHEAD} bytes, headers of two letters too`, async () => {
     serve = () => undefined
-    for (const headers of ['a: 1\r\n'.repeat(1_200), `a: ${'x'.repeat(15_000)}\r\n`]) {
+    // Node takes 1,000 headers at most; newer ones refuse more.
+    for (const headers of ['a: 1\r\n'.repeat(900), `a: ${'x'.repeat(15_000)}\r\n`]) {
       begun = []
       refused = []
       const socket = await openSocket(url)
