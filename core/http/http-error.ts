@@ -27,5 +27,8 @@ export function isClientGone(
 ) {
   if (!isError(thrown) || !('code' in thrown)) return false
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
-  return thrown === req.socket.errored && !(body instanceof Readable && body.errored === thrown)
+  if (body instanceof Readable && body.errored === thrown) return false
+  // Of what is no HTTP there may be several errors on one connection, which keeps the first.
+  const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
+  return isNoHttp || thrown === req.socket.errored
 }
