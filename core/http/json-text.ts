@@ -1,6 +1,6 @@
-// Reads JSON that strangers wrote, messages and other bodies. Its text is looked at before anything parses it: how deep it is nested, how many objects and lists it makes, and
-// whether a key in it could reach a prototype once somebody copies it. One pass over the characters, whatever they are; no
-// recursion meets a hostile depth.
+// Reads JSON that strangers wrote, messages and other bodies. Its text is looked at before anything parses it: how deep it
+// is nested, how many objects and lists it makes, and whether a key in it could reach a prototype once somebody copies it.
+// One pass over the characters, whatever they are; no recursion meets a hostile depth.
 import { HostError } from './errors.ts'
 import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
 

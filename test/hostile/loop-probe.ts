@@ -5,7 +5,7 @@ import { PerformanceObserver, performance } from 'node:perf_hooks'
 import type { Stall } from './attacked-settings.ts'
 
 /** Milliseconds. */
-export const STALL_LIMIT = 200
+export const STALL_LIMIT = 300
 const BEAT = 20
 /** Garbage collections that are remembered, and names in a report. */
 const KEPT_COLLECTIONS = 200

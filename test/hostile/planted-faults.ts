@@ -5,7 +5,7 @@ import type { Session } from '../../core/transport.ts'
 import type { AttackedSettings, Plant } from './attacked-settings.ts'
 
 /** Milliseconds that the loop stands still. */
-const STALL = 300
+const STALL = 450
 
 function spin(milliseconds: number) {
   const start = process.cpuUsage()

@@ -35,7 +35,7 @@ export const FAULT_KINDS = {
   secret: 'answers that hold what their reader may not see',
   malformed: 'answers that are no JSON-RPC, split headers, stacks',
   unanswered: 'requests that were not answered in time',
-  stall: 'event-loop stalls over 200 ms',
+  stall: 'event-loop stalls over 300 ms',
   steady: 'wrong or missing answers of the steady client',
   errorLine: 'error lines in the log',
   attack: 'failures of the program itself',
