@@ -216,10 +216,10 @@ export function defineTool<
     output?: Output
     handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<Return>
   },
-): ToolDefinition<ValueOf<Input>, Return, GivenFor<Input>> {
+): ToolDefinition<ValueOf<Input>, Exclude<Return, void>, GivenFor<Input>> {
   return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as ToolDefinition<
     ValueOf<Input>,
-    Return,
+    Exclude<Return, void>,
     GivenFor<Input>
   >
 }
