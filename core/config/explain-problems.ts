@@ -2,13 +2,12 @@
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { shownUrl } from '../http/shown-url.ts'
+import { formatPath, type Path } from '../http/start-error.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/read-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { branchesOf, followRef, isSchema } from './follow-ref.ts'
-import type { Path } from './position.ts'
-import { formatPath } from './position.ts'
 import type { Problem } from './problems.ts'
 import { isSecretAt } from './secret-keys.ts'
 

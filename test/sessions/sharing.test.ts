@@ -1,5 +1,6 @@
 // What several processes would each keep to itself stops the start of a host that is one of them, all of it at once.
 import { expect } from 'chai'
+import { stopAtFirst } from '../../core/http/start-error.ts'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
@@ -83,6 +84,7 @@ describe('a host starts', () => {
       isFilled,
       isShared: () => false,
       ownKeys: false,
+      report: stopAtFirst,
       suggest: () => 'something',
     }
     const check = () => checkSharing(parts)
