@@ -126,7 +126,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const sound = soundDefinitions(toolsets, faultsOf, report)
   // Of a plugin that was not found nobody knows what it would provide.
   if (!input.isWhole) problems.assertNone()
+  const before = problems.count()
   const instances = planPlugins(config, plugins, routes, { suggest, report })
+  const isPlanned = problems.count() === before
   const provides = providersAmong(instances)
   checkConventions(routes, provides, suggest, report)
 
@@ -141,17 +143,19 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
-  const before = problems.count()
+  const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
     return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
   }
   await setUpPlugins(instances, hostFor, report)
   // What a plugin would have filled in is missing everywhere.
-  if (problems.count() > before) problems.assertNone()
+  if (problems.count() > planned) problems.assertNone()
   slots.seal()
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
-  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
+  if (isPlanned) {
+    checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
+  }
 
   const parts = {
     config,

@@ -116,7 +116,8 @@ export function nearestFile(file: string, written: string): string {
   const names = readdirSync(folder).filter(name => /\.(?:[cm]?[jt]sx?|json|ya?ml)$/.test(name))
   const stem = (name: string) => basename(name, extname(name))
   const wanted = basename(file)
-  const near = names.find(name => stem(name) === stem(wanted) || stem(name) === wanted) ?? nearest(wanted, names)
+  const nearStem = nearest(stem(wanted), names.map(stem))
+  const near = nearest(wanted, names) ?? names.find(name => stem(name) === nearStem)
   if (near === undefined)
     return names.length === 0 ? '' : `; there are: ${names.sort().slice(0, MOST_FILES).join(', ')}`
   return `; did you mean "${written.slice(0, written.length - wanted.length)}${near}"?`

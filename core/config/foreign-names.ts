@@ -72,29 +72,43 @@ const looksDefined = (value: unknown): value is { name: string } =>
   typeof value.name === 'string' &&
   Object.keys(value).some(key => key === 'handler' || HANDLER.some(([word]) => word === key))
 
-/** What a module without a definition has instead. */
-export function explainNone(file: string, exported: Readonly<Record<string, unknown>>, at: Path): Mistake {
-  const path = formatPath(at)
-  const none = `${path}: it exports no definition; `
-  const source = readFileSync(file, 'utf8')
+interface Module {
+  readonly file: string
+  readonly exported: Readonly<Record<string, unknown>>
+  /** Where the config names it. */
+  readonly at: Path
+}
+
+/** What is exported as if it were a definition, and is none: nothing would serve it. */
+export function explainBare({ file, exported, at }: Module): Mistake[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
-  const bare = values.find(looksDefined)
-  const lineOf = (text: string | RegExp) => {
-    const offset = source.search(text)
-    return offset === -1 ? {} : { line: positionAt(source, offset).line }
-  }
-  if (bare) {
-    const text = `${none}"${bare.name}" is a plain object: wrap it, as in export const it = defineTool({ ... })`
-    return { file, path, ...lineOf(new RegExp(`['"\`]${bare.name.replace(/\W/g, '\\$&')}['"\`]`)), text }
-  }
+  return [...new Set(values)].filter(looksDefined).map(({ name }) => {
+    const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`
+    const path = formatPath(at)
+    const written = new RegExp(`['"\`]${name.replace(/\W/g, '\\$&')}['"\`]`)
+    return { file, path, ...lineIn(readFileSync(file, 'utf8'), written), text: `${path}: ${text}` }
+  })
+}
+
+function lineIn(source: string, text: RegExp): { line?: number } {
+  const offset = source.search(text)
+  return offset === -1 ? {} : { line: positionAt(source, offset).line }
+}
+
+/** What a module without a definition has instead. */
+export function explainNone({ file, exported, at }: Module): Mistake {
+  const path = formatPath(at)
+  const source = readFileSync(file, 'utf8')
   const [, call] = REGISTERS.exec(source) ?? []
   if (call !== undefined) {
     const what = call.toLowerCase().replace(/^register|^add/, '')
     const define = `define${what.charAt(0).toUpperCase()}${what.slice(1)}`
-    const text = `${none}it calls .${call}(...) of another framework's server: write export const it = ${define}({ name, ... }) instead`
-    return { file, path, ...lineOf(REGISTERS), text }
+    const fix = `it calls .${call}(...) of another framework's server: write export const it = ${define}({ name, ... })`
+    return { file, path, ...lineIn(source, REGISTERS), text: `${path}: it exports no definition; ${fix}` }
   }
   const names = Object.keys(exported)
-  const found = names.length === 0 ? 'it exports nothing' : `it exports ${names.slice(0, 5).join(', ')}`
-  return { file, path, text: `${none}${RETURNED} (${found})` }
+  const found = names.length === 0 ? 'nothing' : names.slice(0, MOST_NAMES).join(', ')
+  return { file, path, text: `${path}: it exports no definition; ${RETURNED} (it exports ${found})` }
 }
+
+const MOST_NAMES = 5

@@ -7,7 +7,7 @@ import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainImport, nearestFile } from './explain-import.ts'
-import { explainNone } from './foreign-names.ts'
+import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
@@ -41,7 +41,10 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   }
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? value : [value]))
   const definitions = [...new Set(values)].filter((value): value is Definition => kindOf(value) !== undefined)
-  if (definitions.length === 0) problems.add([explainNone(file, exported, at)])
+  const module = { file, exported, at }
+  const bare = explainBare(module)
+  if (definitions.length > 0) for (const mistake of bare) problems.warn(mistake)
+  else problems.add(bare.length > 0 ? bare : [explainNone(module)])
   return definitions
 }
 
@@ -57,14 +60,17 @@ function soundOf(file: string, definitions: readonly Definition[], { problems, p
   })
 }
 
+const NO_DEFINITION = 'not a definition; make it with defineTool, defineResource or definePrompt'
+
 async function loadToolset(source: unknown, at: Path, loading: Loading): Promise<Definition[]> {
   const definitions: Definition[] = []
   const entries = Array.isArray(source) ? source : [source]
   for (const [index, entry] of entries.entries()) {
-    // What is neither is no toolset, and told with the config's shape.
-    if (kindOf(entry) !== undefined) definitions.push(entry)
-    if (typeof entry !== 'string') continue
     const place = Array.isArray(source) ? [...at, index] : at
+    if (kindOf(entry) !== undefined) definitions.push(entry)
+    else if (isObject(entry)) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
+    // What is none of these is told with the config's shape.
+    if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {
       definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))
     }

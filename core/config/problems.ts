@@ -96,6 +96,8 @@ export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some
 /** Takes what is wrong from whoever finds it, until it is told. */
 export interface Problems {
   add(problems: readonly Told[]): void
+  /** Logs what does not stop the start. */
+  warn(mistake: Mistake): void
   /** A warning is logged at once. An error that comes after the last `assertNone` is thrown. */
   readonly report: Report
   /** What `part` gives. A StartError that it throws is taken, and the answer is undefined. */
@@ -113,14 +115,15 @@ export function createProblems(placeOf: (written: Written) => Place & { path?: s
 
   const report: Report = (mistake, severity = 'error') => {
     const place = placeOf(mistake.written)
-    if (severity === 'warning') {
-      const { file, ...rest } = place
-      return log.warn({ ...(file !== undefined && { file: shortName(file) }), ...rest }, mistake.message)
-    }
+    if (severity === 'warning') return warn({ ...place, text: mistake.message })
     if (isOver) throw mistake
     const also = mistake.also.map(placeOf)
     thrown.push(mistake)
     add([{ ...place, text: mistake.message, ...(also.length > 0 && { also }) }])
+  }
+
+  function warn({ file, text, also: _, ...rest }: Mistake) {
+    log.warn({ ...(file !== undefined && { file: shortName(file) }), ...rest }, text)
   }
 
   function add(problems: readonly Told[]) {
@@ -129,6 +132,7 @@ export function createProblems(placeOf: (written: Written) => Place & { path?: s
 
   return {
     add,
+    warn,
     report,
     async attempt(part) {
       try {

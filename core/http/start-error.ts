@@ -46,7 +46,7 @@ export class StartError extends Error {
   readonly also: readonly Written[]
 
   constructor(text: string, { cause, at, of, exitCode = at || of ? 2 : 1, also = [] }: StartErrorOptions = {}) {
-    super(at && !of ? `${formatPath(at)}: ${text}` : text, { cause })
+    super(at && at.length > 0 && !of ? `${formatPath(at)}: ${text}` : text, { cause })
     this.name = 'StartError'
     this.exitCode = exitCode
     this.written = { ...(at && { at }), ...(of && { of }) }

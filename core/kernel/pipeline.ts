@@ -129,9 +129,7 @@ export async function createPipeline(
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
-    const at = place.by === undefined ? [] : ['plugins', place.by]
-    const tell: Report = clash => report(clash.orAt(at))
-    reporting(tell, () => add(place.path, { route: place.route, run: compile(place) }, place.by))
+    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.by))
   }
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)

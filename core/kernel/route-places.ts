@@ -2,7 +2,7 @@
 // itself nor anything below it. Between the patterns (path-pattern.ts) and the routes (routes.ts).
 import { StartError } from '../http/errors.ts'
 import { covers, fill, formsOf, meetingOf, type Pattern, rankOf, shapeOf } from '../http/path-pattern.ts'
-import { type Report, stopAtFirst } from '../http/start-error.ts'
+import { stopAtFirst } from '../http/start-error.ts'
 
 type Params = Readonly<Record<string, string>>
 
@@ -21,12 +21,12 @@ function isNarrower(one: Form, other: Form): boolean {
 }
 
 /** Reports two routes that have one place, and a place that is as much one route's as another's. */
-function checkPair(one: Form, other: Form, shapes: ReadonlySet<string>, report: Report) {
+function checkPair(one: Form, other: Form, shapes: ReadonlySet<string>, report: (of: string, mistake: StartError) => void) {
   const meeting = meetingOf(one.pattern, other.pattern)
   if (!meeting) return
   const beside = `routes['${other.path}']`
   const clash = (why: string) =>
-    report(new StartError(why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }))
+    report(one.path, new StartError(why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }))
   const shape = shapeOf(meeting)
   if (shapeOf(one.pattern) === shapeOf(other.pattern)) {
     if (one.shortened === other.shortened) clash(`it and ${beside} are one path; change one of them`)
@@ -38,6 +38,8 @@ function checkPair(one: Form, other: Form, shapes: ReadonlySet<string>, report: 
 }
 
 export interface RoutePlaces {
+  /** Whether it was reported: it has no place. */
+  isLost(path: string): boolean
   /** Whether a narrower route has the address of this route with these parameters. */
   isTaken(path: string, params: Params): boolean
   /** Whether narrower routes have every address of this route that has these parameters. */
@@ -48,8 +50,13 @@ export interface RoutePlaces {
 export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst): RoutePlaces {
   const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
   const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
+  const lost = new Set<string>()
+  const lose = (path: string, mistake: StartError) => {
+    if (!lost.has(path)) report(mistake)
+    lost.add(path)
+  }
   for (const [index, form] of forms.entries()) {
-    for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, report)
+    for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, lose)
   }
   /** The forms of each route, each with those of others that are narrower. */
   const byRoute = new Map(
@@ -67,6 +74,7 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
     pattern.every(({ parameter }) => parameter === undefined || params[parameter] !== undefined)
 
   return {
+    isLost: path => lost.has(path),
     isTaken(path, params) {
       // The longest form that these parameters fill is the address.
       const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}

@@ -146,7 +146,8 @@ function parsePaths(paths: readonly string[], report: Report): Map<string, Patte
 export function compileRoutes(config: RoutesConfig, late: LateFacts, report = stopAtFirst): CompiledRoute[] {
   const patterns = parsePaths(Object.keys(config.routes), report)
   const places = placeRoutes(patterns, report)
-  return [...patterns].map(([path, pattern]) => {
+  const placed = [...patterns].filter(([path]) => !places.isLost(path))
+  return placed.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
     const { all, choose, combinations } = chooseToolsets({ path, config, pattern, places, report })
     const route: CompiledRoute = {

@@ -66,9 +66,8 @@ export const AUTH_ROWS: readonly Row[] = [
   },
   {
     mistake: 'an audience that is empty',
-    files: jwt(`    authority: ${ISSUER}\n    audience: []`),
-    at: 'mcp.config.yaml:10',
-    says: ['the audience is empty', 'name whom tokens are for'],
+    files: jwt(`    authority: ${ISSUER}\n    audience: [] # HERE`),
+    says: ['found an empty list', 'a list of at least 1'],
   },
   {
     mistake: 'a check that is not known',
@@ -129,7 +128,7 @@ export const AUTH_ROWS: readonly Row[] = [
   {
     mistake: 'metadata without authorization servers',
     files: withPlugin(`  auth-jwt: { authority: "${ISSUER}" }\n  resource-metadata: {} # HERE`, { routes: GUARDED }),
-    says: ['authorizationServers', 'expected'],
+    says: ['missing', 'such as ["https://login.acme.example"]'],
   },
   {
     mistake: 'metadata of a host whose address nobody knows',

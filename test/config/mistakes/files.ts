@@ -72,8 +72,7 @@ export const FILE_ROWS: readonly Row[] = [
   {
     mistake: 'two configs in one folder',
     files: { ...config({}), 'mcp.config.yml': 'server: {}' },
-    at: 'mcp.config.yaml',
-    noLine: 'it is about whole files',
+    at: 'mcp.config.yaml:1',
     severity: 'warning',
     says: ['mcp.config.yaml is used, and mcp.config.yml beside it is not', 'delete it, or name one with --config'],
   },

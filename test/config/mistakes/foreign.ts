@@ -108,7 +108,7 @@ export const FOREIGN_ROWS: readonly Row[] = [
   {
     mistake: 'a plain object in the place of a tool',
     files: { ...yaml(), 'tools.mjs': "\nexport default { name: 'it', execute: () => 1 } // HERE" },
-    says: ['it exports no definition; "it" is a plain object', 'defineTool({ ... })'],
+    says: ['"it" is a plain object, and no definition', 'defineTool({ ... })'],
   },
   {
     mistake: 'server.tool(...) of another framework',

@@ -145,7 +145,8 @@ export const ROUTE_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a fixed path that is a route',
-    files: withPlugin('  health: { path: / } # HERE'),
+    files: withPlugin('  health: { path: / }'),
+    at: 'mcp.config.yaml:5',
     says: ['both serve /', 'give one of them another path'],
   },
 ]
