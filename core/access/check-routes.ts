@@ -39,12 +39,12 @@ export interface ServingFacts {
   readonly report: Report
 }
 
-/** Reports routes where clients get no answer at all, and warns of those where they cannot find out who gives out tokens. */
+/** Warns of routes where clients get no answer at all, and of those where they cannot find out who gives out tokens. */
 export function checkServed({ routes, provides, isServed, isDescribed, suggest, report }: ServingFacts): void {
   for (const route of routes) {
     const at = ['routes', route.path]
     if (!isServed(route) && route.revisions.length === 0) {
-      report(new StartError(`nothing serves this route; switch on ${suggest('transport')}`, { at }))
+      report(new StartError(`nothing serves this route; switch on ${suggest('transport')}`, { at }), 'warning')
     }
     if (route.authorize !== undefined && provides('user', route) && !isDescribed(route)) {
       const why = 'clients are asked for a token and not told who gives it out, so that nobody can log in by themselves'

@@ -32,6 +32,7 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
     ...(line !== undefined && { line }),
     ...(at.length > 0 && { path: formatPath(at) }),
     text,
+    cause: error,
   }
 }
 

@@ -56,7 +56,7 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
     if (isPath(name) && !existsSync(file)) {
       throw new StartError(`there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
     }
-    throw new ConfigError([explainImport(file, cause, at)], { cause })
+    throw new ConfigError([explainImport(file, cause, at)])
   }
   const plugins = [...new Set(Object.values(exported))].flatMap(value => pluginIn(value) ?? [])
   const [plugin, second] = [pluginIn(exported['default']) ?? plugins[0], plugins[1]]

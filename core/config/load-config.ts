@@ -82,11 +82,11 @@ async function find(cwd: string, path: string | undefined) {
 }
 
 const stop = (file: string, line: number | undefined, text: string, cause?: unknown): StartError =>
-  new ConfigError([{ file, ...(line !== undefined && { line }), text }], { cause })
+  new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
   const exported = await importModule(file).catch((cause: unknown) => {
-    throw new ConfigError([explainImport(file, cause)], { cause })
+    throw new ConfigError([explainImport(file, cause)])
   })
   if (!('default' in exported)) {
     throw stop(file, undefined, 'no default export; write `export default defineConfig({ … })`')

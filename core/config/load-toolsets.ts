@@ -68,7 +68,7 @@ async function loadToolset(source: unknown, at: Path, loading: Loading): Promise
   for (const [index, entry] of entries.entries()) {
     const place = Array.isArray(source) ? [...at, index] : at
     if (kindOf(entry) !== undefined) definitions.push(entry)
-    else if (isObject(entry)) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
+    else if (isObject(entry) || entry === null) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
     // What is none of these is told with the config's shape.
     if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {

@@ -30,6 +30,10 @@ export interface Mistake extends Place {
   readonly text: string
   /** Where the other part of it is, as of two that clash. */
   readonly also?: readonly Place[]
+  /** What was thrown; for those who ask for stacks. */
+  readonly cause?: unknown
+  /** 1 where it is not the config that must change. */
+  readonly exitCode?: 1 | 2
 }
 
 type Told = Problem | Mistake
@@ -68,13 +72,14 @@ export function shortName(file: string): string {
 export class ConfigError extends StartError {
   readonly problems: readonly Told[]
 
-  constructor(problems: readonly Told[], options: { cause?: unknown; exitCode?: 1 | 2 } = {}) {
+  constructor(problems: readonly Told[]) {
     const [only] = problems
+    const mistakes = problems.filter((told): told is Mistake => 'text' in told)
     const isAlone = problems.length === 1 && only !== undefined && 'text' in only
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     super(isAlone ? formatProblem(only) : `The config has ${count}.\n\n${formatProblems(problems)}`, {
-      exitCode: 2,
-      ...options,
+      cause: mistakes.find(({ cause }) => cause !== undefined)?.cause,
+      exitCode: mistakes.length === problems.length && mistakes.every(({ exitCode }) => exitCode === 1) ? 1 : 2,
     })
     this.problems = problems
   }
@@ -110,20 +115,20 @@ export interface Problems {
 export function createProblems(placeOf: (written: Written) => Place & { path?: string }, log: Logger): Problems {
   // A module that two toolsets name is wrong once.
   const found = new Map<string, Told>()
-  const thrown: StartError[] = []
   let isOver = false
 
   const report: Report = (mistake, severity = 'error') => {
     const place = placeOf(mistake.written)
     if (severity === 'warning') return warn({ ...place, text: mistake.message })
     if (isOver) throw mistake
+    const { message: text, cause, exitCode } = mistake
     const also = mistake.also.map(placeOf)
-    thrown.push(mistake)
-    add([{ ...place, text: mistake.message, ...(also.length > 0 && { also }) }])
+    add([{ ...place, text, exitCode, ...(cause !== undefined && { cause }), ...(also.length > 0 && { also }) }])
   }
 
-  function warn({ file, text, also: _, ...rest }: Mistake) {
-    log.warn({ ...(file !== undefined && { file: shortName(file) }), ...rest }, text)
+  function warn({ file, line, path, text }: Mistake) {
+    const place = { ...(file !== undefined && { file: shortName(file) }), ...(line !== undefined && { line }) }
+    log.warn({ ...place, ...(path !== undefined && { path }) }, text)
   }
 
   function add(problems: readonly Told[]) {
@@ -147,10 +152,7 @@ export function createProblems(placeOf: (written: Written) => Place & { path?: s
     count: () => found.size,
     assertNone(last) {
       isOver = last !== undefined
-      if (found.size === 0) return
-      const isMild = thrown.length === found.size && thrown.every(({ exitCode }) => exitCode === 1)
-      const cause = thrown.length === 1 && found.size === 1 ? thrown[0]?.cause : undefined
-      throw new ConfigError(inFileOrder([...found.values()]), { cause, exitCode: isMild ? 1 : 2 })
+      if (found.size > 0) throw new ConfigError(inFileOrder([...found.values()]))
     },
   }
 }

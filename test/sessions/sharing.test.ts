@@ -58,7 +58,7 @@ describe('a host that is one of two processes refuses to start', () => {
 
   it('with the authorization server for development, whose users are in one process', async () => {
     const message = await refusal({ '/': stateless }, { plugins: { 'dev-auth-server': {} } })
-    expect(message).to.match(/^plugins\.dev-auth-server: .*start without --workers$/)
+    expect(message).to.match(/^plugins\['dev-auth-server'\]: .*start without --workers$/)
   })
 
   it('and says everything at once', async () => {

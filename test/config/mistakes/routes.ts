@@ -70,6 +70,7 @@ export const ROUTE_ROWS: readonly Row[] = [
   {
     mistake: 'no transport',
     files: config({ routes: 'routes:\n  /: { toolsets: a } # HERE', plugins: 'plugins: {}' }),
+    severity: 'warning',
     says: ['nothing serves this route', 'switch on transport-streamable or transport-sse'],
   },
   {
@@ -77,6 +78,7 @@ export const ROUTE_ROWS: readonly Row[] = [
     files: config({
       routes: 'routes:\n  /: { toolsets: a }\n  /x: { toolsets: a, plugins: { transport-streamable: false } } # HERE',
     }),
+    severity: 'warning',
     says: ['nothing serves this route', 'switch on transport-streamable or transport-sse'],
   },
   {
