@@ -18,7 +18,7 @@ import { isObject } from './mcp/is-object.ts'
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host } from './host.ts'
-export { describeThrown, originOf } from './http/describe-thrown.ts'
+export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
@@ -105,7 +105,8 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   const schema = sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   if (open.length > 0) assertNoProblems(checkConfig(loaded, schema))
   const config = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
-  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
+  const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
+  return buildHost({ config, plugins, isBuiltIn, directory, log, suggest: suggestPlugin, processes })
 }
 
 /** A host of a config in hand. It serves nothing until `listen()`. */

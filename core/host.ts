@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { warnUntoldScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -30,9 +30,10 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { RuntimeHost } from './mcp/define.ts'
-import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
-import { compileRoutes } from './mcp/routes.ts'
+import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { encodeError } from './mcp/wire.ts'
+import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -63,6 +64,8 @@ export interface HostInput {
   readonly config: FilledConfig
   /** Every plugin that the config names. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
+  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
@@ -83,7 +86,8 @@ const defaultSlots = (node: string): Slots => ({
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
+export async function buildHost(input: HostInput): Promise<Host> {
+  const { config, log, directory, plugins, suggest, isBuiltIn, processes = 1 } = input
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let listening = ''
@@ -110,7 +114,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   await setUpPlugins(instances, instance => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   })
   slots.seal()
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
@@ -144,7 +149,7 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       return listening
     },
     get routes() {
-      return routes.map(summarizeRoute)
+      return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
     start: life.start,
@@ -180,6 +185,17 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
+}
+
+/** What anybody may use there comes first; a guarded route says what it takes only to those who came in. */
+function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
+  const params = sampleParams(route)
+  const items = itemsOn(parts, route, route.toolsetsFor(params))
+  const anybody = parts.slot('access', route).audienceOf(undefined, route)
+  const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
+  const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
+  // What an open route asks a token for is not for everybody to try.
+  return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 
 /** The start of a host: once, and before its end. */

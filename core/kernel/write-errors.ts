@@ -1,5 +1,6 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
+import { blamed } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
 import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
 import { shownUrl } from '../http/shown-url.ts'
@@ -48,7 +49,7 @@ export function createFailureLog(log: Logger): TellFailure {
     // Of one that breaks off, Koa tells twice.
     if (told.has(ctx) && told.get(ctx) === err) return
     told.set(ctx, err)
-    const fields = { err, path: shownPath(ctx) }
+    const fields = { err, ...blamed(err), path: shownPath(ctx) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
     if (!isToClient(err)) log.error(fields, 'a request failed')
     tellApp(err, ctx)

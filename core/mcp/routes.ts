@@ -132,9 +132,12 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRo
   })
 }
 
-/** An address of the route that serves something: a parameter that it needs has the name of a toolset. */
-export function sampleUrl(route: CompiledRoute): string {
+/** Parameters with which the route serves something: one that it needs has the name of a toolset. */
+export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
-  return route.url(Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name])))
+  return Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name]))
 }
+
+/** An address of the route that serves something. */
+export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
