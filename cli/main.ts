@@ -44,6 +44,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       list: async () => (await import('./client/list.ts')).listVerb,
       call: async () => (await import('./client/call.ts')).callVerb,
+      connect: async () => (await import('./connect.ts')).connectVerb,
       login: async () => (await import('./client/login.ts')).loginVerb,
       logout: async () => (await import('./client/logout.ts')).logoutVerb,
       status: async () => (await import('./client/status.ts')).statusVerb,

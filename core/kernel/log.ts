@@ -1,6 +1,7 @@
 // The host's log: structured lines on stderr, written by pino. Never a token, a secret or a whole session id; no more
 // of one kind than an operator can read, and never at the cost of those who are served.
 import { pino } from 'pino'
+import { cutFields } from '../http/cut-fields.ts'
 import { describeFailure } from '../http/describe-thrown.ts'
 import { createLogBudget } from './log-budget.ts'
 import { createLogWriter } from './log-writer.ts'
@@ -24,36 +25,11 @@ export interface ProcessLog extends Logger {
   flush(): Promise<void>
 }
 
-/** Characters of one text in a line. */
-const MAX_TEXT = 1_000
 const PATIENCE = 1_000
 const WARN = 40
 const FATAL = 60
 const LEFT_OUT = 'left out log lines of one kind'
 const ALL_LINES = '--log-level debug writes all of them'
-
-/** What a client chose may be in any field, and of any size. */
-const cutText = (_key: string, value: unknown) =>
-  typeof value === 'string' && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value
-
-function cutFields(fields: Record<string, unknown>): Record<string, unknown> {
-  const cut: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    if (name === 'err') cut[name] = value
-    else if (typeof value === 'object' && value !== null) cut[name] = cutObject(value)
-    else cut[name] = cutText(name, value)
-  }
-  return cut
-}
-
-function cutObject(value: object): unknown {
-  try {
-    const json = JSON.stringify(value, cutText)
-    return json === undefined || json.length <= 4 * MAX_TEXT ? value : `${json.slice(0, MAX_TEXT)}…`
-  } catch {
-    return 'a value that cannot be written as JSON'
-  }
-}
 
 /** What strangers can cause: warnings and errors, and denials. What plugins tell at `info`, such as an audit, is whole. */
 const isLimited = (level: number, fields: unknown) =>

@@ -20,12 +20,9 @@ type Answer = (call: Call) => Promise<object>
 /** Its text is hidden from clients. */
 const TELL_MORE = 'clients read only that it failed; what a ToolError says they read, too'
 
-export function createDispatch(
-  notes: Pick<AuthorNotes, 'around' | 'observers'>,
-  methods: MethodTable,
-  log: Logger,
-): Answer {
-  function logFailure(call: Call, err: unknown) {
+/** Logs what a handler or a plugin threw and no client may see. */
+function createFailureLog(log: Logger) {
+  return (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
     const whose = blamed(err)
     const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path }
@@ -34,7 +31,14 @@ export function createDispatch(
     else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
     else log.error({ ...fields, fix: TELL_MORE }, 'a handler failed')
   }
+}
 
+export function createDispatch(
+  notes: Pick<AuthorNotes, 'around' | 'observers'>,
+  methods: MethodTable,
+  log: Logger,
+): Answer {
+  const logFailure = createFailureLog(log)
   const warnOfHandmade = createHandmadeWarning(log)
 
   async function answer(call: Call): Promise<object> {

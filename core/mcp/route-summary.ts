@@ -3,13 +3,15 @@
 import type { CatalogItem } from './catalog.ts'
 import { type ExampleCall, findExampleCall } from './example-call.ts'
 import type { Revision } from './revisions.ts'
-import { type CompiledRoute, sampleUrl } from './routes.ts'
+import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
 
 /** One line of the start-up page. */
 export interface RouteSummary {
   readonly path: string
   /** One of its addresses as clients reach it; a parameter that it needs has the name of a toolset. */
   readonly url: string
+  /** The path of that address. */
+  readonly samplePath: string
   readonly toolsets: readonly string[]
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
@@ -41,6 +43,7 @@ export function summarizeRoute(route: CompiledRoute, { items, tellsLogin }: Rout
   return {
     path: route.path,
     url: sampleUrl(route),
+    samplePath: samplePath(route),
     toolsets: route.toolsets,
     revisions: route.revisions,
     stateless: route.stateless,

@@ -60,6 +60,8 @@ interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
+  /** What the parameter may be. */
+  readonly categories: readonly string[]
 }
 
 function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, places: RoutePlaces): ToolsetChoice {
@@ -67,7 +69,7 @@ function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, pl
   const listed = [settings.toolsets].flat()
   const [first = ''] = listed
   const [, parameter] = PARAMETER.exec(first) ?? []
-  if (parameter === undefined) return { all: listed, choose: () => listed, combinations: [listed] }
+  if (parameter === undefined) return { all: listed, choose: () => listed, combinations: [listed], categories: [] }
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
     throw new StartError(`routes['${path}'].toolsets: ${why}`, { exitCode: 2 })
@@ -82,6 +84,7 @@ function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, pl
       return name === undefined ? fallback : sets.get(name)
     },
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
+    categories: names,
   }
 }
 
@@ -106,7 +109,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRo
   const places = placeRoutes(patterns)
   return Object.entries(config.routes).map(([path, settings]) => {
     const pattern = patterns.get(path) ?? []
-    const { all, choose, combinations } = chooseToolsets(path, config, pattern, places)
+    const { all, choose, combinations, categories } = chooseToolsets(path, config, pattern, places)
     checkToolsets(path, [...all, ...(settings.default ?? [])], config)
     const route: CompiledRoute = {
       path,
@@ -116,6 +119,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRo
       challengeScopes: [settings.challengeScope ?? []].flat(),
       cors: settings.cors,
       toolsets: all,
+      categories,
       get revisions() {
         return late.revisions(route)
       },
@@ -141,3 +145,13 @@ export function sampleParams(route: CompiledRoute): Record<string, string> {
 
 /** An address of the route that serves something. */
 export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
+
+/** The path of that address, as `explain` and others take it. */
+export function samplePath(route: CompiledRoute): string {
+  const params = sampleParams(route)
+  const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) => {
+    const value = params[name]
+    return value === undefined ? '' : `/${value}`
+  })
+  return filled === '' ? '/' : filled
+}
