@@ -1,5 +1,6 @@
 // A person who opens an endpoint in a browser, told by what the browser accepts; and the headers of what they are shown.
 import type { IncomingMessage } from 'node:http'
+import type { HostErrorKind } from './errors.ts'
 
 /** Media types that are accepted by name; a range of all is everybody's. */
 const acceptedTypes = (accept: string): string[] =>
@@ -16,7 +17,13 @@ function isVisit({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'me
 }
 
 /** What a browser is shown a page for, in the place of what only clients can read. */
-const SHOWN_INSTEAD: ReadonlySet<number> = new Set([401, 405, 406])
+const SHOWN_INSTEAD: ReadonlySet<HostErrorKind> = new Set([
+  'unauthorized',
+  'methodNotAllowed',
+  'notAcceptable',
+  // Browsers accept anything as well, and so a stream.
+  'sessionIdMissing',
+])
 
 /** What of a Koa context this is about. */
 interface Answering {
@@ -27,9 +34,9 @@ interface Answering {
 }
 
 /** Whether a page is the answer, and not the error whose status is set: 401 keeps it, anything else is 200 then. */
-export function isShownInstead(ctx: Answering): boolean {
+export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
-  if (!isVisit(ctx.req) || !SHOWN_INSTEAD.has(ctx.status)) return false
+  if (!isVisit(ctx.req) || kind === undefined || !SHOWN_INSTEAD.has(kind)) return false
   if (ctx.status !== 401) {
     ctx.status = 200
     ctx.remove('Allow')

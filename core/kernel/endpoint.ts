@@ -56,8 +56,8 @@ export interface Endpoint {
   readonly body?: BodyKind
   /**
    * Answers a person who opens the address in a browser: a GET or HEAD that accepts `text/html` by name and no event stream.
-   * In the place of 405 and 406, with the status 200, and of the body of 401, which keeps its status and challenge. It sets
-   * `ctx.body`, and tells nothing that a caller without a token may not know.
+   * In the place of 405, 406 and a missing session id, with the status 200, and of the body of 401, which keeps its status
+   * and challenge. It sets `ctx.body`, and tells nothing that a caller without a token may not know.
    */
   readonly page?: (ctx: HostContext) => void
 }

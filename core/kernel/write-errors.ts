@@ -78,7 +78,7 @@ export function createErrorWriter(
     ctx.respond = true
     ctx.status = statusOf(error)
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
-    if (page && isShownInstead(ctx)) return page(ctx)
+    if (page && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }

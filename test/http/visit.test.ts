@@ -7,9 +7,10 @@ import { makeTemporaryDirectory, removeTemporaryDirectories } from '../client/no
 import { needsProgram } from '../support/needs-program.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { startTestIssuer } from '../support/test-issuer.ts'
+import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
 
 after(stopHosts)
+after(stopIssuers)
 after(removeTemporaryDirectories)
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
@@ -18,7 +19,7 @@ const tool = defineTool({ name: 'hidden_tool', handler: () => 'done' })
 
 let url: string
 before(async () => {
-  const { authority } = await startTestIssuer()
+  const { url: authority } = await startIssuer()
   ;({ url } = await startHost({
     server: { name: 'acme <tools> & "more"', version: '1.0.0' },
     toolsets: { all: [tool] },
@@ -87,13 +88,13 @@ describe('an endpoint in a browser', () => {
   })
 
   for (const [what, path, options, status] of [
-    ['a client that takes anything', '/open', { accept: '*/*' }, 406],
+    ['a client that takes anything', '/open', { accept: '*/*' }, 400],
     ['a client that wants a stream and would take HTML', '/open', { accept: 'text/html, text/event-stream' }, 400],
     ['one that refuses HTML', '/open', { accept: 'text/html;q=0, application/json' }, 406],
     ['HEAD of a client', '/open', { method: 'HEAD', accept: '*/*' }, 405],
     ['a GET where there are no sessions', '/each', { accept: 'application/json' }, 405],
     ['DELETE', '/each', { method: 'DELETE' }, 405],
-    ['POST', '/open', { method: 'POST' }, 406],
+    ['POST', '/open', { method: 'POST' }, 415],
     ['a client of a guarded route', '/guarded', { accept: 'application/json, text/event-stream' }, 401],
     ['a path where nothing is', '/nowhere', {}, 404],
     ['a page of another origin', '/open', { origin: 'https://evil.example' }, 403],
@@ -107,8 +108,9 @@ describe('an endpoint in a browser', () => {
 
   it('comes after the guard: a foreign Host gets no page', async () => {
     const head = requestHead(`${url}/open`, { method: 'GET', headers: { Host: 'evil.example', Accept: BROWSER } })
-    const answer = String(await sendRaw(`${url}/open`, head))
-    expect(answer).to.contain('403').and.not.to.contain('<html')
+    const { status, text } = await sendRaw(`${url}/open`, head)
+    expect(status).to.equal(403)
+    expect(text).not.to.contain('<html')
   })
 })
 
