@@ -13,8 +13,9 @@ export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
 
-export const refuseAddress = (): never => {
-  throw new HostError('notFound', { detail: 'nothing is served at this path' })
+/** `hint`: what is served elsewhere, as far as anybody may know. */
+export const refuseAddress = (hint = ''): never => {
+  throw new HostError('notFound', { detail: `nothing is served at this path${hint}` })
 }
 
 /** What Koa keeps where somebody chose a status. Not documented, the same since Koa 2. */

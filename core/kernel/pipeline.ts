@@ -5,6 +5,7 @@ import compose from 'koa-compose'
 import { HostError } from '../http/errors.ts'
 import { createForwarded } from '../http/forwarded.ts'
 import { createGuard } from '../http/guard.ts'
+import { hintAt } from '../http/hint-at.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { readTarget } from '../http/request-target.ts'
 import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
@@ -28,6 +29,7 @@ export interface Place {
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
+  readonly page?: Endpoint['page']
   /** Has its own verbs. */
   readonly app?: HostMiddleware | undefined
 }
@@ -69,21 +71,28 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
 }
 
+/** What anybody may know: the paths of routes that let anybody in. */
+const openRoutes = (served: readonly Served[]): string[] => [
+  ...new Set(
+    served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
+  ),
+]
+
 /** What each step is at a place; nothing, where the place has none of it. */
 async function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
-  isBodyRead: boolean,
+  served: readonly Served[],
 ): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
-  const readBody = isBodyRead ? await createBodyReader(http.maxBodySize) : undefined
+  const readBody = served.some(({ body }) => body !== undefined) ? await createBodyReader(http.maxBodySize) : undefined
 
   return {
     // `next()` of one never throws: what those behind it throw is an answer by then.
     use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
-    writeErrors: () => [writeErrors],
+    writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
       (ctx, next) => {
         guard({ hosts: ctx.state.hosts, origin: ctx.req.headers.origin, alsoAllowed: allowsOrigin })
@@ -98,9 +107,14 @@ async function createSteps(
       },
     ],
     address({ kind, route }) {
-      if (kind === 'N') return [refuseAddress]
+      if (kind === 'N') {
+        const hint = hintAt('there are', openRoutes(served))
+        return [() => refuseAddress(hint)]
+      }
+      if (!route) return []
       // A parameter may name nothing.
-      return route ? [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress())] : []
+      const hint = hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : [])
+      return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress(hint))]
     },
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,
@@ -117,11 +131,7 @@ export async function createPipeline(
   { http, log, encode, report = stopAtFirst }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
-  const steps = await createSteps(
-    http,
-    { tellFailure, encode },
-    served.some(({ body }) => body !== undefined),
-  )
+  const steps = await createSteps(http, { tellFailure, encode }, served)
   const compile = (place: Place): Run =>
     compose<HostContext>(
       stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
