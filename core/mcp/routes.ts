@@ -3,9 +3,9 @@
 
 import { StartError } from '../http/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-pattern.ts'
+import { placeRoutes, type RoutePlaces } from '../http/route-places.ts'
 import { type Path, type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
-import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
