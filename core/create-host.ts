@@ -45,10 +45,10 @@ export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
 
 /** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
-  const problems = createProblems(() => ({}), createLogger())
-  const plugins = await findPlugins(config, builtInPlugins, directory, problems)
+  const problems = createProblems(() => ({}), { warn: () => undefined })
+  const found = await findPlugins(config, builtInPlugins, directory, problems)
   problems.assertNone()
-  return plugins
+  return found
 }
 
 /** The built-in plugins that provide all of these, joined by "or". */
