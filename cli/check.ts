@@ -1,70 +1,68 @@
-// `mcp-host check`: everything that `start` does before it listens.
+// `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
 import { dirname } from 'node:path'
-import { printable } from '../client/printable.ts'
-import { hostOf, type Logger, loadConfig } from '../core/create-host.ts'
-import { errorText } from '../core/http/errors.ts'
+import { hostOf, loadConfig } from '../core/create-host.ts'
+import { StartError } from '../core/http/errors.ts'
+import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
-const OPTIONS = { ...CONFIG_OPTION, ...LOG_OPTIONS }
+const OPTIONS = {
+  ...CONFIG_OPTION,
+  ...LOG_OPTIONS,
+  format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
+} as const
 
-/** A line of the log that is part of the answer. */
-export interface Warning {
-  readonly message: string
-  readonly fields: Readonly<Record<string, unknown>>
-}
+type CheckOptions = VerbValues<typeof OPTIONS>
 
-/** A log whose warnings are kept; the rest goes on. */
-export function keepWarnings(log: Logger): { log: Logger; warnings: readonly Warning[] } {
-  const warnings: Warning[] = []
-  const keeping = (inner: Logger, bindings: object): Logger => {
-    const keep = (fields: object, message = '') => void warnings.push({ message, fields: { ...bindings, ...fields } })
-    return {
-      debug: inner.debug.bind(inner),
-      info: inner.info.bind(inner),
-      warn: keep,
-      error: keep,
-      child: more => keeping(inner.child(more), { ...bindings, ...more }),
-    }
+const placeOf = (config: string | undefined, cwd: string) => ({ cwd, ...(config !== undefined && { file: config }) })
+
+async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
+  const cliLog = openLog(options)
+  const { log, warnings } = collectWarnings(cwd, cliLog)
+  try {
+    const loaded = await loadConfig(placeOf(options.config, cwd))
+    cliLog.directory = dirname(loaded.file)
+    const host = await hostOf(loaded, log)
+    const { routes } = host
+    await host.close()
+    console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
+  } catch (error) {
+    if (warnings.length > 0) console.error(warningsText(warnings).trimEnd())
+    throw error
   }
-  return { log: keeping(log, {}), warnings }
 }
 
-function valueText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
+/** What is wrong with a config, and what may be: `check --format json` prints it. */
+export async function reportOn(
+  config: string | undefined,
+  cwd: string,
+): Promise<CheckReport & { exitCode: 0 | 1 | 2 }> {
+  const { log, warnings } = collectWarnings(cwd)
+  let file: string | null = null
+  try {
+    const loaded = await loadConfig(placeOf(config, cwd))
+    file = loaded.file
+    const host = await hostOf(loaded, log)
+    await host.close()
+    return { ok: true, config: file, problems: [], warnings, exitCode: 0 }
+  } catch (error) {
+    const exitCode = error instanceof StartError ? error.exitCode : 1
+    return { ok: false, config: file, problems: describeProblems(error), warnings, exitCode }
+  }
 }
 
-/** The message, what it is about, and how to mend it. */
-function warningText({ message, fields: { plugin, fix, ...about } }: Warning): string {
-  const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
-  const whose = plugin === undefined ? '' : `plugins.${plugin}: `
-  const lines = [
-    `  ${whose}${message}`,
-    ...(facts.length > 0 ? [`    ${facts.join(', ')}`] : []),
-    ...(fix === undefined ? [] : [`    fix: ${valueText(fix)}`]),
-  ]
-  return lines.map(line => printable(line)).join('\n')
-}
-
-export const warningsText = (warnings: readonly Warning[]): string =>
-  warnings.length === 0 ? '' : `Warnings\n${warnings.map(warningText).join('\n')}\n\n`
-
-async function check(values: VerbValues<typeof OPTIONS>): Promise<void> {
-  const cliLog = openLog(values)
-  const { log, warnings } = keepWarnings(cliLog)
-  const { config } = values
-  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  cliLog.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log)
-  const { routes } = host
-  await host.close()
-  console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
+async function check(options: CheckOptions): Promise<void> {
+  const { format = 'text' } = options
+  if (format === 'text') return checkInText(options, process.cwd())
+  if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
+  const { exitCode, ...report } = await reportOn(options.config, process.cwd())
+  // What a plugin opened before it failed must not keep the process.
+  process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`, () => process.exit(exitCode))
 }
 
 export const checkVerb = defineVerb({
-  summary: 'load and check the config; serve nothing',
+  summary: 'load and check the config, and say all that is wrong with it; serve nothing',
   options: OPTIONS,
   run: check,
 })
