@@ -36,7 +36,7 @@ const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
 export interface LoggerOptions {
-  /** True: `level` is `debug`. */
+  /** True: the default of `level` is `debug`. */
   readonly verbose?: boolean
   /** Default: `info`. `debug` adds whole stacks, and no kind of line is cut off. */
   readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'fatal'
@@ -53,14 +53,9 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }
   const whole = level === 'debug'
-  const writer = createLogWriter(
-    process.stderr,
-    lines => {
-      const told = { level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' }
-      return `${JSON.stringify(told)}\n`
-    },
-    render,
-  )
+  const dropped = (lines: number) =>
+    `${JSON.stringify({ level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
+  const writer = createLogWriter(process.stderr, dropped, render)
   const budget = createLogBudget((kind, lines) => unlimited.warn({ kind, lines, fix: ALL_LINES }, LEFT_OUT))
   const settings = {
     level,

@@ -5,14 +5,13 @@ import compose from 'koa-compose'
 import { HostError } from '../http/errors.ts'
 import { createForwarded } from '../http/forwarded.ts'
 import { createGuard } from '../http/guard.ts'
-import { hintAt } from '../http/hint-at.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { hintAt, openPaths, refuseAddress } from '../http/refuse-address.ts'
 import { readTarget } from '../http/request-target.ts'
 import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import type { Logger } from './log.ts'
-import { refuseAddress } from './mounted-app.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import type { Route } from './route.ts'
@@ -71,13 +70,6 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
 }
 
-/** What anybody may know: the paths of routes that let anybody in. */
-const openRoutes = (served: readonly Served[]): string[] => [
-  ...new Set(
-    served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
-  ),
-]
-
 /** What each step is at a place; nothing, where the place has none of it. */
 async function createSteps(
   http: ResolvedHttp,
@@ -108,7 +100,7 @@ async function createSteps(
     ],
     address({ kind, route }) {
       if (kind === 'N') {
-        const hint = hintAt('there are', openRoutes(served))
+        const hint = hintAt('there are', openPaths(served))
         return [() => refuseAddress(hint)]
       }
       if (!route) return []
