@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { transformSync } from 'esbuild'
 import { parse } from 'yaml'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { createHost } from '../../core/create-host.ts'
@@ -99,9 +100,6 @@ describe('the code blocks of the docs', () => {
   it('in TypeScript compile', function () {
     this.timeout(120_000)
     expect(compile().join('\n')).to.equal('')
-    console.log(
-      `      ${files.length} blocks of TypeScript compile, of ${blocks.length} code blocks in ${PAGES.length} pages`,
-    )
   })
 
   const configs = inLanguage('ts', 'yaml', 'json').filter(isConfig)
@@ -112,7 +110,8 @@ describe('the code blocks of the docs', () => {
     })
   }
 
-  it('in JSON and YAML are such', () => {
+  it('in JavaScript, JSON and YAML are such', () => {
+    for (const { code } of inLanguage('js')) transformSync(code, { loader: 'js' })
     for (const { language, code } of inLanguage('json', 'yaml')) language === 'json' ? JSON.parse(code) : parse(code)
     const counts = `${files.length} of TypeScript compile, ${configs.length} are configs that start`
     console.log(`      ${blocks.length} code blocks in ${PAGES.length} pages: ${counts}`)

@@ -1,5 +1,5 @@
 // Makes files of code blocks: each with what its page says it needs, and with what a config needs that is shown in part.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../core/index.ts'
 import type { DocBlock } from '../support/doc-blocks.ts'
@@ -63,6 +63,8 @@ export function writeToolFiles(toolsets: Readonly<Record<string, unknown>>, fold
   )
   for (const [name, file] of named) {
     const path = join(folder, file.replace('*', 'one'))
+    // A block of the page may be the very file.
+    if (existsSync(path)) continue
     mkdirSync(dirname(path), { recursive: true })
     const tools = [name, `purge_${name}`].map(tool => `defineTool({ name: '${tool}', handler: () => 'done' })`)
     writeFileSync(path, `import { defineTool } from 'mcp-host'\nexport default [${tools.join(', ')}]\n`)
