@@ -14,7 +14,7 @@ import { blocksOf, type DocBlock, PAGES, placeOf, ROOT } from '../support/doc-bl
 import { inPath } from '../support/needs-program.ts'
 import { startRedis, stopRedis } from '../support/redis-server.ts'
 import { createTestLog } from '../support/start-host.ts'
-import { type BlockFile, folderOf, wholeConfig, writeBlock, writeToolFiles } from './whole-blocks.ts'
+import { type BlockFile, folderOf, wholeConfig, writeBlock, writeMissingConfigs, writeToolFiles } from './whole-blocks.ts'
 
 /** What some configs read. */
 const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection' }
@@ -30,6 +30,7 @@ after(stopRedis)
 const blocks = PAGES.flatMap(page => blocksOf(page))
 const inLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language))
 const files = inLanguage('ts').map(block => writeBlock(block, folder))
+writeMissingConfigs(files, folder)
 
 /** What the compiler says of these files, by their places in the pages. */
 function compile(): string[] {

@@ -84,7 +84,9 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
 }
 
 describe('the command lines of the docs', () => {
-  it('name verbs and options that there are', async () => {
+  it('name verbs and options that there are', async function () {
+    // One of them is a process.
+    this.timeout(60_000)
     const verbs = await findVerbs()
     expect([...verbs.keys()]).to.include.members(['start', 'check', 'explain', 'call', 'doctor'])
     const shown = PAGES.flatMap(shownIn)

@@ -44,17 +44,26 @@ export const folderOf = ({ page }: DocBlock, folder: string): string => join(fol
 export function writeBlock(block: DocBlock, folder: string): BlockFile {
   const [before = '', after = ''] = frameOf(block).split(/^ *\.\.\.$/m)
   const directory = folderOf(block, folder)
-  const file = join(directory, block.file ?? `block-${block.line}.ts`)
+  const named = join(directory, block.file ?? '')
+  // A page may show a file twice.
+  const isNamed = block.file !== undefined && !existsSync(named)
+  const file = isNamed ? named : join(directory, `block-${block.line}.ts`)
   mkdirSync(dirname(file), { recursive: true })
   const text = `${before}${block.code}${after}`
   writeFileSync(file, /^(import|export) /m.test(text) ? text : `${text}\nexport {}\n`)
-  // Programs import it.
-  writeFileSync(join(directory, 'mcp.config.ts'), CONFIG)
   return { block, file, before: before.split('\n').length - 1 }
 }
 
 /** A config of which the page shows all, or some keys. */
 export const wholeConfig = (shown: object): Config => ({ ...REST, ...shown }) as Config
+
+/** Programs import a config that their page does not show. */
+export function writeMissingConfigs(files: readonly BlockFile[], folder: string): void {
+  for (const { block } of files) {
+    const file = join(folderOf(block, folder), 'mcp.config.ts')
+    if (!existsSync(file)) writeFileSync(file, CONFIG)
+  }
+}
 
 /** Writes what these toolsets are said to be loaded from: files with a tool or two. */
 export function writeToolFiles(toolsets: Readonly<Record<string, unknown>>, folder: string): void {

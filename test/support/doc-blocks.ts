@@ -2,7 +2,7 @@
 // before it, which readers do not see:
 //   <!-- with: ... -->    lines that make it whole, before it; a line of `...` in them stands for the block itself
 //   <!-- in: config -->   it is keys of a config, which gets what else a config needs; `in: plugins`: keys of its `plugins`
-//   <!-- file: name -->   the file that other blocks of the page import it from
+//   <!-- file: name -->   the file that other blocks of the page import it from; a first line `// name.ts` says the same
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -44,7 +44,7 @@ export function blocksOf(page: string, text = readPage(page)): DocBlock[] {
       code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
       with: found['with'],
       in: found['in'],
-      file: found['file'],
+      file: found['file'] ?? /^\/\/ ([\w.-]+\.ts)$/m.exec(code.split('\n', 1)[0] ?? '')?.[1],
     }
   })
 }
