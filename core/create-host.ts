@@ -44,8 +44,12 @@ export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
 /** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
-export const pluginsFor = (config: Config, directory: string): Promise<Map<string, Plugin<object>>> =>
-  findPlugins(config, builtInPlugins, directory)
+export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
+  const problems = createProblems(() => ({}), createLogger())
+  const plugins = await findPlugins(config, builtInPlugins, directory, problems)
+  problems.assertNone()
+  return plugins
+}
 
 /** The built-in plugins that provide all of these, joined by "or". */
 function suggestPlugin(...capabilities: string[]): string {
