@@ -14,7 +14,14 @@ import { blocksOf, type DocBlock, PAGES, placeOf, ROOT } from '../support/doc-bl
 import { inPath } from '../support/needs-program.ts'
 import { startRedis, stopRedis } from '../support/redis-server.ts'
 import { createTestLog } from '../support/start-host.ts'
-import { type BlockFile, folderOf, wholeConfig, writeBlock, writeMissingConfigs, writeToolFiles } from './whole-blocks.ts'
+import {
+  type BlockFile,
+  folderOf,
+  wholeConfig,
+  writeBlock,
+  writeMissingConfigs,
+  writeToolFiles,
+} from './whole-blocks.ts'
 
 /** What some configs read. */
 const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection' }
