@@ -21,7 +21,12 @@ function isNarrower(one: Form, other: Form): boolean {
 }
 
 /** Reports two routes that have one place, and a place that is as much one route's as another's. */
-function checkPair(one: Form, other: Form, shapes: ReadonlySet<string>, report: (of: string, mistake: StartError) => void) {
+function checkPair(
+  one: Form,
+  other: Form,
+  shapes: ReadonlySet<string>,
+  report: (of: string, mistake: StartError) => void,
+) {
   const meeting = meetingOf(one.pattern, other.pattern)
   if (!meeting) return
   const beside = `routes['${other.path}']`
