@@ -43,10 +43,12 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/** The built-in plugins, and those that this config names, as far as they are found: what is not is for `createHost` to say. */
-export function pluginsFor(config: Config, directory: string, log: Logger): Promise<Map<string, Plugin<object>>> {
-  const places = createPlaces({ file: join(directory, 'config'), config, locate: () => undefined })
-  return findPlugins(config, builtInPlugins, directory, createProblems(places.placeOf, log))
+/** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
+export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
+  const problems = createProblems(() => ({}), { warn: () => undefined })
+  const found = await findPlugins(config, builtInPlugins, directory, problems)
+  problems.assertNone()
+  return found
 }
 
 /** The built-in plugins that provide all of these, joined by "or". */

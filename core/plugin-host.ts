@@ -1,5 +1,6 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
+import type { UnderTest } from './access/under-test.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
@@ -73,7 +74,10 @@ export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
-> = AnyPlugin<Options, PluginHost, Filled, Sections>
+> = AnyPlugin<Options, PluginHost, Filled, Sections> & {
+  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
+  underTest?(options: Options): Promise<UnderTest<Options>>
+}
 
 /** Makes a plugin of its options' schema and its set-up. */
 export const definePlugin = <
