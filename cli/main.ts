@@ -33,6 +33,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     'Serve',
     {
       start: async () => startVerb,
+      stdio: async () => (await import('./stdio.ts')).stdioVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,
