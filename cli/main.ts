@@ -48,6 +48,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       logout: async () => (await import('./client/logout.ts')).logoutVerb,
       status: async () => (await import('./client/status.ts')).statusVerb,
       token: async () => (await import('./client/token.ts')).tokenVerb,
+      proxy: async () => (await import('./proxy.ts')).proxyVerb,
       doctor: async () => (await import('./doctor.ts')).doctorVerb,
     },
   ],
