@@ -137,9 +137,9 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   }
 }
 
-/** What the server says of the session: that it does not know it. */
-export const hasLost = (session: KeptSession, status: number, text: string | undefined): boolean =>
-  session.id !== undefined && isSessionLost(status, text)
+/** What the server says of the session that a request named: that it does not know it. */
+export const hasLost = (named: string | undefined, status: number, text: string | undefined): boolean =>
+  named !== undefined && isSessionLost(status, text)
 
 /** The result of an `initialize` in a server's text. */
 export function resultIn(text: string): Fields | undefined {

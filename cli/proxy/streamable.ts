@@ -83,13 +83,12 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     session.remember(exchange)
     for (let attempt = 0; ; attempt++) {
       await session.ready()
-      const { epoch } = session
+      const { epoch, id } = session
       const end = new AbortController()
       const response = await post(exchange, session.headers(), end)
       const refused = await take(response, exchange, end)
       if (!refused) break
-      if (attempt > 0 || !hasLost(session, refused.status, refused.text))
-        throw explainRefusal(url, response, refused.text)
+      if (attempt > 0 || !hasLost(id, refused.status, refused.text)) throw explainRefusal(url, response, refused.text)
       await session.reopen(epoch)
       // An answer to what the lost session asked: nobody waits for it.
       if (exchange.out.requests.length === 0 && !exchange.out.notification) return
@@ -103,8 +102,8 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
       return exchange.out.requests[0]?.method === 'initialize' ? open(exchange) : carryInSession(exchange)
     },
     async ping() {
-      if (session.id === undefined) return
-      const { epoch } = session
+      const { epoch, id } = session
+      if (id === undefined) return
       const { signal } = link
       const response = await send({
         method: 'POST',
@@ -115,7 +114,7 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
         patience: 0,
       })
       if (response.ok) return void (await response.body?.cancel())
-      if (hasLost(session, response.status, await readJson(response))) await session.reopen(epoch)
+      if (hasLost(id, response.status, await readJson(response))) await session.reopen(epoch)
     },
     async leave(signal) {
       if (session.id === undefined) return

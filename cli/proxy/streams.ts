@@ -60,6 +60,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
 
   /** Undefined: later. Throws a Failure where the stream is not to be had any more. */
   async function resume(place: Place, epoch: number, signal: AbortSignal): Promise<Response | undefined> {
+    const { id } = session
     const response = await get(place, signal).catch(error => {
       if (signal.aborted || over.aborted) throw error
       note(String(error))
@@ -67,7 +68,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     })
     if (!response || isStream(response)) return response
     const text = await readJson(response)
-    if (hasLost(session, response.status, text)) {
+    if (hasLost(id, response.status, text)) {
       session.reopen(epoch).catch(error => note(String(error)))
       throw lostInCall(url)
     }
@@ -88,6 +89,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
 
   /** One connection of the standing stream. False: there is none to be had. */
   async function listenOnce(place: Place, epoch: number): Promise<boolean> {
+    const { id } = session
     const response = await get(place, over).catch(error => {
       note(`the stream of the session: ${error}`)
       return undefined
@@ -98,7 +100,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       return true
     }
     const text = await readJson(response).catch(() => undefined)
-    if (session.epoch === epoch && hasLost(session, response.status, text)) {
+    if (session.epoch === epoch && hasLost(id, response.status, text)) {
       await session.reopen(epoch).catch(error => note(String(error)))
       return false
     }

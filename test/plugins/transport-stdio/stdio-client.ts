@@ -18,10 +18,10 @@ const hosts: Host[] = []
 /** For `after`. */
 export const closeHosts = () => Promise.all(hosts.splice(0).map(host => host.close({ grace: 0 })))
 
-export interface StdioClient {
+export interface StdioClient<Line = ServedLine> {
   readonly input: PassThrough
   readonly output: PassThrough
-  readonly line: ServedLine
+  readonly line: Line
   /** What came and nobody asked for yet. */
   readonly seen: Received[]
   /** Every line, as it came. */
@@ -53,7 +53,9 @@ function collect(output: PassThrough) {
   return { seen, lines }
 }
 
-export function clientOf(connect: (ends: { input: PassThrough; output: PassThrough }) => ServedLine): StdioClient {
+export function clientOf<Line>(
+  connect: (ends: { input: PassThrough; output: PassThrough }) => Line,
+): StdioClient<Line> {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const line = connect({ input, output })
   const { seen, lines } = collect(output)
@@ -102,7 +104,11 @@ export const INITIALIZE = {
 }
 
 /** Opens the session of a client. */
-export async function initialize(client: StdioClient, protocolVersion = '2025-11-25', capabilities: object = {}) {
+export async function initialize(
+  client: Pick<StdioClient, 'request' | 'say'>,
+  protocolVersion = '2025-11-25',
+  capabilities: object = {},
+) {
   const answer = await client.request(0, 'initialize', { ...INITIALIZE, protocolVersion, capabilities })
   client.say({ method: 'notifications/initialized' })
   return answer
