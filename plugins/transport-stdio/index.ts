@@ -18,6 +18,7 @@ type Serve = (params: Readonly<Record<string, string>>, ends: StdioEnds) => Serv
 const define = (setUp: (host: PluginHost, options: Filled) => void) =>
   definePlugin<Written, Filled>({
     options: OPTIONS,
+    provides: ['transport'],
     setup(host, options) {
       host.revisions(() => REVISIONS)
       setUp(host, options)
