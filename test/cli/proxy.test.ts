@@ -323,6 +323,27 @@ describe('mcp-host proxy', () => {
     expect(await refusalOf({ 'allow-http': true }, 'http://mcp.example/mcp')).to.equal('served')
   })
 
+  it('pings a session where that is wanted, and ends it', async () => {
+    const said: string[] = []
+    const server = await serve(({ method: verb, headers }, response, body) => {
+      const { id, method } =
+        body === '' ? { id: 0, method: verb } : (JSON.parse(body) as { id: unknown; method: string })
+      said.push(`${method} ${headers['mcp-session-id'] ?? '-'}`)
+      if (verb === 'GET') return response.writeHead(405).end()
+      if (id === undefined || verb === 'DELETE') return response.writeHead(202).end()
+      json(response, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-11-25', capabilities: {} } }, 200, {
+        'mcp-session-id': 's1',
+      })
+    })
+    const client = await openProxy(server, { 'keep-alive': '0.02' })
+    await initialize(client)
+    while (said.filter(one => one === 'ping s1').length < 3) await pause(5)
+    client.input.end()
+    await client.relay.ended
+    expect([said[0], said[1], said.at(-1)]).to.deep.equal(['initialize -', 'notifications/initialized s1', 'DELETE s1'])
+    expect(client.lines).to.have.length(1)
+  })
+
   it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
     let connects = 0
     const proxy = createServer()
