@@ -34,6 +34,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     'Serve',
     {
       start: async () => startVerb,
+      stdio: async () => (await import('./stdio.ts')).stdioVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,
@@ -49,6 +50,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       logout: async () => (await import('./client/logout.ts')).logoutVerb,
       status: async () => (await import('./client/status.ts')).statusVerb,
       token: async () => (await import('./client/token.ts')).tokenVerb,
+      proxy: async () => (await import('./proxy.ts')).proxyVerb,
       doctor: async () => (await import('./doctor.ts')).doctorVerb,
     },
   ],

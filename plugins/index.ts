@@ -12,11 +12,13 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { transportSse } from './transport-sse/index.ts'
+import { transportStdio } from './transport-stdio/index.ts'
 import { transportStreamable } from './transport-streamable/index.ts'
 
 export const builtInPlugins = {
   'transport-streamable': transportStreamable,
   'transport-sse': transportSse,
+  'transport-stdio': transportStdio,
   'resource-metadata': resourceMetadata,
   cors,
   'tool-policy': toolPolicy,

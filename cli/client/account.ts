@@ -1,8 +1,11 @@
 // One login of this machine: what it was made with, its token file, and a `fetch` that uses both.
+
+import { createAuthFetchOn } from '../../client/auth-fetch.ts'
 import type { TokenContainer } from '../../client/cache/types.ts'
 import { createCacheKey } from '../../client/cache-key.ts'
-import { type AuthFetch, type ClientOAuthOptions, createAuthFetch, type Grant } from '../../client/index.ts'
+import type { AuthFetch, ClientOAuthOptions, Grant } from '../../client/index.ts'
 import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
+import type { Platform } from '../../client/session.ts'
 import { knownSecrets } from '../known-secrets.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
 import { tokenDirectory } from './home.ts'
@@ -91,18 +94,19 @@ export type OpenOptions = Pick<
   'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
-/** A `fetch` for the login's server. `credentials`: those of the login, by default. */
+/** A `fetch` for the login's server. `credentials`: those of the login, by default; `platform`: what opens redirects. */
 export async function openAuthFetch(
   accounts: Accounts,
   login: Login,
   options: OpenOptions,
   credentials: Credentials = recallCredentials(login),
+  platform: Platform = {},
 ): Promise<AuthFetch> {
   const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
   // A registration holds for its redirect URI alone, also when nobody is redirected.
   const registered = (await readTokens(accounts, login))?.registration?.redirectUri
   const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
-  return createAuthFetch({
+  return createAuthFetchOn(platform, {
     serverUrl: url,
     grant: grantOf(login),
     tokenCache: accounts.cache,

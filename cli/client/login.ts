@@ -13,7 +13,8 @@ import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
 import { readWays, WAY_OPTIONS } from './server-ways.ts'
 import { describeEnd } from './show-status.ts'
 
-const OPTIONS = {
+/** Of the verbs that may make a login. */
+export const LOGIN_OPTIONS = {
   ...PROFILE_OPTION,
   scope: {
     type: 'string',
@@ -61,7 +62,7 @@ const OPTIONS = {
   ...REACH_OPTIONS,
 } as const
 
-type LoginValues = VerbValues<typeof OPTIONS>
+type LoginValues = VerbValues<typeof LOGIN_OPTIONS>
 
 const usage = (what: string) => new StartError(what, { exitCode: 2 })
 
@@ -109,7 +110,7 @@ function identityOf(values: LoginValues, before: Login | undefined) {
 const keptFile = (file: string): string | undefined => (file === '-' ? undefined : resolve(file))
 
 /** Milliseconds. */
-function readTimeout(text: string | undefined): number | undefined {
+export function readTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const seconds = Number(text)
   if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
@@ -132,7 +133,8 @@ function readAdded(values: LoginValues, before: Login | undefined): string[] | u
   return all.size > 0 ? [...all] : undefined
 }
 
-function readLogin(url: string, values: LoginValues, before: Login | undefined, reach: Reach): Login {
+/** The login of the command line, over what was said before. */
+export function readLogin(url: string, values: LoginValues, before: Login | undefined, reach: Reach): Login {
   const grant = readGrant(values) ?? before?.grant ?? 'authorization_code'
   const scopes = readScopes('scope', values.scope)
   const proxy = reach.proxy ?? before?.proxy
@@ -185,16 +187,19 @@ async function login(values: LoginValues, [given = '']: readonly string[]): Prom
 
 const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
 
+/** Options that these verbs do not have, and why. */
+export const SECRET_INSTEAD = {
+  'client-secret': SECRET_ELSEWHERE,
+  secret: SECRET_ELSEWHERE,
+  'private-key': 'give --private-key-file <file>',
+  token: 'tokens are got, not given; for one that you have, see doctor --token',
+} as const
+
 export const loginVerb = defineVerb({
   summary: 'log in to a protected server; the other verbs then call it without a word',
   positionals: ['URL'],
-  options: OPTIONS,
-  instead: {
-    'client-secret': SECRET_ELSEWHERE,
-    secret: SECRET_ELSEWHERE,
-    'private-key': 'give --private-key-file <file>',
-    token: 'tokens are got, not given; for one that you have, see doctor --token',
-  },
+  options: LOGIN_OPTIONS,
+  instead: SECRET_INSTEAD,
   notes: `What you say here is remembered for the URL and profile; secrets and headers are not, files of them by name. Tokens are kept encrypted in
 $MCP_HOST_HOME/tokens, default ~/.config/mcp-host/tokens; BROWSER of the environment names another browser.`,
   run: login,

@@ -27,6 +27,8 @@ export interface Reach {
   /** Files of headers, to be remembered by name. */
   readonly headerFiles: readonly string[]
   readonly proxy: string | undefined
+  /** How bytes travel. Default: as `proxy` says. */
+  readonly base?: typeof fetch
 }
 
 const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
@@ -84,7 +86,7 @@ const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('ap
 /** A `fetch` that reaches the login's server, and everything that it names. */
 export function createReachingFetch(reach: Reach, login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>): typeof fetch {
   const proxy = reach.proxy ?? login.proxy
-  const base = proxy === undefined || proxy === 'none' ? fetch : createProxyFetch({ proxy })
+  const base = reach.base ?? (proxy === undefined || proxy === 'none' ? fetch : createProxyFetch({ proxy }))
   const added = headersOf(reach, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)

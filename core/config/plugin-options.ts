@@ -13,6 +13,43 @@ export interface TransportSseOptions {
   maxConcurrent?: number
 }
 
+/** Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`. */
+export interface TransportStdioOptions {
+  /** Who calls, as routes and tools see it. Default: nobody, as without a token. */
+  user?: StdioUser
+  /** Requests of 2026-07-28 that may run at once, open subscriptions counted. Those of a session: sessions.maxCallsPerSession. Default `100`. */
+  maxConcurrent?: number
+}
+
+/** Who calls, as routes and tools see it. Default: nobody, as without a token. */
+export interface StdioUser {
+  /** The user, as `sub` of a token names it. */
+  subject: string
+  /** Who issued that name. */
+  issuer?: string
+  /** The program that acts for the user. */
+  clientId?: string
+  /** What it may do. Default `[]`. */
+  scopes?: string[]
+  /** What it is. Default `[]`. */
+  roles?: string[]
+  /** What else a token would say. */
+  claims?: Record<string, unknown>
+}
+
+/** TransportStdioOptions with its defaults filled in. */
+export interface FilledTransportStdioOptions extends TransportStdioOptions {
+  user?: FilledStdioUser
+  maxConcurrent: number
+}
+
+/** StdioUser with its defaults filled in. */
+export interface FilledStdioUser extends StdioUser {
+  scopes: string[]
+  roles: string[]
+  claims: Record<string, unknown>
+}
+
 /** Protected resource metadata (RFC 9728): tells clients where to get a token. */
 export interface ResourceMetadataOptions {
   /** The resource identifier of every route. Default: each address is its own. */
@@ -439,6 +476,7 @@ export interface FilledDevAuthServerOptions extends DevAuthServerOptions {
 export interface BuiltInOptions {
   'transport-streamable': TransportStreamableOptions
   'transport-sse': TransportSseOptions
+  'transport-stdio': TransportStdioOptions
   'resource-metadata': ResourceMetadataOptions
   cors: CorsOptions
   'tool-policy': ToolPolicyOptions
@@ -456,6 +494,7 @@ export interface BuiltInOptions {
 export interface FilledOptions {
   'transport-streamable': TransportStreamableOptions
   'transport-sse': TransportSseOptions
+  'transport-stdio': FilledTransportStdioOptions
   'resource-metadata': FilledResourceMetadataOptions
   cors: FilledCorsOptions
   'tool-policy': FilledToolPolicyOptions

@@ -2,7 +2,7 @@
 // get sessions, or on routes with `stateless: true` are served one by one as well.
 import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
-import { addListen } from './listen.ts'
+import { addListen } from '../families/per-request/index.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
 import { createVisitPage } from './visit-page.ts'

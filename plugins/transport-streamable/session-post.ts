@@ -22,7 +22,7 @@ import {
   type Transport,
   type ValidMessage,
 } from '../../core/transport.ts'
-import { unsupported } from './classify.ts'
+import { unsupported } from '../families/per-request/index.ts'
 import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
 import { accept } from './refusals.ts'
 

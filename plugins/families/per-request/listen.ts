@@ -1,8 +1,8 @@
 // `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
 
-import { findResource, type ItemKind, mayHear } from '../../core/auth.ts'
-import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../core/index.ts'
+import { findResource, type ItemKind, mayHear } from '../../../core/auth.ts'
+import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
 import {
   checkUri,
   createWatchCharges,
@@ -20,7 +20,7 @@ import {
   WATCH_COST,
   watchedCost,
   whenTokenExpires,
-} from '../../core/transport.ts'
+} from '../../../core/transport.ts'
 
 /** What a client asks to hear of. */
 interface Filter {

@@ -1,0 +1,120 @@
+// `mcp-host proxy`: a stdio server in front of a remote one, for clients that start their servers themselves or cannot log in.
+import type { Readable, Writable } from 'node:stream'
+import { AuthError } from '../client/errors.ts'
+import { errorText } from '../core/http/errors.ts'
+import { openAccounts } from './client/account.ts'
+import { explainFailure } from './client/connect.ts'
+import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
+import { inFlags } from './client/flag-words.ts'
+import { readLogin, readTimeout, SECRET_INSTEAD } from './client/login.ts'
+import type { Login } from './client/logins.ts'
+import { headersOf, type Reach, readReach } from './client/reach.ts'
+import { say } from './client/terminal.ts'
+import { knownSecrets } from './known-secrets.ts'
+import { createIgnoredTools } from './proxy/ignored-tools.ts'
+import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
+import { Failure } from './proxy/messages.ts'
+import { createPatientFetch } from './proxy/patient-fetch.ts'
+import { type Relay, startRelay } from './proxy/relay.ts'
+import {
+  PROXY_OPTIONS,
+  type ProxyValues,
+  readHeaders,
+  readKeepAlive,
+  readTransport,
+  readTravel,
+  readUrl,
+} from './proxy/settings.ts'
+import { signInFetch } from './proxy/sign-in.ts'
+import { nextSignal } from './serve.ts'
+import { keepStdout } from './stdio/keep-stdout.ts'
+import { defineVerb } from './verb.ts'
+
+/** What the client is told of something that no part of the relay said itself. */
+const explainTo =
+  (login: Login) =>
+  (thrown: unknown): Failure => {
+    const code = networkCode(thrown)
+    if (code !== undefined && !AuthError.is(thrown)) return unreachable(login.url, code)
+    const { message } = explainFailure(thrown, login)
+    const reason = AuthError.is(thrown) ? thrown.code : 'failed'
+    return new Failure(reason, knownSecrets.scrub(inFlags(message)), {
+      retryable: AuthError.is(thrown) && thrown.retryable,
+    })
+  }
+
+/** A client whose secret the environment or a file has needs it; nobody can be asked for it. */
+function withSecret(login: Login): Login {
+  const hasSecret = login.secretFile !== undefined || Boolean(process.env[SECRET_VARIABLE])
+  return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login
+}
+
+export interface ProxyEnds {
+  readonly input: Readable
+  readonly output: Writable
+}
+
+/** Throws a StartError for a command line that makes no sense; the server is not asked before the client says something. */
+export async function startProxy(
+  given: string,
+  values: ProxyValues,
+  ends: ProxyEnds,
+  timing: Timing = TIMING,
+): Promise<Relay> {
+  const url = readUrl(given, values)
+  const transport = readTransport(values)
+  const plain = readReach({ header: readHeaders(values), ...(values.proxy !== undefined && { proxy: values.proxy }) })
+  const logins = openAccounts(plain).logins
+  const before = await logins.find(url, values.profile)
+  const login = withSecret(readLogin(url, values, before, plain))
+  const base = createPatientFetch(login.url, readTravel(values, plain.proxy ?? before?.proxy))
+  const reach: Reach = { ...plain, base }
+  const accounts = openAccounts(reach)
+  const options = {
+    credentials: recallCredentials(login),
+    browser: !values['no-browser'],
+    timeout: readTimeout(values['login-timeout']),
+  }
+  // Whoever shows something of their own needs no login.
+  const isOwn = headersOf(reach, login).has('authorization')
+  const fetch = isOwn ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
+  const note = (what: string) => {
+    if (values.verbose) say(what)
+  }
+  return startRelay(
+    {
+      url: login.url,
+      fetch,
+      transport,
+      timing,
+      note,
+      ignored: createIgnoredTools(values['ignore-tool'] ?? []),
+      keepAlive: readKeepAlive(values),
+      explain: explainTo(login),
+    },
+    ends,
+  )
+}
+
+async function proxy(values: ProxyValues, [given = '']: readonly string[]): Promise<void> {
+  const output = keepStdout()
+  const relay = await startProxy(given, values, { input: process.stdin, output })
+  void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => {
+    void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => process.exit(1))
+    relay.end()
+  })
+  // One message that fails in a way nobody thought of must not end the others.
+  process.on('unhandledRejection', error => say(`unexpected: ${errorText(error)}`))
+  await relay.ended
+  process.exit(0)
+}
+
+export const proxyVerb = defineVerb({
+  summary: 'a stdio server in front of a remote one, for clients that cannot log in or know no HTTP',
+  positionals: ['URL'],
+  options: PROXY_OPTIONS,
+  instead: SECRET_INSTEAD,
+  notes: `For desktop clients: "command": "mcp-host", "args": ["proxy", "https://example.com/mcp"].
+The login is that of \`mcp-host login\`: one for all processes, kept encrypted. Without a browser the client is told to run \`mcp-host login URL\`.`,
+  run: proxy,
+})

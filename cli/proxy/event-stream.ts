@@ -1,0 +1,61 @@
+// Reads Server-Sent Events (HTML, "Interpreting an event stream"), each of a bounded size.
+
+export interface StreamEvent {
+  readonly event: string
+  /** Empty where the event has none: it may still carry an id. */
+  readonly data: string
+  readonly id: string | undefined
+  /** Milliseconds. */
+  readonly retry: number | undefined
+}
+
+interface Draft {
+  event: string
+  data: string[]
+  id: string | undefined
+  retry: number | undefined
+  size: number
+}
+
+const blank = (): Draft => ({ event: 'message', data: [], id: undefined, retry: undefined, size: 0 })
+
+function take(draft: Draft, line: string): void {
+  const colon = line.indexOf(':')
+  if (colon === 0) return
+  const field = colon === -1 ? line : line.slice(0, colon)
+  const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+  if (field === 'data') draft.data.push(value)
+  else if (field === 'event') draft.event = value
+  else if (field === 'id' && !value.includes('\0')) draft.id = value
+  else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Number(value)
+}
+
+/** Lines of a stream. Rejects past `most` characters of one. */
+async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    rest += decoder.decode(chunk, { stream: true })
+    // The last line may end with a carriage return whose newline is still to come.
+    const lines = rest.split(/\r\n|\n|\r(?!$)/)
+    rest = lines.pop() ?? ''
+    if (rest.length > most) throw new Error(`an event of the server is larger than ${most} characters`)
+    yield* lines
+  }
+}
+
+/** Each event as it is complete. Rejects where the connection breaks, and where an event is larger than `most`. */
+export async function* readEvents(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<StreamEvent> {
+  let draft = blank()
+  for await (const line of readTextLines(body, most)) {
+    if (line !== '') {
+      draft.size += line.length
+      if (draft.size > most) throw new Error(`an event of the server is larger than ${most} characters`)
+      take(draft, line)
+      continue
+    }
+    const { event, data, id, retry } = draft
+    draft = blank()
+    if (data.length > 0 || id !== undefined || retry !== undefined) yield { event, data: data.join('\n'), id, retry }
+  }
+}

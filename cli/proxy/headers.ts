@@ -1,0 +1,99 @@
+// The headers of a message: those of every POST, and what a request that names its own revision repeats of its body
+// (2026-07-28 basic/transports/streamable-http, "Request Metadata").
+import { isObject } from '../../core/mcp/is-object.ts'
+import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
+import type { Exchange } from './exchange.ts'
+import type { Fields, Request } from './messages.ts'
+
+/** The parameter that `Mcp-Name` repeats, by method; those of tasks are of an extension. */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+/** As a header can carry it ("Value Encoding"). */
+export function encodeHeaderValue(text: string): string {
+  const plain = /^[\t -~]*$/.test(text) && text === text.trim() && !/^=\?base64\?.*\?=$/.test(text)
+  return plain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
+}
+
+/** Tools whose parameters are remembered. */
+const MAX_TOOLS = 5_000
+
+export interface ToolHeaders {
+  /** Learns of the tools in a result of `tools/list`; those that no HTTP client may use are left out of what it gives. */
+  learn(tools: readonly unknown[]): readonly unknown[]
+  of(request: Request): Readonly<Record<string, string>>
+}
+
+function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args
+  for (const name of path) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  return value
+}
+
+/** `Mcp-Param-*`: what an input schema wants in headers is known from lists that passed by. */
+export function createToolHeaders(note: (what: string) => void): ToolHeaders {
+  const known = new Map<string, readonly HeaderParam[]>()
+
+  function isUsable(tool: unknown): boolean {
+    if (!isObject(tool) || typeof tool['name'] !== 'string') return true
+    const { name, inputSchema } = tool
+    try {
+      const params = isObject(inputSchema)
+        ? collectHeaderParams(inputSchema as Parameters<typeof collectHeaderParams>[0])
+        : []
+      known.delete(name)
+      if (params.length > 0 && known.size < MAX_TOOLS) known.set(name, params)
+      return true
+    } catch (error) {
+      note(`left out the tool ${JSON.stringify(name)}: ${(error as Error).message}`)
+      return false
+    }
+  }
+
+  return {
+    learn: tools => tools.filter(isUsable),
+    of({ method, params }) {
+      const { name, arguments: args } = params
+      if (method !== 'tools/call' || typeof name !== 'string') return {}
+      const values = (known.get(name) ?? []).map(
+        param => [`Mcp-Param-${param.name}`, valueAt(args, param.path)] as const,
+      )
+      return Object.fromEntries(
+        values
+          .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+          .map(([header, value]) => [header, encodeHeaderValue(String(value))]),
+      )
+    },
+  }
+}
+
+export const JSON_TYPE = 'application/json'
+export const SSE_TYPE = 'text/event-stream'
+const ACCEPT = `${JSON_TYPE}, ${SSE_TYPE}`
+export const POST_HEADERS: Readonly<Record<string, string>> = { 'content-type': JSON_TYPE, accept: ACCEPT }
+
+/** What a request repeats of its body. */
+function mirrored(request: Request, tools: ToolHeaders): Record<string, string> {
+  const { method, params }: { method: string; params: Fields } = request
+  const name = params[NAMED_BY.get(method) ?? '']
+  return {
+    'Mcp-Method': method,
+    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
+    ...tools.of(request),
+  }
+}
+
+/** Of a POST whose requests name their own revision. */
+export function ownHeaders(
+  { out, version = '' }: Pick<Exchange, 'out' | 'version'>,
+  tools: ToolHeaders,
+): Record<string, string> {
+  const [request] = out.requests
+  return { ...POST_HEADERS, 'MCP-Protocol-Version': version, ...(request && mirrored(request, tools)) }
+}

@@ -1,0 +1,90 @@
+// JSON-RPC as a relay sees it: whose messages they are, and what must be known of them to carry them. Their text stays as
+// it came.
+import { isObject } from '../../core/mcp/is-object.ts'
+import { META } from '../../core/mcp/protocol.ts'
+import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
+
+export type Id = string | number
+export type Fields = Readonly<Record<string, unknown>>
+
+export interface Request {
+  readonly id: Id
+  readonly method: string
+  readonly params: Fields
+}
+
+/** What the client said in one line. */
+export interface Outgoing {
+  readonly text: string
+  /** Those that are to be answered; several where it is a batch. */
+  readonly requests: readonly Request[]
+  /** Undefined for a batch, and for an answer to the server. */
+  readonly notification: Omit<Request, 'id'> | undefined
+}
+
+/** Why there is no answer of the server: an error of the relay's own. */
+export class Failure extends Error {
+  readonly code: number
+  readonly data: Fields
+
+  /** `reason` is for programs; the message says what was found and what to do. */
+  constructor(reason: string, message: string, { code = -32_000, ...more }: Fields & { readonly code?: number } = {}) {
+    super(message)
+    this.code = code
+    this.data = { reason, ...more }
+  }
+}
+
+const NO_PARAMS: Fields = Object.freeze({})
+
+const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number'
+const paramsOf = ({ params }: Fields): Fields => (isObject(params) ? params : NO_PARAMS)
+
+export const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function toRequest(message: unknown): Request[] {
+  if (!isObject(message)) throw new Failure('no message', 'a message is a JSON object', { code: -32_600 })
+  const { id, method } = message
+  return isId(id) && typeof method === 'string' ? [{ id, method, params: paramsOf(message) }] : []
+}
+
+/** Throws a Failure for what is no message. */
+export function readOutgoing(text: string): Outgoing {
+  const parsed = parse(text)
+  if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
+  const requests = (Array.isArray(parsed) ? parsed : [parsed]).flatMap(toRequest)
+  const [single] = Array.isArray(parsed) ? [] : [parsed as Fields]
+  const method = single?.['method']
+  const notification = single && requests.length === 0 && typeof method === 'string'
+  return { text, requests, notification: notification ? { method, params: paramsOf(single) } : undefined }
+}
+
+/** The messages of a server's text; empty for what is none. */
+export function readMessages(text: string): readonly Fields[] {
+  const parsed = parse(text)
+  return (Array.isArray(parsed) ? parsed : [parsed]).filter(isObject).filter(({ jsonrpc }) => jsonrpc === '2.0')
+}
+
+/** The id that a message answers. */
+export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
+  isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
+
+/** The revision that a request names for itself, where that has no handshake; undefined: an older one. */
+export function ownVersion({ params }: Pick<Request, 'params'>): string | undefined {
+  const meta = params['_meta']
+  const version = isObject(meta) ? meta[META.protocolVersion] : undefined
+  return typeof version === 'string' && !isHandshakeRevision(version) ? version : undefined
+}
+
+/** On one line, however the server wrote it. */
+export const onOneLine = (text: string, messages: unknown): string =>
+  /[\r\n]/.test(text) ? JSON.stringify(messages) : text
+
+export const errorLine = (id: Id | undefined, { code, message, data }: Failure): string =>
+  JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message, data } })

@@ -1,0 +1,74 @@
+// How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
+// without a clock on streams that say nothing for a while.
+import type { Agent as AgentOf, Dispatcher } from 'undici'
+
+export interface Travel {
+  /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say; `none`. */
+  readonly proxy: string
+  /** For a connection, milliseconds. */
+  readonly connectTimeout: number
+  readonly ipv4: boolean
+  readonly cookies: boolean
+}
+
+const MAX_COOKIES = 50
+const MAX_COOKIE = 4_096
+
+/** Cookies of one origin, for as long as the process lives. Whatever else they say, they go nowhere else. */
+function createCookies(origin: string) {
+  const kept = new Map<string, string>()
+  return {
+    keep(url: string, { headers }: Response) {
+      if (new URL(url).origin !== origin) return
+      for (const cookie of headers.getSetCookie()) {
+        const [, name, value] = /^\s*([^=;\s]+)=([^;]*)/.exec(cookie) ?? []
+        if (name === undefined || value === undefined || cookie.length > MAX_COOKIE) continue
+        kept.delete(name)
+        const isOver = /;\s*max-age=(?:0|-\d+)\b/i.test(cookie)
+        if (!isOver && kept.size < MAX_COOKIES) kept.set(name, value.trim())
+      }
+    },
+    of: (url: string) =>
+      new URL(url).origin === origin ? [...kept].map(([name, value]) => `${name}=${value}`).join('; ') : '',
+  }
+}
+
+async function connect({
+  proxy,
+  connectTimeout,
+  ipv4,
+}: Travel): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
+  const { Agent, EnvHttpProxyAgent, ProxyAgent, fetch: travel } = await import('undici')
+  const options: AgentOf.Options = {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectTimeout, ...(ipv4 && { family: 4 }) },
+  }
+  const dispatcher =
+    proxy === 'env'
+      ? new EnvHttpProxyAgent(options)
+      : proxy === 'none'
+        ? new Agent(options)
+        : new ProxyAgent({ ...options, uri: proxy })
+  return { fetch: travel as unknown as typeof fetch, dispatcher }
+}
+
+/** A `fetch` for the server at `url` and for whatever it names. */
+export function createPatientFetch(url: string, travel: Travel): typeof fetch {
+  const cookies = createCookies(new URL(url).origin)
+  let connected: ReturnType<typeof connect> | undefined
+  return async (input, init) => {
+    connected ??= connect(travel)
+    const { fetch: go, dispatcher } = await connected
+    const address = input instanceof Request ? input.url : String(input)
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    const cookie = travel.cookies ? cookies.of(address) : ''
+    if (cookie !== '' && !headers.has('cookie')) headers.set('cookie', cookie)
+    const body =
+      input instanceof Request && input.body !== null ? { method: input.method, body: await input.arrayBuffer() } : {}
+    const sent = { ...body, ...init, headers: [...headers], dispatcher } as unknown as RequestInit
+    const response = await go(address, sent)
+    if (travel.cookies) cookies.keep(address, response)
+    return response
+  }
+}

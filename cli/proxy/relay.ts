@@ -1,0 +1,196 @@
+// Lines of a client to a remote server and back, until the client's input ends: what is on its way, what is refused here,
+// and in which order things go. It changes no message but lists of tools.
+import type { Readable, Writable } from 'node:stream'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
+import { createOutput } from '../../plugins/transport-stdio/output.ts'
+import { createExchange, type Exchange } from './exchange.ts'
+import { createToolHeaders } from './headers.ts'
+import type { IgnoredTools } from './ignored-tools.ts'
+import { type Link, sleep, type Timing } from './link.ts'
+import {
+  answeredId,
+  errorLine,
+  Failure,
+  type Fields,
+  type Id,
+  type Outgoing,
+  onOneLine,
+  ownVersion,
+  readMessages,
+  readOutgoing,
+} from './messages.ts'
+import { createRemote, type TransportName } from './remote.ts'
+
+/** Bytes of a line of the client. */
+const MAX_LINE = 16 * 1024 * 1024
+/** Requests that wait for an answer. */
+const MAX_PENDING = 1_000
+/** How long what runs may take when the input has ended, and how long the end of the session, milliseconds. */
+const DRAIN = 10_000
+const FAREWELL = 2_000
+
+export interface RelaySettings {
+  readonly url: string
+  readonly fetch: typeof fetch
+  readonly transport: TransportName
+  readonly timing: Timing
+  readonly ignored: IgnoredTools
+  /** Milliseconds between pings in a session; undefined: none. */
+  readonly keepAlive: number | undefined
+  /** What the client is told of something that was thrown. */
+  explain(thrown: unknown): Failure
+  note(what: string): void
+}
+
+export interface Relay {
+  /** Resolves when the input has ended and all is done. */
+  readonly ended: Promise<void>
+  /** Ends what runs, and the session. */
+  end(): void
+}
+
+function textOf(line: Line): string {
+  if ('text' in line) return line.text
+  if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
+  throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
+}
+
+export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }): Relay {
+  const { url, ignored, note, timing } = settings
+  const over = new AbortController()
+  const hurry = new AbortController()
+  const pending = new Map<Id, Exchange>()
+  const tools = createToolHeaders(note)
+  const output = createOutput(ends.output, { gone: () => end() })
+  const link: Link = { url, fetch: settings.fetch, timing, note, signal: over.signal, hear }
+  const remote = createRemote(link, tools, settings.transport)
+  /** Until `initialize` is answered, and its end was told, nothing else of a session is sent. */
+  let gate: Promise<void> = Promise.resolve()
+
+  function filtered(message: Fields, method: string | undefined, modern: boolean): Fields {
+    const { result } = message
+    if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return message
+    const usable = modern ? tools.learn(result['tools']) : result['tools']
+    const left = usable.filter(tool => !ignored.isIgnored(tool))
+    return left.length === result['tools'].length ? message : { ...message, result: { ...result, tools: left } }
+  }
+
+  async function hear(text: string): Promise<void> {
+    const messages = readMessages(text)
+    if (messages.length === 0) return note('the server sent something that is no JSON-RPC message; it was left out')
+    for (const message of messages) {
+      const id = answeredId(message)
+      const exchange = id === undefined ? undefined : pending.get(id)
+      if (id !== undefined && !exchange) continue
+      const method = id === undefined ? undefined : exchange?.open.get(id)?.method
+      const shown = filtered(message, method, exchange?.version !== undefined)
+      output.respond(shown === message && messages.length === 1 ? onOneLine(text, message) : JSON.stringify(shown))
+      if (id === undefined) continue
+      pending.delete(id)
+      exchange?.open.delete(id)
+    }
+    await output.drained()
+  }
+
+  function refuse(id: Id | undefined, failure: Failure) {
+    output.respond(errorLine(id, failure))
+  }
+
+  function fail(exchange: Exchange, thrown: unknown) {
+    if (over.signal.aborted) return
+    const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+    if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
+    for (const id of exchange.open.keys()) {
+      pending.delete(id)
+      refuse(id, failure)
+    }
+    exchange.open.clear()
+  }
+
+  function check({ requests }: Outgoing) {
+    for (const request of requests) {
+      const { id } = request
+      if (pending.has(id))
+        throw new Failure('id in use', `a request with the id ${JSON.stringify(id)} is running`, { code: -32_600 })
+      if (pending.size >= MAX_PENDING)
+        throw new Failure('too many', `at most ${MAX_PENDING} requests wait at once`, { retryable: true })
+      const refusal = ignored.refusalOf(request)
+      if (refusal) throw refusal
+    }
+  }
+
+  /** False where it is told in another way than by a message: the response of a request of its own is closed. */
+  function cancel(id: unknown): boolean {
+    const exchange = pending.get(id as Id)
+    if (!exchange) return true
+    pending.delete(id as Id)
+    // What is sent of it comes first.
+    setImmediate(() => exchange.drop(id as Id, 'the client cancelled the request'))
+    return exchange.version === undefined
+  }
+
+  function take(out: Outgoing) {
+    const { requests, notification } = out
+    if (notification?.method === 'notifications/cancelled' && !cancel(notification.params['requestId'])) return
+    const [first] = requests
+    const version = first && ownVersion(first)
+    const exchange = createExchange(out, version)
+    for (const { id } of requests) pending.set(id, exchange)
+    note(
+      `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
+    )
+    const carried = (version === undefined ? gate : Promise.resolve())
+      .then(() => remote.carry(exchange))
+      .catch(thrown => fail(exchange, thrown))
+    if (first?.method === 'initialize' || notification?.method === 'notifications/initialized') gate = carried
+  }
+
+  function read(line: Line) {
+    let out: Outgoing | undefined
+    try {
+      const text = textOf(line)
+      if (text.trim() === '') return
+      out = readOutgoing(text)
+      check(out)
+      take(out)
+    } catch (thrown) {
+      const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+      const ids = out?.requests.map(({ id }) => id) ?? []
+      for (const id of ids.length > 0 ? ids : [undefined]) refuse(id, failure)
+    }
+  }
+
+  async function drain() {
+    const until = performance.now() + DRAIN
+    while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
+      await sleep(20, hurry.signal).catch(() => undefined)
+    }
+    await gate
+    await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
+    over.abort(new Error('the relay has ended'))
+    await output.end()
+  }
+
+  async function readAll() {
+    for await (const line of readLines(ends.input, MAX_LINE)) {
+      if (hurry.signal.aborted) break
+      read(line)
+      await output.drained()
+    }
+  }
+
+  function end() {
+    hurry.abort(new Error('the relay ends'))
+    ends.input.destroy()
+  }
+
+  const timer =
+    settings.keepAlive === undefined
+      ? undefined
+      : setInterval(() => void remote.ping().catch(thrown => note(`ping: ${thrown}`)), settings.keepAlive)
+  const ended = readAll()
+    .then(drain)
+    .finally(() => clearInterval(timer))
+  return { ended, end }
+}

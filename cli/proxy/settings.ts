@@ -1,0 +1,134 @@
+// The command line of `mcp-host proxy`, read: headers with what the environment puts into them, and how the server is reached.
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isLoopback } from '../../client/resolve-options.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { LOGIN_OPTIONS } from '../client/login.ts'
+import { checkServerUrl } from '../client/logins.ts'
+import { say } from '../client/terminal.ts'
+import { knownSecrets } from '../known-secrets.ts'
+import type { VerbValues } from '../verb.ts'
+import type { Travel } from './patient-fetch.ts'
+import type { TransportName } from './remote.ts'
+
+export const PROXY_OPTIONS = {
+  ...LOGIN_OPTIONS,
+  header: {
+    type: 'string',
+    value: '<name: value>',
+    multiple: true,
+    help: `send this header; \${NAME} in its value is taken from the environment; may be repeated`,
+  },
+  'header-file': {
+    type: 'string',
+    value: '<file>',
+    multiple: true,
+    help: 'send the headers in this file, one a line, # for comments; keep it to yourself: chmod 600',
+  },
+  proxy: {
+    type: 'string',
+    value: '<url>',
+    help: 'go through this HTTP proxy; none: without; default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say',
+  },
+  transport: {
+    type: 'string',
+    value: '<name>',
+    help: 'http, sse (of 2024-11-05), or auto (default): as the server answers',
+  },
+  'allow-http': {
+    type: 'boolean',
+    help: 'take an http URL of another machine: all that is sent can be read on the way',
+  },
+  'ignore-tool': {
+    type: 'string',
+    value: '<glob>',
+    multiple: true,
+    help: 'leave out the tools of this name, where * is any text; may be repeated',
+  },
+  'keep-alive': { type: 'string', value: '<seconds>', help: 'ping the session so often; default: never' },
+  'connect-timeout': { type: 'string', value: '<seconds>', help: 'for a connection; default: 10' },
+  ipv4: { type: 'boolean', help: 'connect over IPv4 alone' },
+  'no-cookies': { type: 'boolean', help: "do not send the server's cookies back" },
+} as const
+
+export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
+
+const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
+
+/** The address, which nobody but the server may listen to. */
+export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {
+  const url = checkServerUrl(given)
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'https:' || isLoopback(hostname) || allowed) return url
+  throw usage(
+    `${hostname} would be called over plain http, where everybody on the way can read and change what is said; give its https address, or --allow-http where the network is trusted`,
+  )
+}
+
+/** Values of the environment in the places of their names. Throws a StartError for a name that it does not have. */
+export function substitute(text: string, env: NodeJS.ProcessEnv = process.env): string {
+  return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
+    const value = env[name]
+    if (value === undefined) throw usage(`--header: \${${name}} is not in the environment; set ${name}`)
+    knownSecrets.add(value.length >= 8 ? value : undefined)
+    return value
+  })
+}
+
+const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|key|password|auth/i
+
+function warnOfArgv(header: string) {
+  const [name = ''] = header.split(':', 1)
+  if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
+  say(
+    `warning: the value of --header ${name.trim()} can be read by every program on this machine; write \${NAME} in its place and set NAME in the environment, or give --header-file`,
+  )
+}
+
+/** Lines of a header file, as `--header` would have them. */
+function readHeaderFile(file: string): string[] {
+  const path = resolve(file)
+  try {
+    const { mode } = statSync(path)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      say(`warning: --header-file ${file} can be read by others on this machine; chmod 600 ${file}`)
+    }
+    const lines = readFileSync(path, 'utf8')
+      .split(/\r?\n/)
+      .map(line => line.trim())
+    return lines.filter(line => line !== '' && !line.startsWith('#'))
+  } catch (cause) {
+    throw usage(`--header-file: ${file} cannot be read: ${(cause as Error).message}`, cause)
+  }
+}
+
+/** All that are to be sent; those of `@file` are read where they are used. */
+export function readHeaders({ header = [], 'header-file': files = [] }: ProxyValues): string[] {
+  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one)
+  return [...files.flatMap(readHeaderFile), ...header].map(text => (text.startsWith('@') ? text : substitute(text)))
+}
+
+function readSeconds(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = Number(text)
+  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
+  throw usage(`--${option} is a number of seconds, at most 86400`)
+}
+
+export function readTransport({ transport = 'auto' }: ProxyValues): TransportName {
+  const names: readonly TransportName[] = ['auto', 'http', 'sse']
+  const name = names.find(one => one === transport)
+  if (name === undefined) throw usage(`--transport is ${JSON.stringify(transport)}; give one of ${names.join(', ')}`)
+  return name
+}
+
+/** `proxy`: of the command line, or of the login. */
+export const readTravel = (values: ProxyValues, proxy: string | undefined): Travel => ({
+  proxy: proxy ?? 'env',
+  connectTimeout: readSeconds('connect-timeout', values['connect-timeout']) ?? 10_000,
+  ipv4: values.ipv4 ?? false,
+  cookies: !values['no-cookies'],
+})
+
+export const readKeepAlive = (values: ProxyValues): number | undefined =>
+  readSeconds('keep-alive', values['keep-alive'])

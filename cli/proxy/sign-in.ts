@@ -1,0 +1,96 @@
+// The login of a relay: no terminal is there, its stdin and stdout are the protocol's. A browser is opened, once for all
+// processes that want the same login; where there is none, the client is told what to type.
+import { AuthError } from '../../client/errors.ts'
+import type { AuthEvent } from '../../client/events.ts'
+import { createLoopbackRedirect } from '../../client/node/index.ts'
+import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
+import { browserCommands, openBrowser } from '../../client/node/open-browser.ts'
+import { printable } from '../../client/printable.ts'
+import { type Accounts, openAuthFetch } from '../client/account.ts'
+import type { Credentials } from '../client/credentials.ts'
+import type { Login } from '../client/logins.ts'
+import { narrate } from '../client/narrate.ts'
+import { loginCommand } from '../client/profile.ts'
+import { say } from '../client/terminal.ts'
+
+export interface SignInOptions {
+  readonly credentials: Credentials
+  /** False: nobody is asked. */
+  readonly browser: boolean
+  /** Milliseconds. */
+  readonly timeout: number | undefined
+}
+
+const TOLD: readonly AuthEvent['type'][] = [
+  'authorization-started',
+  'step-up',
+  'refresh-failed',
+  'registered',
+  'token-obtained',
+]
+
+/** Tells where to log in, and opens the browser. Rejects with `interaction_required` where there is none. */
+const showLogin = (login: Login) => async (url: URL) => {
+  say(`${login.url} asks for a login; if no browser opens, go to:`)
+  process.stderr.write(`  ${printable(url.href, 8_000)}\n`)
+  try {
+    await openBrowser(url)
+  } catch (cause) {
+    throw new AuthError('no browser could be opened here', {
+      code: 'interaction_required',
+      fix: `log in at a terminal: ${loginCommand(login.url, login.profile)}`,
+      cause,
+    })
+  }
+}
+
+function portOf(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
+  const before = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
+  return before?.hostname.replace(/^\[|\]$/g, '') === host && before.port !== '' ? Number(before.port) : undefined
+}
+
+const hasBrowser = () => browserCommands(process.env, process.platform).length > 0
+
+/** Where the browser comes back to: at the port of the login, else at any free one, which is opened for each login. */
+async function redirectOf(login: Login) {
+  const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
+  const openedBy = { host, openBrowser: showLogin(login) }
+  if (login.redirectPort !== undefined) {
+    const { redirectUri, delegate } = await createLoopbackRedirect({ ...openedBy, port: login.redirectPort })
+    return { options: { redirectUri, authorizationRedirectDelegate: delegate }, platform: {} }
+  }
+  const authority = host === '::1' ? '[::1]' : host
+  const openRedirect = (before: string | undefined) =>
+    createLoopbackRedirect({ ...openedBy, preferredPort: portOf(before, host) })
+  return { options: { redirectUri: `http://${authority}:0/callback` }, platform: { openRedirect } }
+}
+
+/** A `fetch` that logs in by itself, where it may ask somebody. */
+export async function signInFetch(
+  accounts: Accounts,
+  login: Login,
+  { credentials, browser, timeout }: SignInOptions,
+): Promise<typeof fetch> {
+  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && browser && hasBrowser())
+  const redirect =
+    asks && login.grant === 'authorization_code' ? await redirectOf(login) : { options: {}, platform: {} }
+  const onEvent = (event: AuthEvent) => {
+    if (!TOLD.includes(event.type)) return
+    narrate(event)
+    // The other verbs find it then, under what was said here.
+    if (event.type === 'token-obtained' && event.grant !== 'refresh_token')
+      accounts.logins.keep(login).catch(() => undefined)
+  }
+  return openAuthFetch(
+    accounts,
+    login,
+    {
+      interactive: asks || login.grant === 'client_credentials' ? 'post' : 'never',
+      onEvent,
+      ...(timeout !== undefined && { loginTimeoutMs: timeout }),
+      ...redirect.options,
+    },
+    credentials,
+    redirect.platform,
+  )
+}

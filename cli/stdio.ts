@@ -1,0 +1,97 @@
+// `mcp-host stdio`: serves one route of the config to the program that started this process, until that ends its input.
+import { createLogger, type Logger, loadConfig } from '../core/create-host.ts'
+import { HostError, StartError } from '../core/http/errors.ts'
+import type { ServedLine, StdioEnds } from '../plugins/transport-stdio/index.ts'
+import { nextSignal, onCrash, surviveRejections } from './serve.ts'
+import { keepStdout } from './stdio/keep-stdout.ts'
+import { findPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
+import { CONFIG_OPTION, defineVerb } from './verb.ts'
+
+export interface StdioSettings {
+  readonly config: string | undefined
+  readonly route: string | undefined
+  readonly cwd: string
+}
+
+/** A client that is served. */
+export interface Serving {
+  /** Resolves when the client has ended its input or is gone. */
+  readonly ended: Promise<void>
+  /** Lets what runs end, as the host's `close` does, then ends the line. */
+  close(): Promise<void>
+}
+
+/** The config may ask for a user, and nobody at stdio can be asked for a token. */
+function refused(path: string, thrown: unknown): unknown {
+  if (!HostError.is(thrown)) return thrown
+  const fix = "say who calls: plugins['transport-stdio'].user, with what the route's `authorize` needs"
+  return new StartError(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, {
+    exitCode: 2,
+    cause: thrown,
+  })
+}
+
+function connect({ transport, host }: StdioHost, route: string | undefined, ends: StdioEnds): ServedLine {
+  const place = findPlace({ transport, host }, route)
+  try {
+    return transport.connect(place.path, place.params, ends)
+  } catch (thrown) {
+    throw refused(place.path, thrown)
+  }
+}
+
+/** Throws a StartError for what cannot be served; then nothing was read of the client. */
+export async function serveStdio(
+  { config, route, cwd }: StdioSettings,
+  ends: StdioEnds,
+  log: Logger,
+): Promise<Serving> {
+  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
+  const made = await stdioHostOf(loaded, log)
+  const { host } = made
+  try {
+    // Before anything is opened that a wrong --route would leave behind.
+    findPlace(made, route)
+    await host.start()
+    const line = connect(made, route, ends)
+    return {
+      ended: line.ended,
+      async close() {
+        await host.close({ handOver: false })
+        await line.close()
+      },
+    }
+  } catch (error) {
+    // What it cannot close of a half-started host is not the news.
+    await host.close({ grace: 0 }).catch(() => undefined)
+    throw error
+  }
+}
+
+export const stdioVerb = defineVerb({
+  summary: 'serve one route of the config over stdin and stdout, to the program that starts it',
+  options: {
+    ...CONFIG_OPTION,
+    route: { type: 'string', value: '<path>', help: 'which route; may be left out where there is one' },
+  },
+  notes: `For desktop clients: "command": "mcp-host", "args": ["stdio", "--config", "/home/me/tools/mcp.config.ts"].
+Who calls is said by plugins['transport-stdio'].user of the config; default: nobody. What tools print goes to stderr.`,
+  async run({ config, route, verbose = false }) {
+    const output = keepStdout()
+    const ending = nextSignal('SIGTERM', 'SIGINT', 'SIGHUP')
+    let serving = false
+    void ending.then(() => {
+      if (!serving) process.exit(1)
+      void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => process.exit(1))
+    })
+    const log = createLogger({ verbose })
+    const served = await serveStdio({ config, route, cwd: process.cwd() }, { input: process.stdin, output }, log)
+    serving = true
+    surviveRejections(log)
+    const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
+    const why = await Promise.race([served.ended, ending, crashed])
+    await served.close()
+    await log.flush()
+    process.exit(why === 'crash' ? 1 : 0)
+  },
+})

@@ -1,0 +1,56 @@
+// What a request of a revision without a handshake says of itself in `_meta`: its version, its client, how much it wants to
+// be told. The same whatever transport brings it (basic, "Per-request protocol fields").
+import { HostError, type Implementation, isObject, type LogLevel, type Revision } from '../../../core/index.ts'
+import {
+  type ClientFacts,
+  clientInfoProblem,
+  isHandshakeRevision,
+  LOG_LEVELS,
+  META,
+  shown,
+  sizeFault,
+  type ValidMessage,
+} from '../../../core/transport.ts'
+
+/** What a request says of itself; its version may be any text yet. */
+export interface RequestMeta {
+  readonly version: string
+  readonly client: ClientFacts
+  readonly logLevel: LogLevel | undefined
+}
+
+/** Throws `invalidMeta` for what is missing or cannot be. */
+export function readRequestMeta(meta: unknown): RequestMeta {
+  const refuse = (detail: string) => new HostError('invalidMeta', { detail })
+  if (!isObject(meta)) throw refuse('`params._meta` is missing')
+  const version = meta[META.protocolVersion]
+  const capabilities = meta[META.clientCapabilities]
+  const info = meta[META.clientInfo]
+  const logLevel = meta[META.logLevel]
+  const tooLarge = sizeFault(META.clientInfo, info) ?? sizeFault(META.clientCapabilities, capabilities)
+  if (tooLarge !== undefined) throw refuse(tooLarge)
+  if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
+  if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
+  if (info !== undefined && !isObject(info)) throw refuse(`${META.clientInfo} must be an object`)
+  const problem = info === undefined ? undefined : clientInfoProblem(info)
+  if (problem !== undefined) throw refuse(problem)
+  if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as LogLevel)) {
+    throw refuse(`${META.logLevel} must be one of ${LOG_LEVELS.join(', ')}`)
+  }
+  return {
+    version,
+    client: { info: info as Implementation | undefined, capabilities },
+    logLevel: logLevel as LogLevel | undefined,
+  }
+}
+
+/** True for a message whose `_meta` names a version, and none that begins with `initialize`: it is served by itself. */
+export function namesOwnVersion(message: ValidMessage): boolean {
+  const meta = message.kind === 'response' ? undefined : message.params['_meta']
+  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  return named !== undefined && !isHandshakeRevision(named)
+}
+
+/** What a request is refused with whose version is not served. */
+export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
+  new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })

@@ -1,0 +1,56 @@
+// Newline-delimited JSON over stdin and stdout: one client a process, which `mcp-host stdio` hands over once its host has
+// started. Named in a config it says who that client is; with any other verb it does nothing.
+import { type BuiltInOptions, definePlugin, type FilledOptions, type PluginHost } from '../../core/index.ts'
+import { REVISIONS, transportOf } from '../../core/transport.ts'
+import { addListen } from '../families/per-request/index.ts'
+import { type ServedLine, serveLine } from './line.ts'
+import { OPTIONS, userOf } from './options.ts'
+import type { StdioEnds } from './streams.ts'
+
+export type { ServedLine } from './line.ts'
+export type { TransportStdioOptions } from './options.ts'
+export type { StdioEnds } from './streams.ts'
+
+type Written = BuiltInOptions['transport-stdio']
+type Filled = FilledOptions['transport-stdio']
+type Serve = (params: Readonly<Record<string, string>>, ends: StdioEnds) => ServedLine
+
+const define = (setUp: (host: PluginHost, options: Filled) => void) =>
+  definePlugin<Written, Filled>({
+    options: OPTIONS,
+    provides: ['transport'],
+    setup(host, options) {
+      host.revisions(() => REVISIONS)
+      setUp(host, options)
+    },
+  })
+
+/** What a config names: nothing is read or written before somebody hands a line over. */
+export const transportStdio = define(() => undefined)
+
+/** The plugin for one host, and the way to hand it a line once that host has started. */
+export function createStdioTransport() {
+  const served = new Map<string, Serve>()
+  const plugin = define((host, options) => {
+    host.serving(services => {
+      const transport = transportOf(host, services)
+      const { maxConcurrent } = options
+      const user = userOf(options)
+      addListen(host, services)
+      for (const route of host.routes) {
+        served.set(route.path, (params, ends) => serveLine(transport, { route, params, user, maxConcurrent }, ends))
+      }
+    })
+  })
+  return {
+    plugin,
+    /** The paths of the routes that it serves. */
+    routes: (): readonly string[] => [...served.keys()],
+    /** Throws a HostError, `unauthorized` or `forbidden`, as the route's `authorize` does; an Error where it is not on. */
+    connect(path: string, params: Readonly<Record<string, string>>, ends: StdioEnds): ServedLine {
+      const serve = served.get(path)
+      if (serve) return serve(params, ends)
+      throw new Error(`transport-stdio is off on ${path}; it serves: ${[...served.keys()].join(', ') || 'no route'}`)
+    },
+  }
+}

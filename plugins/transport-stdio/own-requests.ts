@@ -1,0 +1,108 @@
+// Requests that carry their own version, client and capabilities (2026-07-28): each is served by itself, and ends with its
+// answer or with `notifications/cancelled` (basic/transports/stdio).
+import { HostError } from '../../core/index.ts'
+import {
+  encodeAnswer,
+  encodeError,
+  isModernRevision,
+  nodeLost,
+  type RequestId,
+  type Transport,
+  type ValidMessage,
+} from '../../core/transport.ts'
+import { readRequestMeta, unsupported } from '../families/per-request/index.ts'
+import type { Output } from './output.ts'
+import { createReply, type Reply } from './reply.ts'
+import type { Caller } from './streams.ts'
+
+export type Request = Extract<ValidMessage, { kind: 'request' }>
+
+export interface OwnRequests {
+  answer(request: Request): Promise<void>
+  /** False where no request of this id runs. */
+  cancel(id: unknown, reason: Error): boolean
+  /** The client is gone. */
+  cancelAll(reason: Error): void
+}
+
+export function createOwnRequests(host: Transport, caller: Caller, output: Output): OwnRequests {
+  const { route, params: place, user, maxConcurrent } = caller
+  const running = new Map<RequestId, Reply>()
+
+  async function serve(request: Request, reply: Reply, spoken: (version: string) => void): Promise<string> {
+    const { id, method, params } = request
+    const { version, client, logLevel } = readRequestMeta(params['_meta'])
+    spoken(version)
+    if (!isModernRevision(version) || !route.revisions.includes(version)) throw unsupported(version, route.revisions)
+    // It asks the route's `authorize`: nobody here came through `admit`.
+    const signal = () => reply.signal()
+    const offer = await host.makeOffer({ route, params: place, user, headers: {}, ip: 'stdio', signal })
+    const call = host.createCall({
+      id,
+      method,
+      params,
+      headers: {},
+      user,
+      revision: version,
+      offer,
+      session: undefined,
+      client,
+      logLevel,
+      channel: reply,
+      asks: 'input_required',
+    })
+    let text = ''
+    await offer.run(async () => {
+      text = encodeAnswer(host, call, await host.answer(call))
+    })
+    return text
+  }
+
+  function check(id: RequestId) {
+    if (running.has(id)) {
+      throw new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
+    }
+    if (running.size >= maxConcurrent) {
+      throw new HostError('tooManyRequests', { detail: `at most ${maxConcurrent} requests run at once` })
+    }
+  }
+
+  async function answer(request: Request): Promise<void> {
+    const { id, method } = request
+    const reply = createReply(output)
+    let revision: string | undefined
+    let left: (() => void) | undefined
+    const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }))
+    check(id)
+    running.set(id, reply)
+    try {
+      left = host.inFlight(reason => {
+        refuse(nodeLost())
+        reply.cancel(reason)
+      })
+      reply.respond(
+        await serve(request, reply, version => {
+          revision = version
+        }),
+      )
+    } catch (thrown) {
+      if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+      refuse(HostError.is(thrown) ? thrown : new HostError('internal'))
+    } finally {
+      running.delete(id)
+      left?.()
+    }
+  }
+
+  return {
+    answer,
+    cancel(id, reason) {
+      const reply = running.get(id as RequestId)
+      reply?.cancel(reason)
+      return reply !== undefined
+    },
+    cancelAll(reason) {
+      for (const reply of running.values()) reply.cancel(reason)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+// A relay in this process, and a client by hand at its stdin and stdout.
+
+import { TIMING, type Timing } from '../../cli/proxy/link.ts'
+import type { Relay } from '../../cli/proxy/relay.ts'
+import type { ProxyValues } from '../../cli/proxy/settings.ts'
+import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
+import { makeFolder } from '../config/folder.ts'
+import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'
+
+/** Nobody waits long for a server that is not there. */
+export const QUICK: Timing = { ...TIMING, patience: 400, pause: 20, longestPause: 200, resumption: 3_000 }
+
+export interface ProxyClient extends StdioClient<undefined> {
+  readonly relay: Relay
+}
+
+const relays: Relay[] = []
+const NAMES = ['MCP_HOST_HOME', 'BROWSER', 'DISPLAY', 'WAYLAND_DISPLAY']
+const before = new Map(NAMES.map(name => [name, process.env[name]]))
+
+/** For `before`: logins of the person who runs the tests are none of theirs. */
+export async function useOwnHome(): Promise<void> {
+  for (const name of NAMES) delete process.env[name]
+  process.env['MCP_HOST_HOME'] = await makeFolder({})
+}
+
+/** For `after`. */
+export async function endRelays(): Promise<void> {
+  for (const relay of relays) relay.end()
+  await Promise.all(relays.splice(0).map(({ ended }) => ended))
+  for (const [name, value] of before) {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
+}
+
+export async function openProxy(url: string, values: ProxyValues = {}, timing: Timing = QUICK): Promise<ProxyClient> {
+  let ends: ProxyEnds | undefined
+  const client = clientOf(given => {
+    ends = given
+    return undefined
+  })
+  const relay = await startProxy(url, values, ends as ProxyEnds, timing)
+  relays.push(relay)
+  return { ...client, relay }
+}

@@ -1,0 +1,132 @@
+// `mcp-host proxy` as processes in front of the protected example: one login for all of them, more scopes where a tool wants
+// them, and what is said where nobody can be asked.
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { expect } from 'chai'
+import { type Host, loadHost } from '../../core/create-host.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { Browser } from '../plugins/dev-auth-server/browser.ts'
+import { initialize, meta } from '../plugins/transport-stdio/stdio-client.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
+import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
+import { cliCommand, runCli, stopAll } from './run-cli.ts'
+
+/** The example, on a port of its own. */
+async function startExample(): Promise<Host> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  const before = process.env['PORT']
+  process.env['PORT'] = String(port)
+  try {
+    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
+    const host = await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
+    await host.listen()
+    return host
+  } finally {
+    if (before === undefined) delete process.env['PORT']
+    else process.env['PORT'] = before
+  }
+}
+
+describe('mcp-host proxy, in front of a protected server', function () {
+  this.timeout(60_000)
+  let host: Host
+  let url: string
+  let browser: FakeBrowser
+  let home: string
+  let env: Record<string, string>
+
+  const ends = () => {
+    const [command = '', ...args] = cliCommand(['proxy', url])
+    return { command, args, env, cwd: home, stderr: 'pipe' as const }
+  }
+
+  before(async () => {
+    await useOwnHome()
+    host = await startExample()
+    url = `${host.url}/`
+    browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
+    home = await makeFolder({})
+    env = { ...(process.env as Record<string, string>), ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
+  })
+  after(async () => {
+    await endRelays()
+    await stopAll()
+    await stopFakeBrowsers()
+    await host.close({ grace: 0 })
+    await removeFolders()
+  })
+
+  it('logs in once for five processes that start at once, and again for a scope that a tool wants', async () => {
+    const clients = Array.from({ length: 5 }, (_, index) => {
+      const versionNegotiation = { mode: index % 2 === 0 ? 'auto' : 'legacy' } as const
+      return new Client({ name: `desktop ${index}`, version: '1' }, { versionNegotiation })
+    })
+    const told: string[] = []
+    await Promise.all(
+      clients.map(async client => {
+        const transport = new StdioClientTransport(ends())
+        transport.stderr?.on('data', chunk => told.push(String(chunk)))
+        await client.connect(transport, { timeout: 30_000 })
+      }),
+    )
+    const answers = await Promise.all(clients.map(client => client.callTool({ name: 'current_time', arguments: {} })))
+    console.log(
+      `      5 processes, ${answers.filter(({ isError }) => !isError).length} served, ${browser.opened.length} logins`,
+    )
+    expect(answers.every(({ isError }) => !isError)).to.equal(true)
+    expect(browser.opened).to.have.length(1)
+    const [opened] = browser.opened
+    expect(told.join('')).to.include(`${url} asks for a login; if no browser opens, go to:\n  ${opened?.href}\n`)
+
+    // Two of them want more at once.
+    const both = await Promise.all(
+      clients.slice(0, 2).map(client => client.callTool({ name: 'clear_cache', arguments: {} }, { timeout: 30_000 })),
+    )
+    expect(both.map(({ isError }) => isError ?? false)).to.deep.equal([false, false])
+    const scopes = browser.opened.map(address => address.searchParams.get('scope'))
+    console.log(`      2 calls that want more: ${browser.opened.length - 1} logins more, for ${scopes.at(-1)}`)
+    expect(browser.opened).to.have.length(2)
+    expect(scopes.at(-1)).to.include('mcp.admin')
+    await Promise.all(clients.map(client => client.close()))
+
+    const files = await readdir(join(home, 'tokens'))
+    const { stdout: token } = await runCli(['token', url], home, env)
+    for (const file of files) {
+      expect(await readFile(join(home, 'tokens', file), 'latin1')).to.not.include(token.trim())
+    }
+    expect(files.some(name => name.endsWith('.login.json'))).to.equal(true)
+  })
+
+  it('serves the official client of SDK 1 with the login that is there', async () => {
+    const before = browser.opened.length
+    const client = new ClientV1({ name: 'desktop', version: '1' }, { capabilities: {} })
+    await client.connect(new StdioClientTransportV1(ends()))
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).to.include('current_time')
+    expect((await client.callTool({ name: 'current_time', arguments: {} })).isError ?? false).to.equal(false)
+    expect(browser.opened).to.have.length(before)
+    await client.close()
+  })
+
+  it('says which command logs in where there is no browser, for either era', async () => {
+    for (const values of [{}, { 'no-browser': true }]) {
+      const client = await openProxy(url, values)
+      const answers = [await initialize(client), await client.request(1, 'tools/list', meta())]
+      for (const { error } of answers) {
+        expect(error?.message).to.equal(`${url} asks for a login; log in with: mcp-host login ${url}`)
+        expect(error?.data).to.include({ reason: 'interaction_required' })
+      }
+    }
+  })
+})

@@ -1,0 +1,371 @@
+// `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
+import { startSdkServer, stopSdkServers } from './sdk-server.ts'
+
+let aborted = 0
+const PAGE = 'test://page'
+const tools = [
+  defineTool({
+    name: 'count',
+    async handler(_args, { progress }) {
+      progress(1, 2)
+      await pause(5)
+      progress(2, 2)
+      return 'counted'
+    },
+  }),
+  defineTool({
+    name: 'wait',
+    handler: (_args, { signal, progress }) =>
+      new Promise((_resolve, reject) => {
+        progress(1)
+        signal.addEventListener('abort', () => {
+          aborted++
+          reject(signal.reason)
+        })
+      }),
+  }),
+  defineTool({
+    name: 'ask',
+    async handler(_args, { elicit }) {
+      const { content } = await elicit({
+        message: 'Name?',
+        requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      })
+      return `Hello, ${content?.['name']}`
+    },
+  }),
+  defineTool({
+    name: 'grow',
+    handler(_args, { host }) {
+      if (!host.tools.remove('extra')) host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' }))
+      return 'grown'
+    },
+  }),
+  defineTool({
+    name: 'edit',
+    handler(_args, { host }) {
+      host.resourceUpdated(PAGE)
+      return 'edited'
+    },
+  }),
+  defineTool({ name: 'large', handler: () => `${'x'.repeat(2_000_000)}\n☃` }),
+  defineTool({
+    name: 'place',
+    input: {
+      type: 'object',
+      properties: { region: { type: 'string', 'x-mcp-header': 'Region' } },
+      required: ['region'],
+    } as const,
+    handler: ({ region }) => `in ${region}`,
+  }),
+]
+const toolsets = { all: [...tools, defineResource({ name: 'page', uri: PAGE, handler: () => 'text' })] }
+
+/** A name of the environment, as a header has it. */
+const of = (name: string) => `\${${name}}`
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+const servers: Array<ReturnType<typeof createServer>> = []
+async function serve(handler: Handler): Promise<string> {
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += String(piece)
+    handler(request, response, body)
+  })
+  servers.push(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+}
+const json = (response: ServerResponse, message: unknown, status = 200, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(message))
+
+describe('mcp-host proxy', () => {
+  let url: string
+  let plain: string
+  before(async () => {
+    await useOwnHome()
+    const { url: host } = await startHost({
+      toolsets,
+      plugins: { 'transport-streamable': {}, 'transport-sse': {} },
+      routes: {
+        '/mcp': { toolsets: 'all' },
+        '/plain': { toolsets: 'all', stateless: true, plugins: { 'transport-sse': false } },
+      },
+    })
+    url = `${host}/mcp`
+    plain = `${host}/plain`
+  })
+  after(async () => {
+    await endRelays()
+    for (const server of servers) {
+      server.closeAllConnections()
+      server.close()
+    }
+    await stopHosts()
+    await stopSdkServers()
+    await removeFolders()
+  })
+
+  for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+    it(`carries a session of ${revision}: progress, questions, changes, cancellation, large answers`, async () => {
+      const client = await openProxy(url)
+      const capabilities = revision >= '2025-06-18' ? { elicitation: { form: {} } } : {}
+      expect((await initialize(client, revision, capabilities)).result).to.include({ protocolVersion: revision })
+      expect((await client.request(1, 'tools/list')).result?.['tools']).to.have.length(tools.length)
+      const counted = await client.request(2, 'tools/call', { name: 'count', _meta: { progressToken: 'p' } })
+      expect(textOf(counted)).to.equal('counted')
+      expect(client.seen.map(({ params }) => params?.['progress'])).to.deep.equal([1, 2])
+      client.seen.length = 0
+      if (revision >= '2025-06-18') {
+        client.say({ id: 3, method: 'tools/call', params: { name: 'ask' } })
+        const { id } = await client.until(({ method }) => method === 'elicitation/create')
+        client.say({ id, result: { action: 'accept', content: { name: 'Ann' } } })
+        expect(textOf(await client.until(message => message.id === 3))).to.equal('Hello, Ann')
+      }
+      await client.request(4, 'resources/subscribe', { uri: PAGE })
+      await client.request(5, 'tools/call', { name: 'grow' })
+      await client.request(6, 'tools/call', { name: 'edit' })
+      for (const method of ['notifications/tools/list_changed', 'notifications/resources/updated']) {
+        await client.until(message => message.method === method)
+      }
+      const before = aborted
+      client.say({ id: 7, method: 'tools/call', params: { name: 'wait', _meta: { progressToken: 'w' } } })
+      await client.until(({ method }) => method === 'notifications/progress')
+      client.say({ method: 'notifications/cancelled', params: { requestId: 7 } })
+      while (aborted === before) await pause(5)
+      expect(textOf(await client.request(7, 'tools/call', { name: 'large' }))).to.have.length(2_000_002)
+      await client.request(8, 'tools/call', { name: 'grow' })
+    })
+  }
+
+  it('carries 2026-07-28: its headers are taken from the message, parameters of tools too, also before any list', async () => {
+    const client = await openProxy(url)
+    expect((await client.request('d', 'server/discover', meta())).result).to.have.property('supportedVersions')
+    const placed = (id: number, region: string) =>
+      client.request(id, 'tools/call', { name: 'place', arguments: { region }, ...meta() })
+    expect(textOf(await placed(1, 'eu'))).to.equal('in eu')
+    expect(textOf(await placed(2, ' Zürich\n'))).to.equal('in  Zürich\n')
+    expect((await client.request(3, 'resources/read', { uri: PAGE, ...meta() })).result).to.have.property('contents')
+    const counted = await client.request(4, 'tools/call', { name: 'count', ...meta({ progressToken: 'p' }) })
+    expect(textOf(counted)).to.equal('counted')
+    expect(client.seen.splice(0).map(({ params }) => params?.['progress'])).to.deep.equal([1, 2])
+    client.say({
+      id: 'l',
+      method: 'subscriptions/listen',
+      params: { ...meta(), notifications: { toolsListChanged: true } },
+    })
+    await client.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    await client.request(5, 'tools/call', { name: 'grow', ...meta() })
+    await client.until(({ method }) => method === 'notifications/tools/list_changed')
+    const before = aborted
+    client.say({ id: 6, method: 'tools/call', params: { name: 'wait', ...meta({ progressToken: 'w' }) } })
+    await client.until(({ method }) => method === 'notifications/progress')
+    client.say({ method: 'notifications/cancelled', params: { requestId: 6 } })
+    while (aborted === before) await pause(5)
+    const refused = await client.request(7, 'tools/list', meta({}, '2099-01-01'))
+    expect(refused.error?.code).to.equal(-32022)
+    expect((await client.request(8, 'no/such', meta())).error?.code).to.equal(-32601)
+    await client.request(9, 'tools/call', { name: 'grow', ...meta() })
+  })
+
+  it('carries a stateless server, and one of SDK 1 with sessions, which it ends', async () => {
+    const stateless = await openProxy(plain)
+    await initialize(stateless)
+    expect(textOf(await stateless.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
+    const sdk = await startSdkServer()
+    const client = await openProxy(sdk.streamable)
+    await initialize(client)
+    expect((await client.request(1, 'tools/call', { name: 'add', arguments: { a: 1, b: 2 } })).result).to.deep.include({
+      structuredContent: { sum: 3 },
+    })
+    client.say({ id: 2, method: 'tools/call', params: { name: 'steps', _meta: { progressToken: 1 } } })
+    await client.until(({ id }) => id === 2)
+    expect(client.seen.map(({ params }) => params?.['progress'])).to.deep.equal([1, 2, 3])
+    client.input.end()
+    await client.relay.ended
+    expect(sdk.ended).to.have.length(1)
+  })
+
+  it('falls back to HTTP+SSE where the server knows nothing newer; --transport says so before', async () => {
+    const sdk = await startSdkServer()
+    for (const transport of ['auto', 'sse']) {
+      const client = await openProxy(sdk.sse, { transport })
+      // Who knows the newest revision asks for it first, and falls back.
+      if (transport === 'auto')
+        expect((await client.request('d', 'server/discover', meta())).error).to.have.property('code')
+      await initialize(client, '2024-11-05')
+      expect(
+        (await client.request(1, 'tools/call', { name: 'add', arguments: { a: 1, b: 2 } })).result,
+      ).to.deep.include({ structuredContent: { sum: 3 } })
+    }
+    const ours = await openProxy(`${url}/sse`)
+    await initialize(ours, '2024-11-05')
+    expect(textOf(await ours.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
+    const never = await openProxy(sdk.sse, { transport: 'http' })
+    const refused = await never.request(0, 'initialize', {})
+    expect(refused.error?.message).to.match(/\/sse serves nothing at this path; check it \(HTTP 404\)$/)
+    const nothing = await openProxy(`${url}/nowhere`)
+    expect((await nothing.request(0, 'initialize', {})).error).to.have.property('message')
+  })
+
+  it('leaves out the tools that are to be ignored, and refuses to call them', async () => {
+    const client = await openProxy(url, { 'ignore-tool': ['*row', 'la.ge', 'wait'] })
+    await initialize(client)
+    const names = async (more: object = {}) =>
+      ((await client.request(1, 'tools/list', more)).result as { tools: { name: string }[] }).tools
+        .map(({ name }) => name)
+        .sort()
+    expect(await names()).to.deep.equal(['ask', 'count', 'edit', 'large', 'place'])
+    expect(await names(meta())).to.deep.equal(['ask', 'count', 'edit', 'large', 'place'])
+    const { error } = await client.request(2, 'tools/call', { name: 'grow' })
+    expect([error?.code, error?.message]).to.deep.equal([-32602, 'the tool "grow" is left out by --ignore-tool'])
+  })
+
+  it('answers what is malformed, too long, or one too many; and goes on', async () => {
+    let held: ServerResponse[] = []
+    const stuck = await serve((_request, response) => void held.push(response))
+    const client = await openProxy(stuck)
+    for (const [text, code] of [
+      ['{', -32700],
+      ['5', -32600],
+      ['["x"]', -32600],
+      [`{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(17 * 1024 * 1024)}"}`, -32000],
+    ] as const) {
+      client.write(`${text}\n`)
+      expect((await client.until(() => true)).error?.code, text.slice(0, 20)).to.equal(code)
+    }
+    for (let id = 1; id <= 1_000; id++) client.say({ id, method: 'tools/call', params: { name: 'x', ...meta() } })
+    client.say({ id: 1, method: 'ping' })
+    expect((await client.until(({ id }) => id === 1)).error?.message).to.include('is running')
+    expect((await client.request(1_001, 'ping')).error?.message).to.equal('at most 1000 requests wait at once')
+    client.relay.end()
+    await client.relay.ended
+    held = []
+  }).timeout(60_000)
+
+  it('hands on only what is JSON-RPC, each message on one line, and answers that somebody waits for', async () => {
+    const strange = await serve((_request, response, body) => {
+      const { id, method } = JSON.parse(body) as { id: unknown; method: string }
+      if (method === 'html') return response.writeHead(200, { 'content-type': 'text/html' }).end('<b>')
+      if (method === 'pretty')
+        return response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, result: { a: '\u001b[31m' } }, undefined, 2))
+      if (method === 'nobody') return json(response, { jsonrpc: '2.0', id: 'other', result: {} })
+      if (method === 'refused')
+        return json(response, { jsonrpc: '2.0', id: null, error: { code: -32_099, message: 'no' } }, 400)
+      if (method === 'moved') return response.writeHead(302, { location: 'https://elsewhere.example/' }).end()
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(
+        `data: not json\n\nevent: other\ndata: {}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":${JSON.stringify(id)},"result":{}}\n\n`,
+      )
+    })
+    const client = await openProxy(strange)
+    const say = async (id: number, method: string) => {
+      const { error, result } = await client.request(id, method)
+      return error ? `${error.code} ${error.message}` : JSON.stringify(result)
+    }
+    expect(await say(1, 'html')).to.match(/^-32000 .* took the request and answered nothing/)
+    expect(await say(2, 'pretty')).to.equal('{"a":"\\u001b[31m"}')
+    expect(await say(3, 'nobody')).to.match(/answered nothing/)
+    expect(await say(4, 'refused')).to.equal('-32099 no')
+    expect(await say(5, 'moved')).to.match(/redirects to https:\/\/elsewhere\.example\/; give that address/)
+    expect(await say(6, 'stream')).to.equal('{}')
+    expect(client.lines.every(line => line.startsWith('{') && !line.includes('\u001b'))).to.equal(true)
+  })
+
+  it('sends headers: with values of the environment, of files, and the cookies that the server set', async () => {
+    const got: IncomingMessage['headers'][] = []
+    const echo = await serve(({ headers }, response, body) => {
+      got.push(headers)
+      json(response, { jsonrpc: '2.0', id: JSON.parse(body).id, result: {} }, 200, {
+        'set-cookie': 'lb=node-7; Path=/; HttpOnly',
+      })
+    })
+    process.env['TEST_KEY'] = 'of the environment'
+    const file = join(
+      await makeFolder({ headers: `# mine\nX-File: one\n\nAuthorization: Bearer ${of('TEST_KEY')}\n` }),
+      'headers',
+    )
+    const client = await openProxy(echo, { header: [`X-Key:${of('TEST_KEY')}!`], 'header-file': [file] })
+    await client.request(1, 'ping')
+    await client.request(2, 'ping')
+    expect(
+      got.map(headers => [headers['x-key'], headers['x-file'], headers.authorization, headers['cookie']]),
+    ).to.deep.equal([
+      ['of the environment!', 'one', 'Bearer of the environment', undefined],
+      ['of the environment!', 'one', 'Bearer of the environment', 'lb=node-7'],
+    ])
+    const refusalOf = (values: Parameters<typeof openProxy>[1], at = echo) =>
+      openProxy(at, values).then(
+        () => 'served',
+        (error: Error) => error.message,
+      )
+    expect(await refusalOf({ header: [`X-Key: ${of('NO_SUCH')}`] })).to.equal(
+      `--header: ${of('NO_SUCH')} is not in the environment; set NO_SUCH`,
+    )
+    expect(await refusalOf({ 'header-file': ['/no/such'] })).to.match(/^--header-file: \/no\/such cannot be read/)
+    expect(await refusalOf({ transport: 'tcp' })).to.equal('--transport is "tcp"; give one of auto, http, sse')
+    expect(await refusalOf({}, 'http://mcp.example/mcp')).to.match(
+      /^mcp\.example would be called over plain http.*--allow-http/,
+    )
+    expect(await refusalOf({ 'allow-http': true }, 'http://mcp.example/mcp')).to.equal('served')
+  })
+
+  it('pings a session where that is wanted, and ends it', async () => {
+    const said: string[] = []
+    const server = await serve(({ method: verb, headers }, response, body) => {
+      const { id, method } =
+        body === '' ? { id: 0, method: verb } : (JSON.parse(body) as { id: unknown; method: string })
+      said.push(`${method} ${headers['mcp-session-id'] ?? '-'}`)
+      if (verb === 'GET') return response.writeHead(405).end()
+      if (id === undefined || verb === 'DELETE') return response.writeHead(202).end()
+      json(response, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-11-25', capabilities: {} } }, 200, {
+        'mcp-session-id': 's1',
+      })
+    })
+    const client = await openProxy(server, { 'keep-alive': '0.02' })
+    await initialize(client)
+    while (said.filter(one => one === 'ping s1').length < 3) await pause(5)
+    client.input.end()
+    await client.relay.ended
+    expect([said[0], said[1], said.at(-1)]).to.deep.equal(['initialize -', 'notifications/initialized s1', 'DELETE s1'])
+    expect(client.lines).to.have.length(1)
+  })
+
+  it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
+    let connects = 0
+    const proxy = createServer()
+    proxy.on('connect', (_request, socket) => {
+      connects++
+      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    })
+    servers.push(proxy)
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    process.env['HTTP_PROXY'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    try {
+      const through = await openProxy(url)
+      expect((await through.request(1, 'ping')).error).to.have.property('message')
+      expect(connects).to.be.greaterThan(0)
+      const before = connects
+      process.env['NO_PROXY'] = '127.0.0.1'
+      const around = await openProxy(url)
+      expect((await initialize(around)).result).to.have.property('serverInfo')
+      expect(connects).to.equal(before)
+    } finally {
+      delete process.env['HTTP_PROXY']
+      delete process.env['NO_PROXY']
+    }
+  })
+})

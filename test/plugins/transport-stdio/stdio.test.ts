@@ -1,0 +1,384 @@
+// stdio by hand, over streams of this process: what each revision promises, and what a client must not be able to do.
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { defineResource, defineTool, HostError } from 'mcp-host'
+import { plugin } from '../../fixtures/plugins.ts'
+import {
+  closeHosts,
+  INITIALIZE,
+  initialize,
+  meta,
+  QUIET,
+  type StdioServing,
+  serveStdio,
+  textOf,
+} from './stdio-client.ts'
+
+let aborted: unknown[] = []
+const PAGE = 'test://page'
+const WHO = 'io.modelcontextprotocol/subscriptionId'
+
+const tools = [
+  defineTool({
+    name: 'count',
+    handler(_args, { progress, log }) {
+      log('warning', 'counting\nslowly')
+      progress(1, 2)
+      progress(2, 2)
+      return 'counted'
+    },
+  }),
+  defineTool({
+    name: 'wait',
+    handler: (_args, { signal, progress }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted.push(signal.reason)
+          progress(9)
+          reject(signal.reason)
+        })
+      }),
+  }),
+  defineTool({ name: 'soon', handler: () => pause(60, 'done') }),
+  defineTool({
+    name: 'ask',
+    async handler(_args, { elicit }) {
+      const { action, content } = await elicit({
+        message: 'Name?',
+        requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      })
+      return action === 'accept' ? `Hello, ${content?.['name']}` : action
+    },
+  }),
+  defineTool({ name: 'folders', handler: async (_args, { roots }) => `${(await roots()).roots.length}` }),
+  defineTool({
+    name: 'grow',
+    handler(_args, { host }) {
+      if (!host.tools.remove('extra')) host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' }))
+      return 'grown'
+    },
+  }),
+  defineTool({
+    name: 'edit',
+    handler(_args, { host }) {
+      host.resourceUpdated(PAGE)
+      return 'edited'
+    },
+  }),
+  defineTool({
+    name: 'who',
+    handler: (_args, { user, route }) => `${user?.subject} ${user?.scopes} ${route.params['tenant']}`,
+  }),
+  defineTool({ name: 'large', handler: () => 'x'.repeat(3_000_000) }),
+]
+const toolsets = { all: [...tools, defineResource({ name: 'page', uri: PAGE, handler: () => 'text' })] }
+
+describe('transport-stdio', () => {
+  let serving: StdioServing
+  before(async () => {
+    serving = await serveStdio({
+      toolsets,
+      routes: {
+        '/': { toolsets: 'all' },
+        '/:tenant': { toolsets: 'all' },
+        '/plain': { toolsets: 'all', stateless: true },
+      },
+      sessions: { maxCallsPerSession: 3 },
+      http: { maxBodySize: '1mb' },
+    })
+  })
+  beforeEach(() => {
+    aborted = []
+  })
+  after(closeHosts)
+
+  for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+    it(`serves a session of ${revision}: lists, calls, progress and log before the answer, one line each`, async () => {
+      const client = serving.connect()
+      expect((await initialize(client, revision)).result).to.include({ protocolVersion: revision })
+      expect((await client.request(1, 'tools/list')).result?.['tools']).to.have.length(tools.length)
+      const answer = await client.request(2, 'tools/call', { name: 'count', _meta: { progressToken: 'p' } })
+      expect(textOf(answer)).to.equal('counted')
+      expect(client.seen.map(({ method, params }) => [method, params?.['progress'] ?? params?.['data']])).to.deep.equal(
+        [
+          ['notifications/message', 'counting\nslowly'],
+          ['notifications/progress', 1],
+          ['notifications/progress', 2],
+        ],
+      )
+    })
+  }
+
+  it('gives sessions on a stateless route too: the line remembers what HTTP would not', async () => {
+    const client = serving.connect('/plain')
+    await initialize(client)
+    expect(textOf(await client.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
+  })
+
+  it('serves 2026-07-28 request by request, without a handshake', async () => {
+    const client = serving.connect()
+    const found = await client.request('d', 'server/discover', meta())
+    expect(found.result?.['supportedVersions']).to.include.members(['2026-07-28', '2025-11-25', '2024-11-05'])
+    const params = { name: 'count', ...meta({ progressToken: 'p', 'io.modelcontextprotocol/logLevel': 'info' }) }
+    expect(textOf(await client.request(2, 'tools/call', params))).to.equal('counted')
+    expect(client.seen.map(({ method }) => method)).to.deep.equal([
+      'notifications/message',
+      'notifications/progress',
+      'notifications/progress',
+    ])
+    const asked = await client.request(3, 'tools/call', {
+      name: 'folders',
+      ...meta({ 'io.modelcontextprotocol/clientCapabilities': { roots: {} } }),
+    })
+    expect(asked.result).to.include({ resultType: 'input_required' })
+    const unknown = await client.request(4, 'tools/list', meta({}, '2099-01-01'))
+    expect([unknown.error?.code, (unknown.error?.data as { requested?: string } | undefined)?.requested]).to.deep.equal(
+      [-32022, '2099-01-01'],
+    )
+    const bare = await client.request(5, 'tools/list', {
+      _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' },
+    })
+    expect(bare.error?.code).to.equal(-32602)
+  })
+
+  it('serves both eras on one line', async () => {
+    const client = serving.connect()
+    expect((await client.request(1, 'tools/list', meta())).result).to.include({ resultType: 'complete' })
+    await initialize(client)
+    expect((await client.request(1, 'tools/list')).result).to.not.have.property('resultType')
+    expect((await client.request(1, 'tools/list', meta())).result).to.include({ resultType: 'complete' })
+  })
+
+  it('cancels calls of either era, says nothing of them afterwards, and has their ids free again', async () => {
+    const client = serving.connect()
+    await initialize(client)
+    let cancelled = 0
+    for (const more of [{}, meta({ progressToken: 'p' })]) {
+      for (let round = 0; round < 5; round++) {
+        client.say({ id: 7, method: 'tools/call', params: { name: 'wait', ...more } })
+        await pause(5)
+        client.say({ method: 'notifications/cancelled', params: { requestId: 7, reason: 'enough' } })
+        await pause(10)
+        expect(aborted).to.have.length(++cancelled)
+        expect(String(aborted.at(-1))).to.include('enough')
+      }
+    }
+    expect(client.seen).to.deep.equal([])
+    console.log(`      ${cancelled} cancelled, nothing said of them`)
+  })
+
+  it('asks its client, while other requests go on', async () => {
+    const client = serving.connect()
+    await initialize(client, '2025-11-25', { elicitation: { form: {} }, roots: {} })
+    client.say({ id: 1, method: 'tools/call', params: { name: 'ask' } })
+    const { id } = await client.until(({ method }) => method === 'elicitation/create')
+    expect((await client.request(2, 'ping')).result).to.deep.equal({})
+    client.say({ id, result: { action: 'accept', content: { name: 'Ann' } } })
+    expect(textOf(await client.until(message => message.id === 1))).to.equal('Hello, Ann')
+    client.say({ id: 3, method: 'tools/call', params: { name: 'folders' } })
+    const roots = await client.until(({ method }) => method === 'roots/list')
+    client.say({ id: roots.id, result: { roots: [{ uri: 'file:///a' }] } })
+    expect(textOf(await client.until(message => message.id === 3))).to.equal('1')
+  })
+
+  it('tells of changed lists and watched resources: in the session, and to subscriptions/listen', async () => {
+    const [older, newer] = [serving.connect(), serving.connect()]
+    await initialize(older)
+    await older.request(1, 'resources/subscribe', { uri: PAGE })
+    newer.say({
+      id: 'l',
+      method: 'subscriptions/listen',
+      params: { ...meta(), notifications: { toolsListChanged: true, resourceSubscriptions: [PAGE] } },
+    })
+    await newer.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    await older.request(2, 'tools/call', { name: 'grow' })
+    await older.request(3, 'tools/call', { name: 'edit' })
+    for (const method of ['notifications/tools/list_changed', 'notifications/resources/updated']) {
+      await older.until(message => message.method === method)
+      const told = await newer.until(message => message.method === method)
+      expect((told.params?.['_meta'] as Record<string, unknown> | undefined)?.[WHO]).to.equal('l')
+    }
+    newer.say({ method: 'notifications/cancelled', params: { requestId: 'l' } })
+    await newer.request(1, 'tools/list', meta())
+    await older.request(4, 'tools/call', { name: 'grow' })
+    await older.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(newer.seen).to.deep.equal([])
+  })
+
+  it('answers what is malformed, too long, or comes before initialize; and goes on', async () => {
+    const client = serving.connect()
+    for (const [text, code, id] of [
+      ['{', -32700, null],
+      ['[]', -32600, null],
+      ['5', -32600, null],
+      ['{"jsonrpc":"1.0","id":1,"method":"x"}', -32600, 1],
+      ['{"jsonrpc":"2.0","id":3,"method":"tools/list"}', -32600, 3],
+      ['{"jsonrpc":"2.0","id":4,"method":"initialize","params":{}}', -32602, 4],
+      ['{"jsonrpc":"2.0","id":5,"method":"x","params":{"__proto__":1}}', -32600, null],
+      [`{"jsonrpc":"2.0","id":6,"method":"${'x'.repeat(2 * 1024 * 1024)}"}`, -32000, null],
+    ] as const) {
+      client.write(`${text}\r\n`)
+      const answer = await client.until(() => true)
+      expect([answer.error?.code, answer.id ?? null], text.slice(0, 50)).to.deep.equal([code, id])
+    }
+    client.input.write(Buffer.from([0xff, 0xfe, 0x0a]))
+    expect((await client.until(() => true)).error?.code).to.equal(-32700)
+    // Empty lines say nothing.
+    client.write('\n  \n\r\n')
+    expect((await client.request(7, 'initialize', INITIALIZE)).result).to.include({ protocolVersion: '2025-11-25' })
+    expect((await client.request(8, 'initialize', INITIALIZE)).error?.code).to.equal(-32600)
+    expect((await client.request(9, 'no/such')).error?.code).to.equal(-32601)
+  })
+
+  it('takes a line in any pieces, and several at once', async () => {
+    const client = serving.connect()
+    const text = `${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { ...INITIALIZE, clientInfo: { name: 'ünïcode ☃', version: '1' } } })}\n`
+    for (const byte of Buffer.from(text)) client.input.write(Buffer.from([byte]))
+    await client.until(({ id }) => id === 0)
+    client.write([1, 2, 3].map(id => `${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n`).join(''))
+    for (const wanted of [1, 2, 3]) await client.until(({ id }) => id === wanted)
+  })
+
+  it('takes batches where the revision has them', async () => {
+    const batch = `${JSON.stringify([1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'ping' })))}\n`
+    const old = serving.connect()
+    await initialize(old, '2025-03-26')
+    old.write(batch)
+    for (const wanted of [1, 2]) expect((await old.until(({ id }) => id === wanted)).result).to.deep.equal({})
+    const newer = serving.connect()
+    await initialize(newer)
+    newer.write(batch)
+    expect((await newer.until(() => true)).error?.code).to.equal(-32600)
+  })
+
+  it('lets no more calls run than it may, and one of an id', async () => {
+    const few = await serveStdio(
+      { toolsets, routes: { '/': { toolsets: 'all' } }, sessions: { maxCallsPerSession: 3 } },
+      { maxConcurrent: 2 },
+    )
+    const client = few.connect()
+    await initialize(client)
+    const wait = (id: number, more: object = {}) =>
+      client.say({ id, method: 'tools/call', params: { name: 'wait', ...more } })
+    wait(1)
+    wait(1)
+    expect((await client.until(() => true)).error?.message).to.include('running')
+    for (const id of [2, 3, 4]) wait(id)
+    expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
+    for (const id of [11, 12, 12, 13]) wait(id, meta())
+    expect((await client.until(({ id }) => id === 12)).error?.message).to.include('running')
+    expect((await client.until(({ id }) => id === 13)).error?.message).to.include('at most 2 requests')
+    client.output.destroy()
+    await client.line.ended
+    await pause(10)
+    expect(aborted.map(String)).to.deep.equal(Array(5).fill('Error: the client is gone'))
+  })
+
+  it('answers what runs when the input ends, and what comes as the host closes', async () => {
+    const own = await serveStdio({ toolsets, routes: { '/': { toolsets: 'all' } } })
+    const client = own.connect()
+    await initialize(client)
+    client.say({ id: 1, method: 'tools/call', params: { name: 'soon' } })
+    client.say({ id: 2, method: 'tools/call', params: { name: 'soon', ...meta() } })
+    client.say({
+      id: 'l',
+      method: 'subscriptions/listen',
+      params: { ...meta(), notifications: { toolsListChanged: true } },
+    })
+    await client.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    client.input.end()
+    await client.line.ended
+    expect(await own.host.close()).to.deep.include({ cancelled: 0 })
+    await client.line.close()
+    expect(client.seen.map(({ id, error }) => [id, error])).to.have.deep.members([
+      [1, undefined],
+      [2, undefined],
+      ['l', undefined],
+    ])
+  })
+
+  it('cancels what does not end in the grace period, and says so', async () => {
+    const own = await serveStdio({ toolsets, routes: { '/': { toolsets: 'all' } } })
+    const client = own.connect()
+    await initialize(client)
+    client.say({ id: 1, method: 'tools/call', params: { name: 'wait' } })
+    client.say({ id: 2, method: 'tools/call', params: { name: 'wait', ...meta() } })
+    await client.request(3, 'ping')
+    expect(await own.host.close({ grace: 20 })).to.deep.include({ cancelled: 2 })
+    for (const wanted of [1, 2]) expect((await client.until(({ id }) => id === wanted)).error?.code).to.equal(-32603)
+  })
+
+  it('holds a client back that does not read, and reads on when it does', async () => {
+    const client = serving.connect()
+    await initialize(client)
+    client.output.pause()
+    const before = client.output.readableLength
+    for (let id = 1; id <= 40; id++) {
+      client.say({ id, method: 'tools/call', params: { name: 'large', ...meta() } })
+      await pause(2)
+    }
+    await pause(50)
+    // Its requests wait in the input: nobody reads them.
+    const waiting = client.input.readableLength + client.input.writableLength
+    expect(before).to.be.lessThan(1_000)
+    expect(waiting).to.be.greaterThan(1_000)
+    const most = (client.output.readableLength + client.output.writableLength) / 3_000_000
+    console.log(`      ${Math.round(most)} of 40 answers of 3 MB were made before anybody read`)
+    expect(most).to.be.lessThan(10)
+    client.output.resume()
+    for (let id = 1; id <= 40; id++)
+      expect((await client.until(message => message.id === id)).error).to.equal(undefined)
+  })
+
+  it('leaves nothing of a client that is gone, be it before its session is open', async () => {
+    let count = () => -1
+    const spy = plugin(host => {
+      host.serving(({ sessions }) => {
+        count = () => sessions.count
+      })
+    })
+    const slow = await serveStdio({
+      toolsets,
+      routes: { '/': { toolsets: 'all' } },
+      configureSession: () => pause(30),
+      plugins: { spy },
+    })
+    const client = slow.connect()
+    client.say({ id: 0, method: 'initialize', params: INITIALIZE })
+    await pause(5)
+    client.output.destroy()
+    await pause(60)
+    expect(count()).to.equal(0)
+    const second = slow.connect()
+    await initialize(second)
+    expect(count()).to.equal(1)
+    second.output.destroy()
+    await pause(10)
+    expect(count()).to.equal(0)
+  })
+
+  it('keeps to the `authorize` of its route, and serves who the options say', async () => {
+    const decider = plugin(() => undefined, { provides: ['user', 'authorize'] })
+    const routes = { '/': { toolsets: 'all', authorize: { scope: 'use' } }, '/:tenant': { toolsets: 'all' } } as const
+    const kindOf = async (user?: { subject: string; scopes?: string[] }) => {
+      const { connect } = await serveStdio({ toolsets, routes, plugins: { decider } }, user ? { user } : {}, QUIET)
+      try {
+        return connect()
+      } catch (thrown) {
+        return HostError.is(thrown) ? thrown.kind : String(thrown)
+      }
+    }
+    expect([await kindOf(), await kindOf({ subject: 'ada' })]).to.deep.equal(['unauthorized', 'forbidden'])
+    const { connect } = await serveStdio(
+      { toolsets, routes, plugins: { decider } },
+      { user: { subject: 'ada', scopes: ['use'] } },
+    )
+    const client = connect('/:tenant', { tenant: 'acme' })
+    await initialize(client)
+    expect(textOf(await client.request(1, 'tools/call', { name: 'who' }))).to.equal('ada use acme')
+    expect(textOf(await client.request(2, 'tools/call', { name: 'who', ...meta() }))).to.equal('ada use acme')
+    expect(() => serving.connect('/nowhere')).to.throw(
+      'transport-stdio is off on /nowhere; it serves: /, /:tenant, /plain',
+    )
+  })
+})
