@@ -3,6 +3,7 @@
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
+  type PluginDeclaration,
   type PluginFactory,
 } from './kernel/define-plugin.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
@@ -75,11 +76,12 @@ export type Plugin<
   Sections extends object = object,
 > = AnyPlugin<Options, PluginHost, Filled, Sections>
 
-/** Makes a plugin of its options' schema and its set-up. */
+/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export const definePlugin = <
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
 >(
-  plugin: Plugin<Options, Filled, Sections>,
-): PluginFactory<Options, PluginHost, Filled, Sections> => defineAnyPlugin(plugin)
+  plugin: PluginDeclaration<Options, PluginHost, Filled, Sections>,
+): PluginFactory<Options, PluginHost, Filled, Sections> =>
+  defineAnyPlugin<Options, PluginHost, Filled, Sections>(plugin)

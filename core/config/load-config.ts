@@ -20,7 +20,8 @@ export interface LoadedConfig {
 }
 
 const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
-const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
+/** Of `mcp.config.*`, in the order in which they are looked for. */
+export const CONFIG_EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
 
 // A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
 const loaders: Record<string, Loader> = {
@@ -37,13 +38,13 @@ const loaders: Record<string, Loader> = {
 export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
   const path = file === undefined ? undefined : resolve(cwd, file)
   if (path !== undefined && !(extname(path) in loaders)) {
-    throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
+    throw stop(path, undefined, `not a kind of config that is known; use ${CONFIG_EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
-        `(or ${EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
+        `(or ${CONFIG_EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
       { exitCode: 2 },
     )
   }
@@ -54,7 +55,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
 async function find(cwd: string, path: string | undefined) {
   try {
     const explorer = cosmiconfig('mcp', {
-      searchPlaces: EXTENSIONS.map(extension => `mcp.config${extension}`),
+      searchPlaces: CONFIG_EXTENSIONS.map(extension => `mcp.config${extension}`),
       searchStrategy: 'project',
       ignoreEmptySearchPlaces: false,
       cache: false,
