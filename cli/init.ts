@@ -51,14 +51,17 @@ function fillChoices({ isPlugin = false, folder = '.', name, format = 'ts', isPr
   return { isPlugin, folder, name: name ?? basename(resolve(folder)), format, isProtected }
 }
 
-/** Says what became of a name that is none. */
-async function choose(given: Given, asks: boolean): Promise<Choices> {
+interface Chosen extends Choices {
+  /** What became of a name that is none. */
+  readonly note?: string
+}
+
+async function choose(given: Given, asks: boolean): Promise<Chosen> {
   const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
-  if (name !== choices.name) {
-    console.log(`npm takes no package called "${printable(choices.name, MAX_SHOWN)}"; it is called ${name}.\n`)
-  }
-  return { ...choices, name }
+  if (name === choices.name) return choices
+  const note = `npm takes no package called "${printable(choices.name, MAX_SHOWN)}"; it is called ${name}.\n`
+  return { ...choices, name, note }
 }
 
 const MAX_SHOWN = 100
@@ -85,6 +88,7 @@ async function init(options: InitOptions, [folder]: readonly string[]): Promise<
   const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...OTHER_CONFIGS]
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)
+  if (choices.note !== undefined) console.log(choices.note)
   const manager = packageManagerOf(process.env['npm_config_user_agent'])
   const installed = options.install === true
   if (installed) await install(at, manager.install)

@@ -31,7 +31,7 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
 /** A project of TypeScript may have a config in YAML. */
 function extensionOf(folder: string, configName: string, sources: readonly string[]): Project['extension'] {
   const used = [...sources, configName].map(name => extname(name))
-  const found = (['.ts', '.mjs', '.js'] as const).find(extension => used.includes(extension))
+  const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
   return found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
 }
 

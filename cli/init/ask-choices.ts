@@ -9,9 +9,9 @@ import { toPackageName } from './package-name.ts'
 const INTERRUPTED = 130
 
 /** The answer; Ctrl-C ends the process, and nothing was written by then. */
-async function answerTo<T>(question: Promise<T | symbol>): Promise<T> {
+async function answerTo<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
   const answer = await question
-  if (!isCancel(answer)) return answer
+  if (!isCancel(answer)) return answer as Exclude<T, symbol>
   cancel('Nothing was written.')
   return process.exit(INTERRUPTED)
 }

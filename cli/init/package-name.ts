@@ -14,6 +14,7 @@ export function toPackageName(text: string, otherwise: string): string {
   if (isPackageName(text)) return text
   const made = text
     .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9._]+/g, '-')
     .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
