@@ -58,6 +58,23 @@ export interface SectionReader<Sections extends object> {
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
+/** A user whom a test makes up; default: `tester`, without scopes and roles. `claims` go over what the rest comes to. */
+export interface TestUser {
+  subject?: string
+  clientId?: string
+  scopes?: readonly string[]
+  roles?: readonly string[]
+  claims?: Readonly<Record<string, unknown>>
+}
+
+/** How a plugin that says who calls is tested: by an issuer of the test's own, in the place of the config's. */
+export interface UnderTest<Options> {
+  readonly options: Options
+  /** A token of this user for a resource, which expires in so many seconds. */
+  issue(user: TestUser, resource: string, lifetime: number): string
+  close?(): Promise<void>
+}
+
 /** `Filled` are the options as `setup` gets them: those that have a default are there. */
 export interface Plugin<
   Options extends object,
@@ -73,6 +90,8 @@ export interface Plugin<
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
+  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
+  underTest?(options: Options): Promise<UnderTest<Options>>
 }
 
 /** A plugin as it is written: one without options may leave out their schema. */
