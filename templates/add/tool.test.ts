@@ -6,6 +6,6 @@ import { exampleName } from './tool.ts'
 
 test('example_name answers', async () => {
   const { text, isError } = await testTool(exampleName, { text: 'tea' })
-  assert.notEqual(isError, true)
+  assert.equal(isError, false)
   assert.equal(text, 'example_name was given: tea')
 })

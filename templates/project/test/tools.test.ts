@@ -13,7 +13,7 @@ test('days_between counts the days', async () => {
 test('days_between refuses what is no date', async () => {
   const { isError, text } = await testTool(daysBetween, { from: 'tomorrow', to: '2026-12-31' })
   assert.equal(isError, true)
-  assert.match(text ?? '', /from/)
+  assert.match(text, /from/)
 })
 
 test('server_status tells who asks', async () => {
