@@ -39,6 +39,10 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
+/** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
+export const pluginsFor = (config: Config, directory: string): Promise<Map<string, Plugin<object>>> =>
+  findPlugins(config, builtInPlugins, directory)
+
 /** The built-in plugins that provide all of these, joined by "or". */
 function suggestPlugin(...capabilities: string[]): string {
   const fitting = [...builtIns].filter(([, { provides = [] }]) =>

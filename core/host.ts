@@ -57,6 +57,8 @@ export interface Host extends Ending {
    * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
    */
   callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  /** From now on its port keeps no process alive, nor do its connections. */
+  unref(): void
 }
 
 export interface HostInput {
@@ -171,6 +173,7 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
         return handle(req, res)
       })
     },
+    unref: () => void server.unref().on('connection', socket => socket.unref()),
     ...createEnding({
       server,
       keepAliveTimeout: http.keepAliveTimeout,

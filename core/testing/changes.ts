@@ -1,5 +1,5 @@
 // What changed on a test's host, as clients may be told of it.
-import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import type { ChangeBus } from '../mcp/change-bus.ts'
 
 /** A list that changed, or one resource. */
 export interface ToldChange {
@@ -8,18 +8,10 @@ export interface ToldChange {
   readonly uri?: string
 }
 
-/** Undefined for what says nothing of its own. */
-export function toldChange(change: Change): ToldChange | undefined {
-  if (change.kind === 'missed') return undefined
-  return change.kind === 'resource' ? { changed: 'resource', uri: change.uri } : { changed: change.kind }
-}
-
-/** Keeps what this bus carries, from now on. */
-export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>): { readonly list: ToldChange[]; stop(): void } {
-  const list: ToldChange[] = []
-  const stop = bus.subscribe(change => {
-    const told = toldChange(change)
-    if (told) list.push(told)
+/** Puts what this bus carries into `list`, until the returned function is called. */
+export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>, list: ToldChange[]): () => void {
+  return bus.subscribe(change => {
+    if (change.kind === 'missed') return
+    list.push(change.kind === 'resource' ? { changed: 'resource', uri: change.uri } : { changed: change.kind })
   })
-  return { list, stop }
 }

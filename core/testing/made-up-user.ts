@@ -1,23 +1,14 @@
-// Users that a test makes up: what it says of them, and the User that handlers see where no token is involved.
+// Users that a test makes up, as handlers see them where no token is involved.
+import { makeClaims } from '../access/make-claims.ts'
+import { readUser } from '../access/user-claims.ts'
 import type { TestUser } from '../kernel/define-plugin.ts'
 import type { User } from '../kernel/user.ts'
 
 const ISSUER = 'https://issuer.test'
 
-/** The user as an auth plugin would have established it. */
-export function makeUser({
-  subject = 'tester',
-  clientId = 'test-client',
-  scopes = [],
-  roles = [],
-  claims,
-}: TestUser): User {
-  return {
-    issuer: ISSUER,
-    subject,
-    clientId,
-    scopes: [...scopes],
-    roles: [...roles],
-    claims: { iss: ISSUER, sub: subject, client_id: clientId, scope: scopes.join(' '), roles: [...roles], ...claims },
-  }
+/** The user as an auth plugin would have established it. Throws where there is nobody: an empty subject. */
+export function makeUser(user: TestUser): User {
+  const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
+  if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
+  return made
 }

@@ -92,7 +92,9 @@ async function openAlone(definition: Definition): Promise<Alone> {
     { log: createKeptLog() },
   )
   if (!found) throw new Error('the host has no services')
-  return { host, ...found, changes: keepChanges(bus).list }
+  const changes: ToldChange[] = []
+  keepChanges(bus, changes)
+  return { host, ...found, changes }
 }
 
 /** Runs a request to its result, its questions answered on the way. */

@@ -1,6 +1,7 @@
 // `testPrompt`: a prompt's handler as a route runs it, without HTTP.
 import type { PromptDefinition } from '../mcp/define.ts'
 import type { GetPromptResult } from '../mcp/protocol.ts'
+import { promptText } from './outcomes.ts'
 import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
 
 /** What a prompt gave, and what happened meanwhile. */
@@ -18,6 +19,5 @@ export async function testPrompt(
 ): Promise<PromptOutcome> {
   const params = { name: prompt.name, arguments: { ...args } }
   const { result, happened } = await runAlone<GetPromptResult>(prompt, 'prompts/get', params, settings)
-  const text = result.messages.flatMap(({ content }) => (content.type === 'text' ? [content.text] : [])).join('\n')
-  return { result, text, ...happened }
+  return { result, text: promptText(result), ...happened }
 }

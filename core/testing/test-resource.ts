@@ -1,6 +1,7 @@
 // `testResource`: a resource's handler as a route runs it, without HTTP.
 import type { ResourceDefinition } from '../mcp/define.ts'
 import type { ReadResourceResult } from '../mcp/protocol.ts'
+import { resourceText } from './outcomes.ts'
 import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
 
 /** What a resource gave, and what happened meanwhile. */
@@ -20,6 +21,5 @@ export async function testResource(
   settings?: RunSettings,
 ): Promise<ResourceOutcome> {
   const { result, happened } = await runAlone<ReadResourceResult>(resource, 'resources/read', { uri }, settings)
-  const text = result.contents.flatMap(contents => ('text' in contents ? [contents.text] : [])).join('\n')
-  return { result, text, ...happened }
+  return { result, text: resourceText(result), ...happened }
 }

@@ -1,6 +1,7 @@
 // `testTool`: a tool's handler as a route runs it, without HTTP.
 import type { ToolDefinition } from '../mcp/define.ts'
 import type { CallToolResult, ContentBlock, JsonObject } from '../mcp/protocol.ts'
+import { toolOutcome } from './outcomes.ts'
 import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
 
 /** Structured content, by what a handler gives: objects of its own, not blocks and whole results. */
@@ -48,7 +49,7 @@ export async function testTool<Args, Return, Given>(
   const params = { name: tool.name, arguments: (args ?? {}) as JsonObject }
   const definition = tool as unknown as ToolDefinition
   const { result, error, happened } = await runAlone<CallToolResult>(definition, 'tools/call', params, settings)
-  const text = result.content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
-  const structured = result.structuredContent as StructuredOf<Awaited<Return>> | undefined
-  return { result, structured, text, isError: result.isError === true, error, ...happened }
+  const outcome = toolOutcome(result)
+  const structured = outcome.structured as StructuredOf<Awaited<Return>> | undefined
+  return { ...outcome, structured, error, ...happened }
 }

@@ -47,4 +47,8 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
     })
     host.closing(() => closing.abort(new Error('the host is closing')))
   },
+  async underTest(options) {
+    const { answerInTest } = await import('./under-test.ts')
+    return answerInTest(options)
+  },
 })

@@ -24,6 +24,7 @@ export const transportSse = definePlugin<TransportSseOptions>({
       },
     },
   },
+  provides: ['transport'],
   setup(host, { maxConcurrent }) {
     for (const { path, stateless, toolsets } of host.routes) {
       const where = `routes['${path}']`

@@ -15,6 +15,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     additionalProperties: false,
     properties: {},
   },
+  provides: ['transport'],
   setup(host) {
     host.revisions(() => REVISIONS)
     host.serving(services => {
