@@ -7,7 +7,7 @@ import { CONFIG_EXTENSIONS } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './init/choices.ts'
 import { nextSteps } from './init/next-steps.ts'
-import { packageManagerOf } from './init/package-manager.ts'
+import { packageCommandsOf } from './init/package-commands.ts'
 import { toPackageName } from './init/package-name.ts'
 import { pluginFiles } from './init/plugin-files.ts'
 import { projectFiles } from './init/project-files.ts'
@@ -89,7 +89,7 @@ async function init(options: InitOptions, [folder]: readonly string[]): Promise<
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)
   if (choices.note !== undefined) console.log(choices.note)
-  const manager = packageManagerOf(process.env['npm_config_user_agent'])
+  const manager = packageCommandsOf(process.env['npm_config_user_agent'])
   const installed = options.install === true
   if (installed) await install(at, manager.install)
   console.log(nextSteps({ folder: at, choices, paths: files.keys(), manager, installed }))

@@ -4,7 +4,7 @@ import { printable } from '../../client/printable.ts'
 import { shellWord } from '../shell-word.ts'
 import { columns } from '../usage.ts'
 import type { Choices } from './choices.ts'
-import type { PackageManager } from './package-manager.ts'
+import type { PackageCommands } from './package-commands.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
 
@@ -25,13 +25,13 @@ export interface Made {
   readonly folder: string
   readonly choices: Choices
   readonly paths: Iterable<string>
-  readonly manager: PackageManager
+  readonly manager: PackageCommands
   readonly installed: boolean
 }
 
 const lines = (commands: readonly string[]) => commands.map(command => `  ${command}`).join('\n')
 
-function callLines({ isProtected }: Choices, { execute }: PackageManager): string[] {
+function callLines({ isProtected }: Choices, { execute }: PackageCommands): string[] {
   const login = isProtected ? [`${execute} mcp-host login ${ADDRESS}`] : []
   return [...login, `${execute} mcp-host call ${ADDRESS} days_between from=2026-01-01 to=2026-12-24`]
 }

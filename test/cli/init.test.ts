@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { packageManagerOf } from '../../cli/init/package-manager.ts'
+import { packageCommandsOf } from '../../cli/init/package-commands.ts'
 import { toIdentifier, toPackageName } from '../../cli/init/package-name.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
 import { initVerb } from '../../cli/init.ts'
@@ -161,8 +161,8 @@ describe('mcp-host init', () => {
   })
 
   it('speaks of the package manager that runs it', () => {
-    expect(packageManagerOf('pnpm/10.1.0 npm/? node/v24.0.0 linux x64').execute).to.equal('pnpm exec')
-    for (const agent of [undefined, '', 'cargo/1', 'npm/11']) expect(packageManagerOf(agent).name).to.equal('npm')
+    expect(packageCommandsOf('pnpm/10.1.0 npm/? node/v24.0.0 linux x64').execute).to.equal('pnpm exec')
+    for (const agent of [undefined, '', 'cargo/1', 'npm/11']) expect(packageCommandsOf(agent).name).to.equal('npm')
   })
 
   it('makes names that npm and JavaScript take', () => {
