@@ -24,7 +24,7 @@ export {
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { isLoopback } from './http/guard.ts'
 export { shownUrl } from './http/shown-url.ts'
-export type { TestUser, UnderTest } from './kernel/define-plugin.ts'
+export type { UnderTest } from './kernel/define-plugin.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export type {
   AccessDecider,

@@ -45,16 +45,20 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it closes. */
+  /**
+   * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
+   * closes.
+   */
   start(): Promise<void>
   /** Who may do what at a path, decided without a request; undefined where nothing is served. */
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
   /**
-   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503 without, and `close` at the end.
-   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
-   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
+   * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
+   * `http.publicUrl`, which must be set (else a StartError). Nothing may read the body before. The promise resolves when
+   * the answer is given, or its stream is open.
    */
   callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
   /** From now on its port keeps no process alive, nor do its connections. */

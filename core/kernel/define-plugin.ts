@@ -1,4 +1,5 @@
 // A plugin: the schema of its options, what it needs and provides, and its set-up, which is given the host.
+import type { User } from './user.ts'
 
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -59,13 +60,7 @@ export interface SectionReader<Sections extends object> {
 }
 
 /** A user whom a test makes up; default: `tester`, without scopes and roles. `claims` go over what the rest comes to. */
-export interface TestUser {
-  subject?: string
-  clientId?: string
-  scopes?: readonly string[]
-  roles?: readonly string[]
-  claims?: Readonly<Record<string, unknown>>
-}
+export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
 
 /** How a plugin that says who calls is tested: by an issuer of the test's own, in the place of the config's. */
 export interface UnderTest<Options> {

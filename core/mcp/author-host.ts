@@ -4,7 +4,7 @@ import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog } from './catalog.ts'
-import { methodFault } from './check-added.ts'
+import { methodNameFault } from './check-added.ts'
 import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -72,7 +72,7 @@ export function createAuthorHost(
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method(name, answer) {
-      const fault = methodFault(name, answer)
+      const fault = methodNameFault(name)
       if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
       note(notes.methods, { name, answer })
     },

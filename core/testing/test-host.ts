@@ -17,7 +17,7 @@ import { type ClientSettings, openClient, type TestClient } from './test-client.
 export interface TestHostSettings {
   /** The config's relative paths start here. Default: the working directory, or the folder of the config's file. */
   directory?: string
-  /** Over the config's own, such as `{ 'cluster-redis': false }`. */
+  /** Over the config's own; `false` switches one off, such as a store that a test does not have. */
   plugins?: PluginsSettings
 }
 
@@ -105,8 +105,9 @@ export async function testHost(given: Config | string, settings: TestHostSetting
   const log = createKeptLog()
   let host: Host
   try {
-    const watched = { ...prepared.config, plugins: { ...prepared.config.plugins, [WATCHER]: plugin() } }
-    host = await createHost(watched, { directory, log })
+    const { config } = prepared
+    const watched = () => ({ ...config, plugins: { ...config.plugins, [WATCHER]: plugin() } })
+    host = await createHost(isObject(config) ? watched() : config, { directory, log })
     await host.listen()
   } catch (error) {
     await prepared.close()
