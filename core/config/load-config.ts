@@ -43,8 +43,8 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
   const found = await find(cwd, path)
   if (found === null) {
     throw new StartError(
-      `No config found in ${cwd} or above it, up to the nearest package.json. mcp-host init begins a project; or create mcp.config.ts ` +
-        `(or ${CONFIG_EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
+      `No config found in ${cwd} or above it, up to the nearest package.json. Begin one with mcp-host init, create ` +
+        `mcp.config.ts (or ${CONFIG_EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
       { exitCode: 2 },
     )
   }
