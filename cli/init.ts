@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
-import { CONFIG_EXTENSIONS } from '../core/config/load-config.ts'
+import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './init/choices.ts'
 import { nextSteps } from './init/next-steps.ts'
@@ -66,9 +66,6 @@ async function choose(given: Given, asks: boolean): Promise<Chosen> {
 
 const MAX_SHOWN = 100
 
-/** Of two configs in a folder one would not be read. */
-const OTHER_CONFIGS = CONFIG_EXTENSIONS.map(extension => `mcp.config${extension}`)
-
 /** Runs the package manager's install where the person sees it. */
 async function install(folder: string, command: string): Promise<void> {
   console.log(`\n${command} ...`)
@@ -85,7 +82,8 @@ async function init(options: InitOptions, [folder]: readonly string[]): Promise<
   const choices = await choose(given, hasPerson && options.yes !== true)
   const at = resolve(choices.folder)
   const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
-  const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...OTHER_CONFIGS]
+  // Of two configs in a folder one would not be read.
+  const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)
   if (choices.note !== undefined) console.log(choices.note)

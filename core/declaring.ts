@@ -77,6 +77,7 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   routeEndpoint,
   mount,
   serving: functionAt('serving', 0),
+  checking: functionAt('checking', 0),
   starting: functionAt('starting', 0),
   around: functionAt('around', 0),
   observe: functionAt('observe', 0),

@@ -1,13 +1,16 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
+import { checkConventions, checkServed } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
+import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
-import { loadToolsets } from './config/load-toolsets.ts'
+import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
+import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
 import { createHttpServer } from './http/create-server.ts'
@@ -22,16 +25,25 @@ import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
-import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
-import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
+import {
+  checkDefined,
+  checkReadiness,
+  createKernelHost,
+  createNotes,
+  definePlugins,
+  type KernelNotes,
+  setUpPlugins,
+} from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
-import type { RuntimeHost } from './mcp/define.ts'
+import type { Definition, RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { compileRoutes } from './mcp/routes.ts'
+import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
@@ -67,8 +79,13 @@ export interface Host extends Ending {
 
 export interface HostInput {
   readonly config: FilledConfig
-  /** Every plugin that the config names. */
+  /** Every plugin that the config names, and that was found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
+  /** Whether all of them were. */
+  readonly isWhole: boolean
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  /** What is wrong already, and what is found now. */
+  readonly problems: Problems
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
@@ -88,20 +105,38 @@ const defaultSlots = (node: string): Slots => ({
   peers: createMemoryPeers(node),
 })
 
-/** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
+/**
+ * Builds a host; nothing listens yet. Throws a ConfigError that says all that is wrong, as far as one thing can be known
+ * beside the other; what plugins opened is closed then.
+ */
+export async function buildHost(input: HostInput): Promise<Host> {
+  const notes = createNotes<Services>()
+  try {
+    return await assemble(input, notes)
+  } catch (error) {
+    for (const close of notes.closing.splice(0).reverse()) await close()
+    throw error
+  }
+}
+
+async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<Host> {
+  const { config, log, directory, plugins, toolsets, suggest, problems, processes = 1 } = input
+  const { report } = problems
   const http = resolveHttp(config.http)
-  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
+  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
   let listening = ''
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const notes = createNotes<Services>()
   const author = createAuthorNotes()
   let settled = false
-  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) })
-  const instances = planPlugins(config, plugins, routes)
+  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
+  const sound = soundDefinitions(toolsets, faultsOf, report)
+  // Of a plugin that was not found nobody knows what it would provide.
+  if (!input.isWhole) problems.assertNone()
+  const before = problems.count()
+  const instances = planPlugins(config, plugins, routes, { suggest, report })
+  const isPlanned = problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest)
-  const toolsets = await loadToolsets(config.toolsets, directory)
+  checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name)
@@ -112,32 +147,61 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
-  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
-  await setUpPlugins(instances, instance => {
+  const planned = problems.count()
+  const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
     return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
-  })
+  }
+  await setUpPlugins(instances, hostFor, report)
+  // What a plugin would have filled in is missing everywhere.
+  if (problems.count() > planned) problems.assertNone()
   slots.seal()
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
-  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
+  if (isPlanned) {
+    checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
+  }
 
-  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
-  const services = buildServices(parts)
-  await definePlugins(notes, services)
+  const parts = {
+    config,
+    log,
+    suggest,
+    routes,
+    toolsets: sound,
+    slots,
+    secrets,
+    notes,
+    author,
+    provides,
+    inFlight,
+    node,
+  }
+  const services = await problems.attempt(() => buildServices({ ...parts, report }))
+  if (!services) return problems.assertNone() as never
+  const declared = problems.count()
+  await definePlugins(notes, services, report)
+  if (problems.count() > declared) problems.assertNone()
   await services.complete()
   const { inspected, leastScopes, sessions, runtime } = services
+  const { served, nowhere } = collectEndpoints(notes, routes, report)
+  settled = true
+  const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
+  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
+  checkServed({ routes, provides, isServed, isDescribed, suggest, report })
+  // What is missing because of another mistake would be told twice.
+  if (problems.count() === 0) await checkDefined(notes, report)
+  const app = await problems.attempt(() => createPipeline(served, nowhere, { http, log, encode: encodeError, report }))
+  problems.assertNone('last')
+  if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
-
-  const { served, nowhere } = collectEndpoints(notes, routes)
-  settled = true
+  if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {
     services.startSessions()
     for (const task of notes.starting) await task()
   }, inFlight)
-  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
   const handle = app.callback()
   const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
   const server = createHttpServer(handle, http, {

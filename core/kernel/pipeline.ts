@@ -7,6 +7,7 @@ import { createForwarded } from '../http/forwarded.ts'
 import { createGuard } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { readTarget } from '../http/request-target.ts'
+import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import type { Logger } from './log.ts'
@@ -42,6 +43,8 @@ export interface Served extends Place {
 export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
+  /** Default: the first mistake stops. */
+  readonly report?: Report
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -107,11 +110,11 @@ async function createSteps(
   }
 }
 
-/** The Koa application that serves these endpoints. Rejects with a StartError where two have one path. */
+/** The Koa application that serves these endpoints. Reports where two have one path. */
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
-  { http, log, encode }: PipelineSettings,
+  { http, log, encode, report = stopAtFirst }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
   const steps = await createSteps(
@@ -126,7 +129,7 @@ export async function createPipeline(
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
-    add(place.path, { route: place.route, run: compile(place) }, place.by)
+    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.by))
   }
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)

@@ -38,6 +38,8 @@ export interface RunSettings {
   session?: string
   /** Aborts the call, as a client does that cancels. */
   signal?: AbortSignal
+  /** Hears of progress as it is reported: to cancel in the middle. */
+  onProgress?: (report: Happened['progress'][number]) => void
 }
 
 /** What happened while a handler ran. */
@@ -184,6 +186,7 @@ export async function runAlone<Result extends object>(
       progressToken: unknown
     }
     progress.push(reported)
+    settings.onProgress?.(reported)
   }
   try {
     const result = await answerCall(alone, method, params, settings, { questioned, send })

@@ -2,28 +2,36 @@
 // operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
 
 import type { CatalogItem } from '../../core/auth.ts'
-import { type AuthorizeRule, definePlugin, type PluginHost, type Route, type User } from '../../core/index.ts'
+import {
+  type AuthorizeRule,
+  definePlugin,
+  type PluginHost,
+  type Route,
+  StartError,
+  type User,
+} from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
-import { compilePolicy, createHolder, denialFor, type Requirement } from './requirement.ts'
+import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
 import { createRouteAccess, type RouteAccess } from './route-access.ts'
 import { logShadow } from './shadow.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
-function compileRule(rule: AuthorizeRule, where: string, { policies }: Rules): Requirement {
+function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Tell): Requirement {
   const asked = rule === true ? {} : rule
-  if (typeof asked !== 'string') return compilePolicy(asked, where)
-  const hint = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
-  return policyNamed(asked, policies, where, hint)
+  if (typeof asked !== 'string') return compilePolicy(asked, at, tell)
+  const otherwise = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
+  return policyNamed(asked, { policies, at, tell, otherwise })
 }
 
-/** What each route's `authorize` asks, by the rule as written. Throws a StartError for an unknown policy. */
-function compileAuthorize(routes: readonly Route[], rules: Rules): Map<AuthorizeRule, Requirement> {
+/** What each route's `authorize` asks, by the rule as written. Tells of an unknown policy. */
+function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
-    if (authorize !== undefined) compiled.set(authorize, compileRule(authorize, `routes['${path}'].authorize`, rules))
+    if (authorize === undefined) continue
+    compiled.set(authorize, compileRule(authorize, ['routes', path, 'authorize'], rules, tell))
   }
   return compiled
 }
@@ -43,10 +51,12 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
 
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  const rules = compileRules(options, where)
+  const tell: Tell = (why, at) => host.report(new StartError(why, { at }))
+  const rules = compileRules(options, host.at, tell)
   const holderOf = createHolder(options.scopeHierarchy ?? {})
-  const authorize = compileAuthorize(host.routes, rules)
-  const requirementOf = (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, where, rules)
+  const authorize = compileAuthorize(host.routes, rules, tell)
+  const requirementOf = (rule: AuthorizeRule): Requirement =>
+    authorize.get(rule) ?? compileRule(rule, host.at, rules, tell)
   const access = new Map<Route, RouteAccess>()
   const on = (route: Route): RouteAccess => {
     const found = access.get(route)
@@ -80,7 +90,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
       const scopes = services.slot('protectedResource', route).scopesOf(route)
       access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
     }
-    host.starting(() => lint({ host, services, rules, access, routeScopes, options }))
+    host.checking(() => lint({ host, services, rules, access, routeScopes, options }))
   })
 }
 

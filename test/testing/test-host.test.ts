@@ -1,6 +1,7 @@
 // `testHost`: a config on a free port, clients of every revision, made-up users where tokens are asked for, and an end.
 import { expect } from 'chai'
 import { type Config, defineConfig, definePlugin, defineResource, defineTool, StartError } from 'mcp-host'
+import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/auth'
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
 import { REVISIONS } from 'mcp-host/transport'
@@ -170,6 +171,41 @@ describe('testHost of a protected config', () => {
     expect(await rejectionOf(host.client({ token: 'unknown' }))).to.have.property('status', 401)
   })
 
+  it('asks a plugin of a third party for tokens of its own kind, also where one route has other options', async () => {
+    const keys = definePlugin<{ prefix: string }>({
+      options: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { prefix: { type: 'string' } },
+        required: ['prefix'],
+      },
+      provides: ['user', 'authorize'],
+      underTest: async options => ({ options, issue: ({ subject = 'tester' }) => `${options.prefix}.${subject}` }),
+      setup(host, { prefix }) {
+        host.serving(services => {
+          const verify = (token: string) => {
+            const [first, sub] = token.split('.')
+            const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
+            return user ? { user } : { refused: 'unknown key' }
+          }
+          host.identify(identifyBearer(host, services, verify))
+          host.admit(authorizeRoute(host, services))
+        })
+      },
+    })
+    await using host = await testHost({
+      ...open,
+      routes: {
+        '/one': { toolsets: 'all', authorize: true },
+        '/two': { toolsets: 'all', authorize: true, plugins: { keys: { prefix: 'other' } } },
+      },
+      plugins: { keys: keys({ prefix: 'key' }) },
+    })
+    expect([host.token(), host.token({ subject: 'ann' }, { route: '/two' })]).to.deep.equal(['key.tester', 'other.ann'])
+    expect(await seen(host, { route: '/two', user: { subject: 'ann' } })).to.include({ subject: 'ann' })
+    expect(await rejectionOf(host.client({ route: '/two', token: host.token() }))).to.have.property('status', 401)
+  })
+
   it('says which plugin takes tokens that no test can make up', async () => {
     const own = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
@@ -234,6 +270,16 @@ describe('testHost', () => {
     }
   })
 
+  it('has clients where requests are served one by one, by an address of a route with a parameter', async () => {
+    const routes = { '/t/:category': { toolsets: ':category', stateless: true } }
+    await using host = await testHost({ ...open, routes })
+    for (const revision of ['2026-07-28', '2025-11-25'] as const) {
+      await using client = await host.client({ route: '/t/all', revision })
+      expect(client.sessionId).to.equal(undefined)
+      expect((await client.callTool('who')).structured).to.include({ route: '/t/:category' })
+    }
+  })
+
   it('sends any request, and gives what came', async () => {
     await using host = await testHost(open)
     await using client = await host.client()
@@ -281,5 +327,25 @@ describe('testPlugin', () => {
       'plugins.limit: bad',
     )
     expect(String(await rejectionOf(testPlugin(limit, { werd: 'a' } as never)))).to.include('did you mean "word"')
+  })
+})
+
+describe('makeClaims', () => {
+  const user = { subject: 'ann', clientId: 'app', scopes: ['a', 'b'], roles: ['admin'], claims: { tier: 'gold' } }
+  for (const paths of [
+    {},
+    { scopes: 'scp', roles: ['realm_access.roles', 'roles'], subject: ['oid', 'sub'], clientId: 'azp' },
+    { roles: 'https://acme.example/roles' },
+    { scopes: 'access.scopes', roles: 'access.roles' },
+  ]) {
+    it(`writes them where readUser finds them: ${JSON.stringify(paths)}`, () => {
+      const found = readUser(makeClaims(user, paths), 'https://issuer.example', paths)
+      expect(found).to.deep.include({ subject: 'ann', clientId: 'app', scopes: ['a', 'b'], roles: ['admin'] })
+      expect(found?.claims).to.include({ tier: 'gold' })
+    })
+  }
+
+  it('puts the claims of the test over all others', () => {
+    expect(makeClaims({ claims: { sub: 'bob' } })).to.deep.equal({ client_id: 'test-client', sub: 'bob' })
   })
 })
