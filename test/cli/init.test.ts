@@ -13,7 +13,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { hasTerminals, startInTerminal } from './in-terminal.ts'
 import { printedBy } from './printed-by.ts'
-import { stopAll } from './run-cli.ts'
+import { ROOT, stopAll } from './run-cli.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -158,6 +158,13 @@ describe('mcp-host init', () => {
       expect((error as StartError).exitCode).to.equal(2)
       expect(String(error)).to.include(words)
     }
+  })
+
+  it('is what npm create mcp-host runs, of the very version that this is', () => {
+    const { version, dependencies, bin, files } = JSON.parse(readFileSync(join(ROOT, 'create/package.json'), 'utf8'))
+    expect([version, dependencies]).to.deep.equal([ownPackage.version, { 'mcp-host': ownPackage.version }])
+    expect(files).to.deep.equal([bin['create-mcp-host']])
+    expect(existsSync(join(ROOT, 'create', bin['create-mcp-host']))).to.equal(true)
   })
 
   it('speaks of the package manager that runs it', () => {

@@ -1,8 +1,8 @@
 // Whose an address is, where several routes' paths match it: the narrowest's, and nobody else's, neither the address
 // itself nor anything below it. Between the patterns (path-pattern.ts) and the routes (routes.ts).
-import { StartError } from '../http/errors.ts'
-import { covers, fill, formsOf, meetingOf, type Pattern, rankOf, shapeOf } from '../http/path-pattern.ts'
-import { stopAtFirst } from '../http/start-error.ts'
+import { StartError } from './errors.ts'
+import { covers, fill, formsOf, meetingOf, type Pattern, rankOf, shapeOf } from './path-pattern.ts'
+import { stopAtFirst } from './start-error.ts'
 
 type Params = Readonly<Record<string, string>>
 
