@@ -31,6 +31,13 @@ const startVerb = defineVerb({
 /** Each is loaded when it is asked for: what serves and what calls have little in common. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
+    'Begin',
+    {
+      init: async () => (await import('./init.ts')).initVerb,
+      add: async () => (await import('./add.ts')).addVerb,
+    },
+  ],
+  [
     'Serve',
     {
       start: async () => startVerb,

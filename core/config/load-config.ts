@@ -48,7 +48,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
-        `(or ${EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
+        `(or ${EXTENSIONS.slice(1).join(', ')}), begin a project with mcp-host init, or name one with --config.`,
       { exitCode: 2 },
     )
   }
@@ -61,7 +61,8 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
 const othersBeside = (file: string): string[] =>
   SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
 
-const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
+/** In a folder, in the order in which they are looked for. */
+export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
 async function find(cwd: string, path: string | undefined) {
   try {

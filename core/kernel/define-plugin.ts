@@ -75,6 +75,17 @@ export interface Plugin<
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 
+/** A plugin as it is written: one without options may leave out their schema. */
+export type PluginDeclaration<Options extends object, Host, Filled extends Options, Sections extends object> = Omit<
+  Plugin<Options, Host, Filled, Sections>,
+  'options'
+> &
+  ([keyof Options] extends [never]
+    ? { options?: OptionsSchema<Options, Filled> }
+    : { options: OptionsSchema<Options, Filled> })
+
+const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
+
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
 
 /** A plugin with its options: a value of the config's `plugins`. */
@@ -99,13 +110,15 @@ export type PluginFactory<
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 
-/** Makes a plugin of its options' schema and its set-up. */
+/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export function definePlugin<
   Options extends object,
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
->(plugin: Plugin<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+>(written: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+  const given = written as Plugin<Options, Host, Filled, Sections>
+  const plugin = given.options === undefined ? { ...given, options: NO_OPTIONS as typeof given.options } : given
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,
