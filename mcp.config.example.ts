@@ -36,7 +36,7 @@ export default defineConfig({
     '/t/:category?': { toolsets: ':category', default: ['clock'] },
   },
 
-  // Name -> options. The order means nothing; `false` switches one off.
+  // Name -> options; `false` switches one off.
   plugins: {
     'transport-streamable': {}, // MCP over HTTP
     'transport-sse': {}, // the transport of 2024-11-05: GET <route>/sse
