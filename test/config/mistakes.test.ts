@@ -94,7 +94,9 @@ describe('every mistake is answered', () => {
   })
 
   it('and nothing is told of what is none', async () => {
-    const fine = tools(`${GOOD_TOOL}\nexport const list = [defineResource({ name: 'r', uri: 'a://b', handler: () => 'x' })]`)
+    const fine = tools(
+      `${GOOD_TOOL}\nexport const list = [defineResource({ name: 'r', uri: 'a://b', handler: () => 'x' })]`,
+    )
     const folder = await makeFolder({ ...yaml(), ...fine })
     const { ok, problems, warnings } = await withEnvironment({ MCP_HOST_SECRETS: 's'.repeat(32) }, () =>
       reportOn(undefined, folder),
