@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
-import { explainImport } from './explain-import.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
@@ -86,7 +85,8 @@ const stop = (file: string, line: number | undefined, text: string, cause?: unkn
   new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
-  const exported = await importModule(file).catch((cause: unknown) => {
+  const exported = await importModule(file).catch(async (cause: unknown) => {
+    const { explainImport } = await import('./explain-import.ts')
     throw new ConfigError([explainImport(file, cause)])
   })
   if (!('default' in exported)) {
