@@ -24,7 +24,7 @@ const LONG: Readonly<Record<string, string>> = {
   'client/session.ts createSession': 'the methods of one interface over one engine, store and key',
   'client/storm.ts createStormBreaker': 'the counts, and what opens and closes the breaker',
   'core/assembly.ts buildServices': 'wiring: each service once, in the order in which they need each other',
-  'core/host.ts buildHost': "wiring: a host's set-up in the order of its steps",
+  'core/host.ts assemble': "wiring: a host's set-up in the order of its steps",
   'core/http/slow-readers.ts watchReaders': 'the connections and what each holds, under bounds for one and for all',
   'core/mcp/asks.ts createAsks': 'the kinds of question of one call, numbered together',
   'core/mcp/catalog.ts createCatalog': 'what is defined, and what is added and removed while it runs',

@@ -87,8 +87,7 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
   const unchanged = { config, issue: () => '', close: async () => undefined }
   if (!isObject(config) || !isObject(config.routes)) return unchanged
   const plugins = { ...config.plugins, ...overrides }
-  const known = await pluginsFor({ ...config, plugins }, directory).catch(() => undefined)
-  if (!known) return { ...unchanged, config: { ...config, plugins } }
+  const known = await pluginsFor({ ...config, plugins }, directory, createKeptLog())
   const transports = [...known].filter(([, { provides }]) => provides?.includes('transport')).map(([name]) => name)
   return repoint(forTest(config, plugins, transports), known)
 }

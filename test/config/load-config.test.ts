@@ -134,7 +134,11 @@ describe('loadConfig', () => {
       ['mcp.config.yaml', 'a: 1\nb: !vault x', /:2: not valid YAML: Unresolved tag: !vault$/],
       ['mcp.config.yaml', 'a: 1\n---\nb: 1', /:2: not valid YAML: Source contains multiple documents/],
       ['mcp.config.yaml', 'a: *none', /: not valid YAML: Unresolved alias/],
-      ['mcp.config.ts', 'export default {\n  a: 1\n  b: 2,\n}', /^mcp\.config\.ts:3: cannot be loaded: Expected "}" but found "b"$/],
+      [
+        'mcp.config.ts',
+        'export default {\n  a: 1\n  b: 2,\n}',
+        /^mcp\.config\.ts:3: cannot be loaded: Expected "}" but found "b"$/,
+      ],
       [
         'mcp.config.mjs',
         'export default {\n  a: 1\n  b: 2 }',
@@ -171,7 +175,9 @@ describe('loadConfig', () => {
 
     it('top-level await in a CommonJS folder, and says what to do', async () => {
       const files = { 'package.json': '{}', 'mcp.config.ts': 'export default await Promise.resolve({})' }
-      expect(await failure(files)).to.match(/^mcp\.config\.ts:1: cannot be loaded: Top-level await .*"type": "module".*\.mts/)
+      expect(await failure(files)).to.match(
+        /^mcp\.config\.ts:1: cannot be loaded: Top-level await .*"type": "module".*\.mts/,
+      )
     })
 
     it('broken JSON without quoting it: it may hold secrets', async () => {

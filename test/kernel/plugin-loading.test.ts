@@ -103,7 +103,11 @@ describe('a plugin that is not found or none stops the start', () => {
   it('with the name and where it was looked for', async () => {
     const folder = await makeFolder({})
     await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)
-    await expectStopped(withPlugins({ './gone.ts': {} }), `plugins['./gone.ts']: there is no file ${folder}/gone.ts`, folder)
+    await expectStopped(
+      withPlugins({ './gone.ts': {} }),
+      `plugins['./gone.ts']: there is no file ${folder}/gone.ts`,
+      folder,
+    )
   })
 
   it('with the file that throws, has no plugin or has several', async () => {

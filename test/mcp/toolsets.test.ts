@@ -92,14 +92,26 @@ describe('a toolset that cannot be loaded stops the start, with its name and fil
       'broken.ts': 'export const a = {',
       'imports.mjs': "import 'nowhere-to-be-found'",
     })
-    await expectStopped(config('throws.ts'), 'throws.ts:1: toolsets.all cannot be loaded: no key for the weather', folder)
+    await expectStopped(
+      config('throws.ts'),
+      'throws.ts:1: toolsets.all cannot be loaded: no key for the weather',
+      folder,
+    )
     await expectStopped(config('broken.ts'), /broken\.ts:1: toolsets\.all cannot be loaded: /, folder)
-    await expectStopped(config('imports.mjs'), /imports\.mjs:1: .* cannot be loaded: .*npm install nowhere-to-be-found/, folder)
+    await expectStopped(
+      config('imports.mjs'),
+      /imports\.mjs:1: .* cannot be loaded: .*npm install nowhere-to-be-found/,
+      folder,
+    )
   })
 
   it('where the file exports no definition', async () => {
     const folder = await makeFolder({ 'none.ts': 'export const tool = { name: "a", handler: () => "a" }' })
-    await expectStopped(config('none.ts'), /none\.ts:1: toolsets\.all: "a" is a plain object, and no definition: wrap it/, folder)
+    await expectStopped(
+      config('none.ts'),
+      /none\.ts:1: toolsets\.all: "a" is a plain object, and no definition: wrap it/,
+      folder,
+    )
   })
 
   it('where a glob matches nothing', async () => {

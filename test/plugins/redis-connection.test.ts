@@ -44,7 +44,10 @@ const expectUnavailable = (error: unknown) => {
 
 describe('the settings of a connection', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
-    resolveRedis({ at: ['plugins', 'x'], name: 'event-store-redis', directory: '/', section: () => redis as never }, options)
+    resolveRedis(
+      { at: ['plugins', 'x'], name: 'event-store-redis', directory: '/', section: () => redis as never },
+      options,
+    )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
 
   it('are those of the config, changed by single options of the plugin', () => {

@@ -1,7 +1,7 @@
 // What several processes would each keep to itself stops the start of a host that is one of them, all of it at once.
 import { expect } from 'chai'
-import { stopAtFirst } from '../../core/http/start-error.ts'
 import { createHost } from '../../core/create-host.ts'
+import { stopAtFirst } from '../../core/http/start-error.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'

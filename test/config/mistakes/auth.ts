@@ -117,7 +117,9 @@ export const AUTH_ROWS: readonly Row[] = [
   },
   {
     mistake: 'introspection without a client secret',
-    files: withPlugin(`${METADATA}  auth-introspection: { endpoint: "${ISSUER}/i", clientId: c } # HERE`, { routes: GUARDED }),
+    files: withPlugin(`${METADATA}  auth-introspection: { endpoint: "${ISSUER}/i", clientId: c } # HERE`, {
+      routes: GUARDED,
+    }),
     says: ['missing', 'expected'],
   },
   {

@@ -1,7 +1,8 @@
 // Tools, resources and prompts: their keys, names, schemas.
 import { code, GOOD_TOOL, ofTools, type Row, tools, yaml } from './row.ts'
 
-const tool = (text: string) => ofTools(`export const it = defineTool({\n  name: 'it',\n  handler: () => 1,\n${text}\n})`)
+const tool = (text: string) =>
+  ofTools(`export const it = defineTool({\n  name: 'it',\n  handler: () => 1,\n${text}\n})`)
 const resource = (text: string) =>
   ofTools(`export const it = defineResource({\n  name: 'it',\n  handler: () => 'x',\n${text}\n})`)
 const prompt = (text: string) =>
@@ -69,7 +70,9 @@ export const DEFINITION_ROWS: readonly Row[] = [
   },
   {
     mistake: 'required that names no property',
-    files: tool("  input: { type: 'object', properties: { text: { type: 'string' } },\n    required: ['txt'], // HERE\n  },"),
+    files: tool(
+      "  input: { type: 'object', properties: { text: { type: 'string' } },\n    required: ['txt'], // HERE\n  },",
+    ),
     severity: 'warning',
     says: ['its input requires "txt", which is none of its properties', 'did you mean "text"?'],
   },
@@ -120,7 +123,9 @@ export const DEFINITION_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a resource with uri and uriTemplate',
-    files: ofTools("export const it = defineResource({ name: 'it', uri: 'a://b', uriTemplate: 'a://{c}', handler: () => 'x' }) // HERE"),
+    files: ofTools(
+      "export const it = defineResource({ name: 'it', uri: 'a://b', uriTemplate: 'a://{c}', handler: () => 'x' }) // HERE",
+    ),
     says: ['resource "it"', 'give it either `uri` or `uriTemplate`'],
   },
   {

@@ -17,7 +17,7 @@ export const FILE_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a config in code without a default export',
-    files: code("\nexport const config = defineConfig({} as never)"),
+    files: code('\nexport const config = defineConfig({} as never)'),
     at: 'mcp.config.ts',
     noLine: 'what is missing may stand anywhere',
     says: ['no default export', 'write `export default defineConfig({ … })`'],
@@ -66,7 +66,9 @@ export const FILE_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a config that reads a file that is not there',
-    files: code("import { readFileSync } from 'node:fs'\nexport default { secrets: [readFileSync('gone.txt', 'utf8')] } // HERE"),
+    files: code(
+      "import { readFileSync } from 'node:fs'\nexport default { secrets: [readFileSync('gone.txt', 'utf8')] } // HERE",
+    ),
     says: ['cannot be loaded', 'ENOENT'],
   },
   {

@@ -62,7 +62,9 @@ export const FOREIGN_ROWS: readonly Row[] = [
   },
   {
     mistake: 'template for uriTemplate',
-    files: ofTools("export const it = defineResource({ name: 'it', handler: () => 'x',\n  template: 'a://{b}', // HERE\n})"),
+    files: ofTools(
+      "export const it = defineResource({ name: 'it', handler: () => 'x',\n  template: 'a://{b}', // HERE\n})",
+    ),
     says: ['did you mean "uriTemplate"?', "uriTemplate: 'notes://{id}'"],
   },
   {

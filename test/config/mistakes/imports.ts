@@ -24,7 +24,10 @@ export const IMPORT_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a tool that imports a file that is not there',
-    files: { ...ofTools(`import { now } from './clokc.mjs' // HERE\n${GOOD_TOOL}`), 'clock.mjs': 'export const now = 1' },
+    files: {
+      ...ofTools(`import { now } from './clokc.mjs' // HERE\n${GOOD_TOOL}`),
+      'clock.mjs': 'export const now = 1',
+    },
     says: ['it imports "./clokc.mjs", and there is no such file', 'did you mean "./clock.mjs"?'],
   },
   {
@@ -44,12 +47,18 @@ export const IMPORT_ROWS: readonly Row[] = [
   },
   {
     mistake: 'an import of a name that is not exported',
-    files: { ...ofTools(`import { tody } from './clock.mjs' // HERE\n${GOOD_TOOL}\ntody`), 'clock.mjs': 'export const today = 1' },
+    files: {
+      ...ofTools(`import { tody } from './clock.mjs' // HERE\n${GOOD_TOOL}\ntody`),
+      'clock.mjs': 'export const today = 1',
+    },
     says: ['it imports "tody", which "./clock.mjs" does not export', 'did you mean "today"?'],
   },
   {
     mistake: 'a default import of what has none',
-    files: { ...ofTools(`import clock from './clock.mjs' // HERE\n${GOOD_TOOL}\nclock`), 'clock.mjs': 'export const now = 1' },
+    files: {
+      ...ofTools(`import clock from './clock.mjs' // HERE\n${GOOD_TOOL}\nclock`),
+      'clock.mjs': 'export const now = 1',
+    },
     says: ['it imports "default", which "./clock.mjs" does not export', 'import it in braces'],
   },
   {
@@ -66,7 +75,10 @@ export const IMPORT_ROWS: readonly Row[] = [
     mistake: 'a tool in TypeScript that throws at its top',
     files: {
       ...yaml({ toolsets: 'toolsets: { a: ./tools.ts }' }),
-      ...tools(`interface Key {\n  readonly text: string\n}\nconst key: Key | undefined = undefined\nthrow new Error('no key', { cause: key }) // HERE\n${GOOD_TOOL}`, 'ts'),
+      ...tools(
+        `interface Key {\n  readonly text: string\n}\nconst key: Key | undefined = undefined\nthrow new Error('no key', { cause: key }) // HERE\n${GOOD_TOOL}`,
+        'ts',
+      ),
     },
     says: ['toolsets.a cannot be loaded', 'no key'],
   },
@@ -85,7 +97,10 @@ export const IMPORT_ROWS: readonly Row[] = [
   },
   {
     mistake: 'JavaScript that is none, in what a tool imports',
-    files: { ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`), 'inner.mjs': 'export const x = {\n  a: 1\n  b: 2 // HERE\n}' },
+    files: {
+      ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`),
+      'inner.mjs': 'export const x = {\n  a: 1\n  b: 2 // HERE\n}',
+    },
     says: ['toolsets.a cannot be loaded', "Unexpected identifier 'b'"],
   },
   {
@@ -98,7 +113,10 @@ export const IMPORT_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a tool in CommonJS that requires what is not there',
-    files: { ...yaml({ toolsets: 'toolsets: { a: ./tools.cjs }' }), 'tools.cjs': "\nconst x = require('gone-package') // HERE\n" },
+    files: {
+      ...yaml({ toolsets: 'toolsets: { a: ./tools.cjs }' }),
+      'tools.cjs': "\nconst x = require('gone-package') // HERE\n",
+    },
     says: ['toolsets.a cannot be loaded', 'it imports "gone-package"', 'npm install gone-package'],
   },
   {

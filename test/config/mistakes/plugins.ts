@@ -1,5 +1,5 @@
 // Plugins: names, options of each that is built in, those of third parties.
-import { config, code, GOOD_TOOL, type Row, tools, withPlugin } from './row.ts'
+import { code, config, GOOD_TOOL, type Row, tools, withPlugin } from './row.ts'
 
 const local = (text: string) => ({
   ...config({ plugins: 'plugins:\n  transport-streamable: {}\n  ./mine.mjs: {} # HERE' }),
@@ -31,7 +31,10 @@ export const PLUGIN_ROWS: readonly Row[] = [
   {
     mistake: 'a plugin that exports nothing',
     files: local('export const x = 1'),
-    says: ['must export one plugin, made with definePlugin; it exports none', 'export default definePlugin({ options, setup })'],
+    says: [
+      'must export one plugin, made with definePlugin; it exports none',
+      'export default definePlugin({ options, setup })',
+    ],
   },
   {
     mistake: 'a module of two plugins without a default export',
@@ -42,7 +45,9 @@ export const PLUGIN_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a plugin whose declaration is misspelt',
-    files: local("export default definePlugin({ options: { type: 'object', properties: {} }, provide: ['x'], setup() {} })"),
+    files: local(
+      "export default definePlugin({ options: { type: 'object', properties: {} }, provide: ['x'], setup() {} })",
+    ),
     says: ['what definePlugin was given: provide: unknown option', 'did you mean "provides"?'],
   },
   {
@@ -52,7 +57,9 @@ export const PLUGIN_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a plugin that needs what nobody provides',
-    files: local("export default definePlugin({ options: { type: 'object', properties: {} }, needs: ['user'], setup() {} })"),
+    files: local(
+      "export default definePlugin({ options: { type: 'object', properties: {} }, needs: ['user'], setup() {} })",
+    ),
     says: ['it needs "user", which no plugin of this config provides', 'switch on auth-jwt or auth-introspection'],
   },
   {
@@ -128,7 +135,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
   {
     mistake: 'a star among origins',
     files: withPlugin("  cors:\n    policies:\n      web:\n        origins: ['*', 'https://a.example'] # HERE"),
-    says: ["plugins.cors.policies.web.origins: \"*\" stands alone", 'remove the other origins'],
+    says: ['plugins.cors.policies.web.origins: "*" stands alone', 'remove the other origins'],
   },
   {
     mistake: 'credentials for any origin',
@@ -159,7 +166,9 @@ export const PLUGIN_ROWS: readonly Row[] = [
   },
   {
     mistake: 'TLS without rediss',
-    files: withPlugin('  event-store-redis: {}', { more: 'redis: { url: "redis://a", tls: { servername: a } } # HERE' }),
+    files: withPlugin('  event-store-redis: {}', {
+      more: 'redis: { url: "redis://a", tls: { servername: a } } # HERE',
+    }),
     says: ['redis.tls is given', 'the URL is not rediss://'],
   },
   {
@@ -184,7 +193,9 @@ export const PLUGIN_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a cluster beside one of its parts',
-    files: withPlugin('  cluster-redis: { url: "redis://a" }\n  event-store-redis: { url: "redis://a" } # HERE', { more: SECRET }),
+    files: withPlugin('  cluster-redis: { url: "redis://a" }\n  event-store-redis: { url: "redis://a" } # HERE', {
+      more: SECRET,
+    }),
     says: ['already provides the eventStore', 'switch one of them off there'],
   },
   {

@@ -4,7 +4,10 @@ import { config, GOOD_TOOL, type Row, tools, withPlugin, yaml } from './row.ts'
 export const ROUTE_ROWS: readonly Row[] = [
   {
     mistake: 'an unknown toolset that is nearly one',
-    files: config({ toolsets: 'toolsets: { clock: ./tools.mjs }', routes: 'routes:\n  /:\n    toolsets: clokc # HERE' }),
+    files: config({
+      toolsets: 'toolsets: { clock: ./tools.mjs }',
+      routes: 'routes:\n  /:\n    toolsets: clokc # HERE',
+    }),
     says: ['there is no toolset "clokc"', 'did you mean "clock"?'],
   },
   {
@@ -134,7 +137,10 @@ export const ROUTE_ROWS: readonly Row[] = [
   {
     mistake: 'a tool of one name in two toolsets of a route',
     files: {
-      ...yaml({ toolsets: 'toolsets: { a: ./tools.mjs, b: ./more.mjs }', routes: 'routes: { /: { toolsets: [a, b] } }' }),
+      ...yaml({
+        toolsets: 'toolsets: { a: ./tools.mjs, b: ./more.mjs }',
+        routes: 'routes: { /: { toolsets: [a, b] } }',
+      }),
       ...tools(GOOD_TOOL),
       'more.mjs': tools(`\n${GOOD_TOOL} // HERE`)['tools.mjs'] ?? '',
     },
@@ -142,7 +148,10 @@ export const ROUTE_ROWS: readonly Row[] = [
   },
   {
     mistake: 'a tool of one name twice in a module',
-    files: { ...yaml(), ...tools(`${GOOD_TOOL}\nexport const other = defineTool({ name: 'echo', handler: () => 'y' }) // HERE`) },
+    files: {
+      ...yaml(),
+      ...tools(`${GOOD_TOOL}\nexport const other = defineTool({ name: 'echo', handler: () => 'y' }) // HERE`),
+    },
     says: ['toolset "a" has two tools called "echo"', 'rename one of them'],
   },
   {

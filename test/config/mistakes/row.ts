@@ -42,7 +42,10 @@ export const yaml = (parts: Partial<typeof PARTS> = {}): Record<string, string> 
 })
 
 /** A YAML config with tools that work. */
-export const config = (parts: Partial<typeof PARTS>): Record<string, string> => ({ ...yaml(parts), ...tools(GOOD_TOOL) })
+export const config = (parts: Partial<typeof PARTS>): Record<string, string> => ({
+  ...yaml(parts),
+  ...tools(GOOD_TOOL),
+})
 
 /** Options of a plugin, on lines of their own, beside the transport. */
 export const withPlugin = (text: string, parts: Partial<typeof PARTS> = {}): Record<string, string> =>

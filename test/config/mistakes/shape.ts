@@ -1,5 +1,5 @@
 // What a config may hold: unknown keys at each level, near misses, types, units.
-import { code, config, type Row, tools, withPlugin, GOOD_TOOL } from './row.ts'
+import { code, config, GOOD_TOOL, type Row, tools, withPlugin } from './row.ts'
 
 export const SHAPE_ROWS: readonly Row[] = [
   {
@@ -57,12 +57,12 @@ export const SHAPE_ROWS: readonly Row[] = [
     mistake: 'no server',
     files: config({ server: '' }),
     at: 'mcp.config.yaml:2',
-    says: ['missing', "expected", 'acme-tools'],
+    says: ['missing', 'expected', 'acme-tools'],
   },
   {
     mistake: 'a server without a version',
     files: config({ server: 'server: { name: a } # HERE' }),
-    says: ['missing', 'such as \'1.0.0\''],
+    says: ['missing', "such as '1.0.0'"],
   },
   { mistake: 'no toolsets', files: config({ toolsets: '' }), at: 'mcp.config.yaml:1', says: ['missing', 'an object'] },
   { mistake: 'no routes', files: config({ routes: '' }), at: 'mcp.config.yaml:1', says: ['missing', 'an object'] },
