@@ -93,7 +93,10 @@ describe('the page of mcp-host start', () => {
     const { url: authority } = await startIssuer()
     const purge = defineTool({ name: 'purge', annotations: { destructiveHint: true }, handler: () => 'gone' })
     const now = defineTool({ name: 'now', handler: () => 'now' })
-    const options = { toolsets: { all: [purge, now] }, routes: { '/in': { toolsets: 'all', authorize: true as const } } }
+    const options = {
+      toolsets: { all: [purge, now] },
+      routes: { '/in': { toolsets: 'all', authorize: true as const } },
+    }
     const auth = { 'auth-jwt': { authority, audience: 'a' } }
     const metadata = { 'resource-metadata': { authorizationServers: [authority] } }
     const { host } = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth, ...metadata } })
