@@ -1,6 +1,7 @@
-// What `mcp-host check --format json` says: every problem and warning as a value, for editors and CI.
+// What `mcp-host check` says: every problem and warning as a value, for editors and CI, and warnings as text.
 import { resolve } from 'node:path'
-import { ConfigError, type Place, textOf } from '../core/config/problems.ts'
+import { printable } from '../client/printable.ts'
+import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
 import type { Logger } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 
@@ -42,10 +43,13 @@ export function describeProblems(error: unknown): Reported[] {
   })
 }
 
-/** A log that keeps warnings, and tells nobody anything. */
-export function collectWarnings(cwd: string): { log: Logger; warnings: Reported[] } {
+const nothing = () => undefined
+const SILENT: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT }
+
+/** A log that keeps warnings; the rest goes on to `inner`. Default: to nobody. */
+export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; warnings: Reported[] } {
   const warnings: Reported[] = []
-  const create = (bindings: Readonly<Record<string, unknown>>): Logger => {
+  const create = (inner: Logger, bindings: Readonly<Record<string, unknown>>): Logger => {
     const keep = (fields: object, message = '') => {
       const { file, line, path, ...rest } = { ...bindings, ...fields } as Record<string, unknown>
       warnings.push({
@@ -57,8 +61,34 @@ export function collectWarnings(cwd: string): { log: Logger; warnings: Reported[
         ...(Object.keys(rest).length > 0 && { details: rest }),
       })
     }
-    const nothing = () => undefined
-    return { debug: nothing, info: nothing, warn: keep, error: keep, child: more => create({ ...bindings, ...more }) }
+    return {
+      debug: inner.debug.bind(inner),
+      info: inner.info.bind(inner),
+      warn: keep,
+      error: keep,
+      child: more => create(inner.child(more), { ...bindings, ...more }),
+    }
   }
-  return { log: create({}), warnings }
+  return { log: create(inner, {}), warnings }
 }
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
+}
+
+/** Where it is, the message, what it is about, and how to mend it. */
+function warningText({ message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
+  const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
+  const whose = plugin === undefined ? '' : `plugins.${plugin}: `
+  const where = formatPlace(place)
+  const lines = [
+    `  ${where === '' ? '' : `${where}: `}${whose}${message}`,
+    ...(facts.length > 0 ? [`    ${facts.join(', ')}`] : []),
+    ...(fix === undefined ? [] : [`    fix: ${valueText(fix)}`]),
+  ]
+  return lines.map(line => printable(line)).join('\n')
+}
+
+export const warningsText = (warnings: readonly Reported[]): string =>
+  warnings.length === 0 ? '' : `Warnings\n${warnings.map(warningText).join('\n')}\n\n`

@@ -1,21 +1,36 @@
 // `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
-import { createLogger, hostOf, type Logger, loadConfig } from '../core/create-host.ts'
+import { dirname } from 'node:path'
+import { hostOf, loadConfig } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
-import { type CheckReport, collectWarnings, describeProblems } from './check-report.ts'
-import { routeTable } from './start-page.ts'
-import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
+import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
+import { openLog } from './log.ts'
+import { configLine, routeTable } from './start-page.ts'
+import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTION,
+  ...LOG_OPTIONS,
   format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
 } as const
 
+type CheckOptions = VerbValues<typeof OPTIONS>
+
 const placeOf = (config: string | undefined, cwd: string) => ({ cwd, ...(config !== undefined && { file: config }) })
 
-async function checkInText(config: string | undefined, log: Logger): Promise<void> {
-  const host = await hostOf(await loadConfig(placeOf(config, process.cwd())), log)
-  console.log(`${routeTable(host.routes)}\n\nThe config is fine.`)
-  await host.close()
+async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
+  const cliLog = openLog(options)
+  const { log, warnings } = collectWarnings(cwd, cliLog)
+  try {
+    const loaded = await loadConfig(placeOf(options.config, cwd))
+    cliLog.directory = dirname(loaded.file)
+    const host = await hostOf(loaded, log)
+    const { routes } = host
+    await host.close()
+    console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
+  } catch (error) {
+    if (warnings.length > 0) console.error(warningsText(warnings).trimEnd())
+    throw error
+  }
 }
 
 /** What is wrong with a config, and what may be: `check --format json` prints it. */
@@ -37,10 +52,11 @@ export async function reportOn(
   }
 }
 
-async function check({ config, format = 'text', verbose = false }: VerbValues<typeof OPTIONS>): Promise<void> {
-  if (format === 'text') return checkInText(config, createLogger({ verbose }))
+async function check(options: CheckOptions): Promise<void> {
+  const { format = 'text' } = options
+  if (format === 'text') return checkInText(options, process.cwd())
   if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
-  const { exitCode, ...report } = await reportOn(config, process.cwd())
+  const { exitCode, ...report } = await reportOn(options.config, process.cwd())
   // What a plugin opened before it failed must not keep the process.
   process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`, () => process.exit(exitCode))
 }

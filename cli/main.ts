@@ -8,27 +8,35 @@ import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
   options: {
     ...CONFIG_OPTION,
+    ...LOG_OPTIONS,
     workers: {
       type: 'string',
       value: '<n>',
       help: 'processes that share the port, or auto for one per core; default: this one alone',
     },
   },
-  async run({ config, verbose = false, workers }) {
+  async run(values) {
     const { start } = await import('./start.ts')
-    await start({ config, verbose, workers })
+    await start(values)
   },
 })
 
 /** Each is loaded when it is asked for: what serves and what calls have little in common. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
+  [
+    'Begin',
+    {
+      init: async () => (await import('./init.ts')).initVerb,
+      add: async () => (await import('./add.ts')).addVerb,
+    },
+  ],
   [
     'Serve',
     {
@@ -44,6 +52,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       list: async () => (await import('./client/list.ts')).listVerb,
       call: async () => (await import('./client/call.ts')).callVerb,
+      connect: async () => (await import('./connect.ts')).connectVerb,
       login: async () => (await import('./client/login.ts')).loginVerb,
       logout: async () => (await import('./client/logout.ts')).logoutVerb,
       status: async () => (await import('./client/status.ts')).statusVerb,

@@ -1,6 +1,7 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
 import cluster from 'node:cluster'
-import { createLogger, type Host } from '../core/create-host.ts'
+import type { Host } from '../core/create-host.ts'
+import { openLog } from './log.ts'
 import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
@@ -20,19 +21,19 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
-async function serveAlone({ config, verbose }: StartOptions): Promise<void> {
+async function serveAlone(options: StartOptions): Promise<void> {
   let listening = false
   const signalled = nextSignal(...ENDING).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
     if (!listening) process.exit(1)
     return signal
   })
-  const log = createLogger({ verbose })
-  const host = await serve(config, log)
+  const log = openLog(options)
+  const { host, file } = await serve(options.config, log)
   listening = true
   surviveRejections(log)
   const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
-  console.log(startPage(host))
+  console.log(startPage(host, file))
   const why = await Promise.race([signalled, crashed])
   await drain(host, why)
   await log.flush()

@@ -1,20 +1,30 @@
-// This package's version, from its package.json, wherever the CLI runs from: source or dist.
+// This package's folder and version, from its package.json, wherever the CLI runs from: source or dist.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-function findVersion(directory: string): string {
+interface OwnPackage {
+  /** The folder that its package.json is in. */
+  readonly folder: string
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+function findPackage(folder: string): OwnPackage {
   try {
-    const { name, version } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Record<
-      string,
-      string
-    >
-    if (name === 'mcp-host' && version !== undefined) return version
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Partial<OwnPackage> & {
+      name?: string
+    }
+    const { name, version, dependencies = {}, devDependencies = {} } = manifest
+    if (name === 'mcp-host' && version !== undefined) return { folder, version, dependencies, devDependencies }
   } catch {
     // No package.json here: look above.
   }
-  const parent = dirname(directory)
-  return parent === directory ? 'unknown' : findVersion(parent)
+  const parent = dirname(folder)
+  return parent === folder ? { folder, version: 'unknown', dependencies: {}, devDependencies: {} } : findPackage(parent)
 }
 
-export const version: string = findVersion(dirname(fileURLToPath(import.meta.url)))
+export const ownPackage: OwnPackage = findPackage(dirname(fileURLToPath(import.meta.url)))
+
+export const { version } = ownPackage

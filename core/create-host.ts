@@ -22,7 +22,7 @@ import { isObject } from './mcp/is-object.ts'
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host } from './host.ts'
-export { describeThrown, originOf } from './http/describe-thrown.ts'
+export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
@@ -45,10 +45,10 @@ export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
 
 /** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
-  const problems = createProblems(() => ({}), createLogger())
-  const plugins = await findPlugins(config, builtInPlugins, directory, problems)
+  const problems = createProblems(() => ({}), { warn: () => undefined })
+  const found = await findPlugins(config, builtInPlugins, directory, problems)
   problems.assertNone()
-  return plugins
+  return found
 }
 
 /** The built-in plugins that provide all of these, joined by "or". */
@@ -115,7 +115,9 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
-  return buildHost({ config, plugins, toolsets, isWhole, problems, directory, log, suggest: suggestPlugin, processes })
+  const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
+  const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes })
 }
 
 /** Two configs in one folder: which of them counts is not to be guessed. */

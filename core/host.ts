@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { warnUntoldScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
@@ -41,10 +41,11 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
-import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
-import { compileRoutes } from './mcp/routes.ts'
+import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
+import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -86,6 +87,8 @@ export interface HostInput {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
+  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
@@ -120,7 +123,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<Host> {
-  const { config, log, directory, plugins, toolsets, suggest, problems, processes = 1 } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems, processes = 1 } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
@@ -152,7 +155,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
   await setUpPlugins(instances, hostFor, report)
   // What a plugin would have filled in is missing everywhere.
@@ -214,7 +218,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return listening
     },
     get routes() {
-      return routes.map(summarizeRoute)
+      return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
     start: life.start,
@@ -251,6 +255,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
+}
+
+/** What anybody may use there comes first; a guarded route says what it takes only to those who came in. */
+function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
+  const params = sampleParams(route)
+  const items = itemsOn(parts, route, route.toolsetsFor(params))
+  const anybody = parts.slot('access', route).audienceOf(undefined, route)
+  const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
+  const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
+  // What an open route asks a token for is not for everybody to try.
+  return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 
 /** The start of a host: once, and before its end. */

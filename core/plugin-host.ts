@@ -1,8 +1,10 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
+import type { UnderTest } from './access/under-test.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
+  type PluginDeclaration,
   type PluginFactory,
 } from './kernel/define-plugin.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
@@ -68,18 +70,25 @@ export const transportOf = ({ name, log, http }: PluginHost, services: Services)
 /** What `setup` is given. */
 export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
+/** How a plugin that says who calls is tested. */
+interface Testable<Options> {
+  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
+  underTest?(options: Options): Promise<UnderTest<Options>>
+}
+
 /** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
 export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
-> = AnyPlugin<Options, PluginHost, Filled, Sections>
+> = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options>
 
-/** Makes a plugin of its options' schema and its set-up. */
+/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export const definePlugin = <
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
 >(
-  plugin: Plugin<Options, Filled, Sections>,
-): PluginFactory<Options, PluginHost, Filled, Sections> => defineAnyPlugin(plugin)
+  plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options>,
+): PluginFactory<Options, PluginHost, Filled, Sections> =>
+  defineAnyPlugin<Options, PluginHost, Filled, Sections>(plugin)

@@ -1,7 +1,8 @@
 // From a user whom a test makes up to the claims that an issuer would write of it: user-claims.ts the other way round. For
 // `underTest` of plugins that say who calls.
-import type { TestUser } from '../kernel/define-plugin.ts'
+
 import { isObject } from '../mcp/is-object.ts'
+import type { TestUser } from './under-test.ts'
 import type { ClaimPaths } from './user-claims.ts'
 
 /** A name that dots may part: not a URL. */

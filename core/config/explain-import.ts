@@ -171,7 +171,7 @@ function unparsable(file: string, error: unknown): Cause | undefined {
 function checkSyntax(file: string): Cause | undefined {
   if (!/\.[cm]?js$/.test(file)) return undefined
   try {
-    execFileSync(process.execPath, ['--check', file], { stdio: 'pipe', env: {}, timeout: 5_000 })
+    execFileSync(process.execPath, ['--check', file], { stdio: 'pipe', env: {}, timeout: 10_000 })
     return undefined
   } catch (failure) {
     const said = String((failure as { stderr?: unknown }).stderr ?? '')

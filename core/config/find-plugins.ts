@@ -11,7 +11,6 @@ import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { PLUGIN_SCHEMA } from './definition-schema.ts'
-import { explainImport, nearestFile } from './explain-import.ts'
 import { importModule } from './import-module.ts'
 import { ConfigError, type Problems, shortName } from './problems.ts'
 import { validateValue } from './validate-value.ts'
@@ -53,6 +52,7 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   try {
     exported = await importModule(file)
   } catch (cause) {
+    const { explainImport, nearestFile } = await import('./explain-import.ts')
     if (isPath(name) && !existsSync(file)) {
       throw new StartError(`there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
     }

@@ -2,6 +2,7 @@
 // here, with its form. For check-definition.ts and load-toolsets.ts.
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/start-error.ts'
+import { kindOf } from '../mcp/define.ts'
 import type { Finding } from './explain-problems.ts'
 import { isPlain } from './plain.ts'
 import { positionAt } from './position.ts'
@@ -68,6 +69,7 @@ const REGISTERS =
 
 const looksDefined = (value: unknown): value is { name: string } =>
   isPlain(value) &&
+  kindOf(value) === undefined &&
   'name' in value &&
   typeof value.name === 'string' &&
   Object.keys(value).some(key => key === 'handler' || HANDLER.some(([word]) => word === key))

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
-import { explainImport } from './explain-import.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
@@ -48,7 +47,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
-        `(or ${EXTENSIONS.slice(1).join(', ')}), or name one with --config.`,
+        `(or ${EXTENSIONS.slice(1).join(', ')}), begin a project with mcp-host init, or name one with --config.`,
       { exitCode: 2 },
     )
   }
@@ -61,7 +60,8 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
 const othersBeside = (file: string): string[] =>
   SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
 
-const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
+/** In a folder, in the order in which they are looked for. */
+export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
 async function find(cwd: string, path: string | undefined) {
   try {
@@ -85,7 +85,8 @@ const stop = (file: string, line: number | undefined, text: string, cause?: unkn
   new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
-  const exported = await importModule(file).catch((cause: unknown) => {
+  const exported = await importModule(file).catch(async (cause: unknown) => {
+    const { explainImport } = await import('./explain-import.ts')
     throw new ConfigError([explainImport(file, cause)])
   })
   if (!('default' in exported)) {

@@ -6,7 +6,6 @@ import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainImport, nearestFile } from './explain-import.ts'
 import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
@@ -23,6 +22,7 @@ async function filesOf(source: string, at: Path, { directory, problems }: Loadin
   if (!isDynamicPattern(source)) {
     const file = isAbsolute(source) ? source : resolve(directory, source)
     if (existsSync(file)) return [file]
+    const { nearestFile } = await import('./explain-import.ts')
     stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
     return []
   }
@@ -36,6 +36,7 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   try {
     exported = await importModule(file)
   } catch (cause) {
+    const { explainImport } = await import('./explain-import.ts')
     problems.add([explainImport(file, cause, at)])
     return []
   }

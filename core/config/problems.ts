@@ -112,7 +112,10 @@ export interface Problems {
   assertNone(last?: 'last'): void
 }
 
-export function createProblems(placeOf: (written: Written) => Place & { path?: string }, log: Logger): Problems {
+export function createProblems(
+  placeOf: (written: Written) => Place & { path?: string },
+  log: Pick<Logger, 'warn'>,
+): Problems {
   // A module that two toolsets name is wrong once.
   const found = new Map<string, Told>()
   let isOver = false

@@ -1,5 +1,4 @@
 // A plugin: the schema of its options, what it needs and provides, and its set-up, which is given the host.
-import type { User } from './user.ts'
 
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -59,17 +58,6 @@ export interface SectionReader<Sections extends object> {
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
-/** A user whom a test makes up; default: `tester`, without scopes and roles. `claims` go over what the rest comes to. */
-export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
-
-/** How a plugin that says who calls is tested: by an issuer of the test's own, in the place of the config's. */
-export interface UnderTest<Options> {
-  readonly options: Options
-  /** A token of this user for a resource, which expires in so many seconds. */
-  issue(user: TestUser, resource: string, lifetime: number): string
-  close?(): Promise<void>
-}
-
 /** `Filled` are the options as `setup` gets them: those that have a default are there. */
 export interface Plugin<
   Options extends object,
@@ -85,9 +73,18 @@ export interface Plugin<
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
-  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
-  underTest?(options: Options): Promise<UnderTest<Options>>
 }
+
+/** A plugin as it is written: one without options may leave out their schema. */
+export type PluginDeclaration<Options extends object, Host, Filled extends Options, Sections extends object> = Omit<
+  Plugin<Options, Host, Filled, Sections>,
+  'options'
+> &
+  ([keyof Options] extends [never]
+    ? { options?: OptionsSchema<Options, Filled> }
+    : { options: OptionsSchema<Options, Filled> })
+
+const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
 
@@ -113,13 +110,15 @@ export type PluginFactory<
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 
-/** Makes a plugin of its options' schema and its set-up. */
+/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export function definePlugin<
   Options extends object,
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
->(plugin: Plugin<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+>(written: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+  const given = written as Plugin<Options, Host, Filled, Sections>
+  const plugin = given.options === undefined ? { ...given, options: NO_OPTIONS as typeof given.options } : given
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

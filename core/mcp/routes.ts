@@ -3,9 +3,9 @@
 
 import { StartError } from '../http/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-pattern.ts'
+import { placeRoutes, type RoutePlaces } from '../http/route-places.ts'
 import { type Path, type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
-import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
@@ -62,6 +62,8 @@ interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
+  /** What the parameter may be. */
+  readonly categories: readonly string[]
 }
 
 /** A route while it is compiled. */
@@ -85,7 +87,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
       config,
       report,
     )
-    return { all: there, choose: () => there, combinations: [there] }
+    return { all: there, choose: () => there, combinations: [there], categories: [] }
   }
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
@@ -103,6 +105,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
       return name === undefined ? fallback : sets.get(name)
     },
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
+    categories: names,
   }
 }
 
@@ -149,7 +152,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   const placed = [...patterns].filter(([path]) => !places.isLost(path))
   return placed.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
-    const { all, choose, combinations } = chooseToolsets({ path, config, pattern, places, report })
+    const { all, choose, combinations, categories } = chooseToolsets({ path, config, pattern, places, report })
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
@@ -158,6 +161,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       challengeScopes: [settings.challengeScope ?? []].flat(),
       cors: settings.cors,
       toolsets: all,
+      categories,
       get revisions() {
         return late.revisions(route)
       },
@@ -174,9 +178,22 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   })
 }
 
-/** An address of the route that serves something: a parameter that it needs has the name of a toolset. */
-export function sampleUrl(route: CompiledRoute): string {
+/** Parameters with which the route serves something: one that it needs has the name of a toolset. */
+export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
-  return route.url(Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name])))
+  return Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name]))
+}
+
+/** An address of the route that serves something. */
+export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
+
+/** The path of that address, as `explain` and others take it. */
+export function samplePath(route: CompiledRoute): string {
+  const params = sampleParams(route)
+  const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) => {
+    const value = params[name]
+    return value === undefined ? '' : `/${value}`
+  })
+  return filled === '' ? '/' : filled
 }

@@ -1,10 +1,10 @@
 // `testHost`: a config as it will be served, on a free port, with users that the test makes up.
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
+import type { TestUser } from '../access/under-test.ts'
 import type { Config, PluginsSettings } from '../config/define-config.ts'
 import { createHost, type Host, loadConfig, pluginsFor } from '../create-host.ts'
 import { StartError } from '../http/errors.ts'
-import type { TestUser } from '../kernel/define-plugin.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'

@@ -8,5 +8,7 @@ export const hasTerminals = (): boolean => spawnSync('script', ['-qec', 'true', 
 const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 export function startInTerminal(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Running {
-  return startProgram(['script', '-qec', cliCommand(args).map(quote).join(' '), '/dev/null'], cwd, env)
+  // Without a size, what draws would wrap each character.
+  const command = `stty cols 100 rows 40; exec ${cliCommand(args).map(quote).join(' ')}`
+  return startProgram(['script', '-qec', command, '/dev/null'], cwd, env)
 }

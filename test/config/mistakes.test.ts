@@ -13,7 +13,7 @@ import { IMPORT_ROWS } from './mistakes/imports.ts'
 import { PLUGIN_ROWS } from './mistakes/plugins.ts'
 import { POLICY_ROWS } from './mistakes/policies.ts'
 import { ROUTE_ROWS } from './mistakes/routes.ts'
-import type { Row } from './mistakes/row.ts'
+import { GOOD_TOOL, type Row, tools, yaml } from './mistakes/row.ts'
 import { SHAPE_ROWS } from './mistakes/shape.ts'
 
 const TABLE: Readonly<Record<string, readonly Row[]>> = {
@@ -91,6 +91,17 @@ describe('every mistake is answered', () => {
 
   it('with what was found and what to do: two parts at least', () => {
     expect(all.filter(({ says }) => says.length < 2).map(({ mistake }) => mistake)).to.deep.equal([])
+  })
+
+  it('and nothing is told of what is none', async () => {
+    const fine = tools(
+      `${GOOD_TOOL}\nexport const list = [defineResource({ name: 'r', uri: 'a://b', handler: () => 'x' })]`,
+    )
+    const folder = await makeFolder({ ...yaml(), ...fine })
+    const { ok, problems, warnings } = await withEnvironment({ MCP_HOST_SECRETS: 's'.repeat(32) }, () =>
+      reportOn(undefined, folder),
+    )
+    expect({ ok, problems, warnings }).to.deep.equal({ ok: true, problems: [], warnings: [] })
   })
 
   it('all at once: one of each kind in one config', async () => {

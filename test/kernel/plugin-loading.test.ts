@@ -76,6 +76,37 @@ describe('a plugin is found', () => {
   })
 })
 
+describe('a plugin without options', () => {
+  it('leaves their schema out: it is switched on by {} or as a configured value, and takes no option', async () => {
+    const seen: string[] = []
+    const plain = definePlugin({
+      provides: ['plain'],
+      setup(host, options) {
+        seen.push(`${host.name} ${JSON.stringify(options)}`)
+      },
+    })
+    await startHost(withPlugins({ one: plain(), two: plain({}) }))
+    expect(seen).to.deep.equal(['one {}', 'two {}'])
+    expect(plain.plugin.options.properties).to.deep.equal({})
+    const unknown = withPlugins({ one: plain({ a: 1 } as object) })
+    await expectStopped(unknown, /plugins\.one\.a\s+unknown option\s+.*expected no options/)
+    const file = await makeFolder({
+      'plain.mjs': `import { definePlugin } from ${JSON.stringify(CORE)}
+export default definePlugin({ setup() {} })
+`,
+    })
+    await startHost(withPlugins({ './plain.mjs': {} }), file)
+    await expectStopped(withPlugins({ './plain.mjs': { a: 1 } }), 'unknown', file)
+    await expectStopped(withPlugins({ './plain.mjs': true as never }), 'found true; expected false or an object', file)
+  })
+
+  it('has them in its schema where its type has any, or does not compile', () => {
+    // @ts-expect-error: the schema of `a` is missing
+    definePlugin<{ a?: number }>({ setup() {} })
+    definePlugin<Record<never, never>>({ setup() {} })
+  })
+})
+
 describe('a plugin that is not found or none stops the start', () => {
   it('with the name that was probably meant', async () => {
     await expectStopped(withPlugins({ helth: {} }), `plugins.helth: there is no such plugin; did you mean "health"?`)

@@ -58,7 +58,7 @@ async function expectRepeats(url: string) {
 describe('the published package', function () {
   this.timeout(60_000)
 
-  it('holds the compiled host, the schema and the docs; no tests, no benchmarks, no sources of the host', async () => {
+  it('holds the compiled host, the schema and the docs; no tests, no benchmarks, no sources or source maps of the host', async () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, tarball)])
     const files = stdout
       .trim()
@@ -71,9 +71,14 @@ describe('the published package', function () {
       'dist/core/index.d.ts',
       'dist/core/create-host.js',
       'docs/dependencies.md',
+      'templates/project/gitignore',
       'LICENSE',
     ])
-    const unexpected = files.filter(name => /^(?:test|bench|core|plugins|cli|client|coverage)\//.test(name))
+    const unexpected = files.filter(name =>
+      /^(?:test|bench|core|plugins|cli|client|coverage|create)\/|\.map$|^examples\/.*\.json$|^dist\/cli\/.*\.d\.ts$/.test(
+        name,
+      ),
+    )
     expect(unexpected).to.deep.equal([])
   })
 

@@ -21,7 +21,7 @@ import { buildSync } from 'esbuild'
 const ROOT = join(import.meta.dirname, '../..')
 const CACHE = join(ROOT, 'node_modules/.cache/mcp-host-compiled')
 /** What the compiler reads. */
-const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'examples', 'test']
+const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'examples', 'templates', 'test']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'mcp.config.example.ts']
 /** Milliseconds after its last use at which a build is removed: another run may still be at it. */
 const KEPT = 60 * 60_000
@@ -33,7 +33,7 @@ let build: string | undefined
 function digestSources(): string {
   const files = SOURCES.flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter(file => file.endsWith('.ts'))
+      .filter(file => file.endsWith('.ts') || folder === 'templates')
       .map(file => join(folder, file)),
   )
   const hash = createHash('sha256')
@@ -90,6 +90,8 @@ function compile(folder: string): void {
   copyFileSync(join(ROOT, 'package.json'), join(made, 'package.json'))
   // Examples are shipped as they are written, and import `mcp-host`: that of this folder, which no `paths` may hide.
   cpSync(join(ROOT, 'examples'), join(made, 'examples'), { recursive: true })
+  // What `init` and `add` write, which look for them beside the package.json.
+  cpSync(join(ROOT, 'templates'), join(made, 'templates'), { recursive: true })
   writeFileSync(join(made, 'tsconfig.json'), '{}\n')
   // Types are the job of `npm run types`.
   const dist = join(made, 'dist')

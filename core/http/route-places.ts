@@ -1,8 +1,8 @@
 // Whose an address is, where several routes' paths match it: the narrowest's, and nobody else's, neither the address
 // itself nor anything below it. Between the patterns (path-pattern.ts) and the routes (routes.ts).
-import { StartError } from '../http/errors.ts'
-import { covers, fill, formsOf, meetingOf, type Pattern, rankOf, shapeOf } from '../http/path-pattern.ts'
-import { stopAtFirst } from '../http/start-error.ts'
+import { StartError } from './errors.ts'
+import { covers, fill, formsOf, meetingOf, type Pattern, rankOf, shapeOf } from './path-pattern.ts'
+import { stopAtFirst } from './start-error.ts'
 
 type Params = Readonly<Record<string, string>>
 
@@ -21,7 +21,12 @@ function isNarrower(one: Form, other: Form): boolean {
 }
 
 /** Reports two routes that have one place, and a place that is as much one route's as another's. */
-function checkPair(one: Form, other: Form, shapes: ReadonlySet<string>, report: (of: string, mistake: StartError) => void) {
+function checkPair(
+  one: Form,
+  other: Form,
+  shapes: ReadonlySet<string>,
+  report: (of: string, mistake: StartError) => void,
+) {
   const meeting = meetingOf(one.pattern, other.pattern)
   if (!meeting) return
   const beside = `routes['${other.path}']`

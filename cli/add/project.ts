@@ -1,0 +1,79 @@
+// The project that something is added to: its config and toolsets, its language, its folders, and what runs its tests.
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, extname, join, relative, resolve } from 'node:path'
+import { glob, isDynamicPattern } from 'tinyglobby'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { isObject } from '../../core/index.ts'
+
+export interface Project {
+  /** Of the config, absolute. */
+  readonly folder: string
+  readonly configName: string
+  /** Of files that are added: that of the toolsets' own, else the config's. */
+  readonly extension: '.ts' | '.js' | '.mjs'
+  readonly runner: TestRunner
+  /** The sources of each toolset that are paths. */
+  readonly toolsets: ReadonlyMap<string, readonly string[]>
+}
+
+export type TestRunner = 'node:test' | 'vitest' | 'mocha'
+
+function toolsetsOf(config: unknown): Map<string, string[]> {
+  const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
+  return new Map(
+    Object.entries(toolsets).map(([name, source]) => [
+      name,
+      [source].flat().filter((entry): entry is string => typeof entry === 'string'),
+    ]),
+  )
+}
+
+/** A project of TypeScript may have a config in YAML. */
+function extensionOf(folder: string, configName: string, sources: readonly string[]): Project['extension'] {
+  const used = [...sources, configName].map(name => extname(name))
+  const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
+  return found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
+}
+
+/** By what its package.json has; that of Node where it says nothing. */
+function runnerOf(folder: string): TestRunner {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    if (!isObject(manifest)) return 'node:test'
+    const { dependencies, devDependencies } = manifest
+    const has = (name: string) => [dependencies, devDependencies].some(list => isObject(list) && name in list)
+    return (['vitest', 'mocha'] as const).find(has) ?? 'node:test'
+  } catch {
+    return 'node:test'
+  }
+}
+
+/** Finds the config as `start` does, and reads it. Throws a StartError (exit code 2) where there is none. */
+export async function findProject(cwd: string, config: string | undefined): Promise<Project> {
+  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
+  const folder = dirname(resolve(cwd, loaded.file))
+  const configName = basename(loaded.file)
+  const toolsets = toolsetsOf(loaded.config)
+  const extension = extensionOf(folder, configName, [...toolsets.values()].flat())
+  return { folder, configName, extension, runner: runnerOf(folder), toolsets }
+}
+
+/** Where the project keeps such files: the folder of that name among its toolsets' paths, else that name. */
+export function folderFor({ toolsets, folder }: Project, name: string): string {
+  const folders = [...toolsets.values()].flat().map(source => dirname(relative(folder, resolve(folder, source))))
+  const own = folders
+    .map(path => path.replaceAll('\\', '/'))
+    .find(path => basename(path) === name && !isDynamicPattern(path))
+  return own === undefined || own.startsWith('..') ? name : own
+}
+
+/** Whether a toolset takes the file, which is there by now: by the same search as a start's. */
+export async function isServed({ toolsets, folder }: Project, file: string): Promise<boolean> {
+  const sources = [...toolsets.values()].flat()
+  const paths = sources.filter(source => !isDynamicPattern(source)).map(source => resolve(folder, source))
+  const found = await glob(
+    sources.filter(source => isDynamicPattern(source)),
+    { cwd: folder, absolute: true },
+  )
+  return [...paths, ...found].map(path => resolve(path)).includes(resolve(folder, file))
+}

@@ -1,0 +1,103 @@
+// `mcp-host init`: a server to begin with, or with --plugin a plugin to publish. `npm create mcp-host` runs it, too.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { basename, resolve } from 'node:path'
+import { printable } from '../client/printable.ts'
+import { SEARCHED } from '../core/config/load-config.ts'
+import { StartError } from '../core/http/errors.ts'
+import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './init/choices.ts'
+import { nextSteps } from './init/next-steps.ts'
+import { packageCommandsOf } from './init/package-commands.ts'
+import { toPackageName } from './init/package-name.ts'
+import { pluginFiles } from './init/plugin-files.ts'
+import { projectFiles } from './init/project-files.ts'
+import { assertFree, writeNew } from './init/write-new.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  name: { type: 'string', value: '<name>', help: "of the package and the server; default: the folder's" },
+  format: { type: 'string', value: 'ts|yaml', help: 'of the config; default: ts' },
+  protected: { type: 'boolean', help: 'callers have to log in; with an authorization server for development' },
+  plugin: { type: 'boolean', help: 'a plugin to publish as a package, instead of a server' },
+  install: { type: 'boolean', help: 'run npm install in it; default: it is only said' },
+  yes: { type: 'boolean', short: 'y', help: 'ask nothing; the same where there is no terminal' },
+} as const
+
+type InitOptions = VerbValues<typeof OPTIONS>
+
+function readFormat(format: string | undefined): ConfigFormat | undefined {
+  if (format === undefined || format === 'ts' || format === 'yaml') return format
+  throw new StartError(`--format is ts or yaml, not "${printable(format)}"`, { exitCode: 2 })
+}
+
+/** What the command line says. */
+function readGiven(options: InitOptions, folder: string | undefined): Given {
+  const { name, plugin: isPlugin = false } = options
+  const format = readFormat(options.format)
+  if (isPlugin && (format !== undefined || options.protected)) {
+    throw new StartError('--format and --protected are for servers: leave them out, or --plugin', { exitCode: 2 })
+  }
+  return {
+    isPlugin,
+    ...(folder !== undefined && { folder }),
+    ...(name !== undefined && { name }),
+    ...(format !== undefined && { format }),
+    ...(options.protected !== undefined && { isProtected: options.protected }),
+  }
+}
+
+/** The same for whoever is not asked. */
+function fillChoices({ isPlugin = false, folder = '.', name, format = 'ts', isProtected = false }: Given): Choices {
+  return { isPlugin, folder, name: name ?? basename(resolve(folder)), format, isProtected }
+}
+
+interface Chosen extends Choices {
+  /** What became of a name that is none. */
+  readonly note?: string
+}
+
+async function choose(given: Given, asks: boolean): Promise<Chosen> {
+  const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given)
+  const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
+  if (name === choices.name) return choices
+  const note = `npm takes no package called "${printable(choices.name, MAX_SHOWN)}"; it is called ${name}.\n`
+  return { ...choices, name, note }
+}
+
+const MAX_SHOWN = 100
+
+/** Runs the package manager's install where the person sees it. */
+async function install(folder: string, command: string): Promise<void> {
+  console.log(`\n${command} ...`)
+  const [program = '', ...args] = command.split(' ')
+  // On Windows it is a script of the shell.
+  const child = spawn(program, args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new StartError(`the files are there, but ${command} failed; run it in ${printable(folder)}`)
+}
+
+async function init(options: InitOptions, [folder]: readonly string[]): Promise<void> {
+  const hasPerson = process.stdin.isTTY === true && process.stdout.isTTY === true
+  const given = readGiven(options, folder)
+  const choices = await choose(given, hasPerson && options.yes !== true)
+  const at = resolve(choices.folder)
+  const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
+  // Of two configs in a folder one would not be read.
+  const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
+  assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
+  writeNew(at, files)
+  if (choices.note !== undefined) console.log(choices.note)
+  const manager = packageCommandsOf(process.env['npm_config_user_agent'])
+  const installed = options.install === true
+  if (installed) await install(at, manager.install)
+  console.log(nextSteps({ folder: at, choices, paths: files.keys(), manager, installed }))
+}
+
+export const initVerb = defineVerb({
+  summary: 'begin a server, or a plugin, in a new or empty folder',
+  positionals: ['[FOLDER]'],
+  options: OPTIONS,
+  notes:
+    'Nothing that is there is ever written over. What no flag says is asked at a terminal, and else has its default.',
+  run: init,
+})

@@ -1,0 +1,45 @@
+// Asks at a terminal for what the flags of `init` left open: where, what it is called, TypeScript or YAML, protected or not.
+import { existsSync, readdirSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { cancel, confirm, intro, isCancel, select, text } from '@clack/prompts'
+import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './choices.ts'
+import { toPackageName } from './package-name.ts'
+
+/** What shells expect of a program that was interrupted. */
+const INTERRUPTED = 130
+
+/** The answer; Ctrl-C ends the process, and nothing was written by then. */
+async function answerTo<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
+  const answer = await question
+  if (!isCancel(answer)) return answer as Exclude<T, symbol>
+  cancel('Nothing was written.')
+  return process.exit(INTERRUPTED)
+}
+
+const isEmpty = (folder: string) => !existsSync(folder) || readdirSync(folder).every(name => name === '.git')
+
+const ask = (message: string, initialValue: string) =>
+  answerTo(text({ message, initialValue, validate: value => (value?.trim() ? undefined : 'Type a name.') }))
+
+async function askFormat(): Promise<ConfigFormat> {
+  const options = [
+    { value: 'ts' as const, label: 'TypeScript', hint: 'typed and completed in every editor' },
+    { value: 'yaml' as const, label: 'YAML', hint: 'checked against a schema; tools are TypeScript all the same' },
+  ]
+  return answerTo(select<ConfigFormat>({ message: 'What shall the config be written in?', options }))
+}
+
+/** Asks nothing that `given` says. */
+export async function askChoices(given: Given): Promise<Choices> {
+  const { isPlugin = false } = given
+  intro(isPlugin ? 'A plugin for mcp-host' : 'An MCP server')
+  const usual = isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME
+  const folder = given.folder ?? (await ask('In which folder?', isEmpty('.') ? '.' : usual)).trim()
+  const made = toPackageName(basename(resolve(folder)), usual)
+  const name = given.name ?? (await ask('What is it called?', made)).trim()
+  if (isPlugin) return { folder, name, format: 'ts', isProtected: false, isPlugin }
+  const format = given.format ?? (await askFormat())
+  const isProtected =
+    given.isProtected ?? (await answerTo(confirm({ message: 'Shall callers have to log in?', initialValue: false })))
+  return { folder, name, format, isProtected, isPlugin }
+}

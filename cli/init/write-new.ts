@@ -1,0 +1,74 @@
+// Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
+import { lstatSync, mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
+import { printable } from '../../client/printable.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
+
+/** Text by path, relative to the folder and with `/`. */
+export type NewFiles = ReadonlyMap<string, string>
+
+const exists = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** `a/b/c` with what is above it: `a`, `a/b`, `a/b/c`. */
+const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
+
+/** What is there already where one of these paths leads: the path itself, or a file where a folder is needed. */
+export function inTheWay(folder: string, paths: Iterable<string>): string[] {
+  const found = [...paths].flatMap(path => {
+    const blocked = wayTo(path).find(
+      part => exists(join(folder, part)) && (part === path || !isFolder(join(folder, part))),
+    )
+    return blocked ?? []
+  })
+  return [...new Set(found)].sort()
+}
+
+/** Throws a StartError (exit code 2) that lists what is in the way; `fix` says what to do. */
+export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
+  if (exists(folder) && !isFolder(folder)) {
+    throw new StartError(`${printable(folder)} is a file, not a folder; name another one`, { exitCode: 2 })
+  }
+  const found = inTheWay(folder, paths)
+  if (found.length === 0) return
+  const list = found.map(path => `  ${path}`).join('\n')
+  throw new StartError(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`, {
+    exitCode: 2,
+  })
+}
+
+/**
+ * Writes them all; folders are made as needed. What fails is undone, and thrown as a StartError. It never waits, so no
+ * signal that has a listener, and `hold` gives it one, acts before it is over.
+ */
+export function writeNew(folder: string, files: NewFiles): void {
+  const made: string[] = []
+  const folders: string[] = []
+  const hold = () => undefined
+  process.on('SIGINT', hold)
+  try {
+    for (const [path, text] of files) {
+      const file = join(folder, ...path.split('/'))
+      makeFolders(dirname(file), folders)
+      writeFileSync(file, text, { flag: 'wx' })
+      made.push(file)
+    }
+  } catch (cause) {
+    for (const file of made) rmSync(file, { force: true })
+    for (const empty of folders.reverse()) rmdirSync(empty)
+    throw new StartError(`nothing was written to ${printable(folder)}: ${errorText(cause)}`, { cause })
+  } finally {
+    process.off('SIGINT', hold)
+  }
+}
+
+/** Notes each folder that was not there. */
+function makeFolders(folder: string, made: string[]): void {
+  const first = mkdirSync(folder, { recursive: true })
+  if (first === undefined) return
+  const rest = folder
+    .slice(first.length)
+    .split(sep)
+    .filter(part => part !== '')
+  made.push(first, ...rest.map((_, index) => join(first, ...rest.slice(0, index + 1))))
+}

@@ -1,0 +1,20 @@
+// The plugin example_name: says in the log who calls which tool.
+import { definePlugin } from 'mcp-host'
+
+export const exampleName = definePlugin({
+  options: {
+    type: 'object',
+    description: 'Says in the log who calls which tool.',
+    additionalProperties: false,
+    properties: {
+      slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },
+    },
+  },
+  setup(host, { slowAfter }) {
+    host.observe(({ call, outcome, milliseconds }) => {
+      if (call.method !== 'tools/call') return
+      const level = milliseconds > slowAfter ? 'warn' : 'info'
+      host.log[level]({ tool: call.params['name'], who: call.user?.subject, outcome, milliseconds }, 'tool called')
+    })
+  },
+})

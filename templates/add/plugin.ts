@@ -1,0 +1,26 @@
+// The plugin example_name: says in the log who calls which tool.
+import { definePlugin } from 'mcp-host'
+
+export interface ExampleNameOptions {
+  /** Calls that take longer, in milliseconds, are logged as warnings. Default 1000. */
+  slowAfter?: number
+}
+
+export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleNameOptions>>({
+  // The type above and this schema must agree, or it does not compile.
+  options: {
+    type: 'object',
+    description: 'Says in the log who calls which tool.',
+    additionalProperties: false,
+    properties: {
+      slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },
+    },
+  },
+  setup(host, { slowAfter }) {
+    host.observe(({ call, outcome, milliseconds }) => {
+      if (call.method !== 'tools/call') return
+      const level = milliseconds > slowAfter ? 'warn' : 'info'
+      host.log[level]({ tool: call.params['name'], who: call.user?.subject, outcome, milliseconds }, 'tool called')
+    })
+  },
+})

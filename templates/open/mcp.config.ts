@@ -1,0 +1,21 @@
+// What this server serves, and to whom. Every key is typed; `npm run check` finds what is wrong.
+import { defineConfig } from 'mcp-host'
+
+export default defineConfig({
+  server: { name: 'my-server', version: '0.1.0' },
+
+  // On a loopback address only programs of this machine can call.
+  http: { host: '127.0.0.1', port: 3000 },
+
+  // All that these files export is served; a new one is picked up by itself.
+  toolsets: { main: './{tools,resources,prompts}/*.ts' },
+
+  // Anybody may call. `npx mcp-host init --protected` shows how to ask for a login.
+  routes: { '/mcp': { toolsets: 'main' } },
+
+  plugins: {
+    'transport-streamable': {}, // MCP over HTTP, every revision since 2025-03-26
+    'transport-sse': {}, // the older transport, at /mcp/sse
+    health: {}, // GET /health
+  },
+})

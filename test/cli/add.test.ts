@@ -1,0 +1,126 @@
+// `mcp-host add`: what it writes, where, and what it says of the config; test/slow/init.slow.ts runs what it wrote.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { addVerb } from '../../cli/add.ts'
+import { initVerb } from '../../cli/init.ts'
+import type { StartError } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { printedBy } from './printed-by.ts'
+
+after(removeFolders)
+
+/** A project as `init` writes it, with a config in YAML: nothing of it has to be imported. */
+async function project(): Promise<string> {
+  const folder = join(await makeFolder({}), 'project')
+  await printedBy(() => initVerb.run({ yes: true, format: 'yaml' }, [folder]))
+  return folder
+}
+
+/** A project with this config and nothing else. */
+const withConfig = (name: string, text: string, more: Record<string, string> = {}) =>
+  makeFolder({ [name]: text, ...more })
+
+const add = (folder: string, config: string, ...words: string[]) =>
+  printedBy(() => addVerb.run({ config: join(folder, config) }, words))
+
+const CONFIG = (toolsets: string) =>
+  `export default { server: { name: 'a', version: '1.0.0' }, toolsets: ${toolsets}, routes: {} }`
+
+describe('mcp-host add', () => {
+  for (const [kind, define] of [
+    ['tool', 'defineTool'],
+    ['resource', 'defineResource'],
+    ['prompt', 'definePrompt'],
+  ] as const) {
+    it(`writes a ${kind} and its test, which the config of init serves at once`, async () => {
+      const folder = await project()
+      const printed = await add(folder, 'mcp.config.yaml', kind, 'get_weather')
+      const read = (file: string) => readFileSync(join(folder, file), 'utf8')
+      expect(read(`${kind}s/get_weather.ts`)).to.include(
+        `export const getWeather = ${define}({\n  name: 'get_weather',`,
+      )
+      const test = read(`test/get_weather.${kind}.test.ts`)
+      expect(test).to.include(`import { getWeather } from '../${kind}s/get_weather.ts'`)
+      expect(`${test}${read(`${kind}s/get_weather.ts`)}`).to.not.match(/example_?name/i)
+      expect(printed).to.match(/made \S+\nmade \S+\nmcp\.config\.yaml serves it already\.$/)
+    })
+  }
+
+  it('writes a plugin, and says the lines that switch it on, in code and in documents', async () => {
+    const yaml = await project()
+    expect(await add(yaml, 'mcp.config.yaml', 'plugin', 'slow-log')).to.match(
+      /mcp\.config\.yaml does not know it yet\. Put it in there:\n {2}under plugins: {2}\.\/plugins\/slow-log\.ts: \{\}$/,
+    )
+    expect(readFileSync(join(yaml, 'plugins/slow-log.ts'), 'utf8')).to.include(
+      'export const slowLog = definePlugin<SlowLogOptions,',
+    )
+    const code = await withConfig('mcp.config.mjs', CONFIG('{}'))
+    expect(await add(code, 'mcp.config.mjs', 'plugin', 'audit')).to.match(
+      /at the top: {5}import \{ audit \} from '\.\/plugins\/audit\.mjs'\n {2}under plugins: {2}audit: audit\(\),$/,
+    )
+    expect(readFileSync(join(code, 'plugins/audit.mjs'), 'utf8')).to.not.include('interface')
+    const json = await withConfig('mcp.config.json', '{ "toolsets": {} }')
+    expect(await add(json, 'mcp.config.json', 'plugin', 'audit')).to.include('"./plugins/audit.js": {}')
+  })
+
+  it('writes as the project does: its language, its folders, its test runner', async () => {
+    const folder = await withConfig('mcp.config.mjs', CONFIG("{ all: './src/tools/*.js' }"), {
+      'package.json': '{ "type": "module", "devDependencies": { "vitest": "^4" } }',
+    })
+    expect(await add(folder, 'mcp.config.mjs', 'tool', 'one')).to.include('serves it already')
+    expect(existsSync(join(folder, 'src/tools/one.js'))).to.equal(true)
+    const test = readFileSync(join(folder, 'test/one.tool.test.js'), 'utf8')
+    expect(test).to.include("import { test } from 'vitest'").and.include("from '../src/tools/one.js'")
+  })
+
+  it('says what to put into a config that takes no such file', async () => {
+    const code = await withConfig('mcp.config.mjs', CONFIG("{ clock: './clock.mjs' }"))
+    expect(await add(code, 'mcp.config.mjs', 'tool', 'one')).to.match(
+      /No toolset of mcp\.config\.mjs takes it yet\. .*\n {2}clock: \['\.\/clock\.mjs', '\.\/tools\/one\.mjs'\]$/,
+    )
+    const json = await withConfig('mcp.config.json', '{ "toolsets": {} }', { 'tsconfig.json': '{}' })
+    expect(await add(json, 'mcp.config.json', 'tool', 'one')).to.include('"main": ["./tools/one.ts"]')
+  })
+
+  it('never writes over a file: nothing is written where one of the two is there', async () => {
+    const folder = await project()
+    await add(folder, 'mcp.config.yaml', 'tool', 'one')
+    const again = (await rejectionOf(add(folder, 'mcp.config.yaml', 'tool', 'one'))) as StartError
+    expect(again.exitCode).to.equal(2)
+    expect(again.message).to.match(
+      /there is already\n {2}test\/one\.tool\.test\.ts\n {2}tools\/one\.ts\nChoose another name/,
+    )
+  })
+
+  it('keeps names with dots from being hidden files, folders above or declarations', async () => {
+    const folder = await project()
+    await add(folder, 'mcp.config.yaml', 'tool', '..a.d')
+    expect(readFileSync(join(folder, 'tools/a-d.ts'), 'utf8')).to.include("name: '..a.d'")
+  })
+
+  it('refuses names that clients refuse, other kinds, and names of plugins that are built in', async () => {
+    const folder = await project()
+    for (const [words, said] of [
+      [['tool', 'has space'], '"has space" is no name of a tool that all clients take: a name has 1 to 128'],
+      [['tool', '../x'], 'no name of a tool'],
+      [['tool', ''], 'no name of a tool'],
+      [['prompt', 'x'.repeat(129)], 'no name of a prompt'],
+      [['tool', '...'], 'no name of a tool'],
+      [['tool', 'a\u001b[2J'], '\\u001b'],
+      [['tols', 'x'], '"tols" cannot be added: tool, resource, prompt, plugin; did you mean "tool"?'],
+      [['plugin', 'cors'], '"cors" is a plugin of mcp-host\'s own'],
+    ] as const) {
+      const error = (await rejectionOf(add(folder, 'mcp.config.yaml', ...words))) as StartError
+      expect(error.exitCode, said).to.equal(2)
+      expect(error.message).to.include(said)
+    }
+  })
+
+  it('names the way to a project where there is none', async () => {
+    const folder = await makeFolder({})
+    const error = await rejectionOf(addVerb.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x']))
+    expect((error as StartError).exitCode).to.equal(2)
+  })
+})

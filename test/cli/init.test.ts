@@ -1,0 +1,219 @@
+// `mcp-host init`: what it writes, what it refuses, and what it says; test/slow/init.slow.ts runs what it wrote.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { packageCommandsOf } from '../../cli/init/package-commands.ts'
+import { toIdentifier, toPackageName } from '../../cli/init/package-name.ts'
+import { writeNew } from '../../cli/init/write-new.ts'
+import { initVerb } from '../../cli/init.ts'
+import { ownPackage } from '../../cli/version.ts'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { StartError } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { printedBy } from './printed-by.ts'
+import { ROOT, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+/** Runs `init` for a folder that is not there, in one that is; returns its path and what was printed. */
+async function init(name: string, values: Record<string, unknown> = {}) {
+  const folder = join(await makeFolder({}), name)
+  const printed = await printedBy(() => initVerb.run({ yes: true, ...values }, [folder]))
+  return { folder, printed, read: (file: string) => readFileSync(join(folder, file), 'utf8') }
+}
+
+const filesIn = (folder: string) =>
+  (readdirSync(folder, { recursive: true, encoding: 'utf8' }) as string[])
+    .filter(file => file.includes('.'))
+    .map(file => file.replaceAll('\\', '/'))
+    .sort()
+
+const PROJECT = [
+  '.env.example',
+  '.gitignore',
+  'README.md',
+  'package.json',
+  'test/server.test.ts',
+  'test/tools.test.ts',
+  'tools/days_between.ts',
+  'tools/server_status.ts',
+  'tsconfig.json',
+]
+
+const write = async (folder: string, ...files: Array<[string, string]>) => writeNew(folder, new Map(files))
+
+describe('mcp-host init', () => {
+  for (const format of ['ts', 'yaml']) {
+    for (const isProtected of [false, true]) {
+      it(`writes a project with a config in ${format}, ${isProtected ? 'protected' : 'open'}, under its own name`, async () => {
+        const { folder, read } = await init('acme-tools', { format, ...(isProtected && { protected: true }) })
+        const config = `mcp.config.${format}`
+        expect(filesIn(folder)).to.deep.equal([...PROJECT, config].sort())
+        expect(read(config)).to.include('acme-tools').and.not.include('my-server')
+        expect(read(config).includes('auth-jwt')).to.equal(isProtected)
+        expect(read('README.md')).to.include(`[${config}](${config})`)
+        expect(read('README.md').trim().split('\n')).to.have.length.at.most(10)
+        if (isProtected)
+          for (const mark of ['1:', '2:', '3:']) expect(read(config)).to.match(new RegExp(`(?://|#) ${mark}`))
+        const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json'))
+        expect(dependencies).to.deep.equal({ 'mcp-host': `^${ownPackage.version}` })
+        expect(Object.keys(devDependencies)).to.deep.equal(['@types/node', 'tsx', 'typescript'])
+        expect(Object.values(devDependencies)).to.not.include('*')
+        expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
+      })
+    }
+  }
+
+  it('writes configs in YAML that are configs, with one issuer in both places', async () => {
+    const { folder } = await init('acme', { format: 'yaml', protected: true })
+    const { config } = await loadConfig({ cwd: folder })
+    const { plugins } = config as { plugins: Record<string, Record<string, unknown>> }
+    expect(plugins['resource-metadata']?.['authorizationServers']).to.deep.equal([plugins['auth-jwt']?.['authority']])
+  })
+
+  it('writes a plugin to publish, whose kernel is a peer', async () => {
+    const { folder, read } = await init('mcp-host-audit', { plugin: true })
+    expect(filesIn(folder)).to.deep.equal([
+      '.gitignore',
+      'README.md',
+      'package.json',
+      'src/index.ts',
+      'test/index.test.ts',
+      'tsconfig.build.json',
+      'tsconfig.json',
+    ])
+    expect(read('src/index.ts')).to.include('export const audit = definePlugin<AuditOptions,')
+    expect(read('test/index.test.ts')).to.include("import { audit } from '../src/index.ts'")
+    const manifest = JSON.parse(read('package.json'))
+    expect(manifest.peerDependencies).to.deep.equal({ 'mcp-host': `^${ownPackage.version}` })
+    expect(manifest.dependencies).to.equal(undefined)
+    for (const file of filesIn(folder)) expect(read(file), file).to.not.match(/example_?name|mcp-host-example/i)
+  })
+
+  it('says what was made and what to type next, login first where it is protected', async () => {
+    const { printed } = await init("it's mine", { protected: true, name: 'mine' })
+    expect(printed).to.match(/^ {2}cd \S*'[^\n]*it'\\''s mine'$/m)
+    const commands = ['npm install', 'npm test', 'npm run dev', 'npx mcp-host login', 'npx mcp-host call']
+    const places = commands.map(command => printed.indexOf(`\n  ${command}`))
+    expect(places).to.not.include(-1)
+    expect(places).to.deep.equal([...places].sort((one, other) => one - other))
+  })
+
+  it('makes a name of what is none, and says so', async () => {
+    const { printed, read } = await init('My Server!')
+    expect(printed).to.include('npm takes no package called "My Server!"; it is called my-server.')
+    expect(JSON.parse(read('package.json')).name).to.equal('my-server')
+    const scoped = await init('x', { name: '@acme/tools' })
+    expect(scoped.printed).to.not.include('npm takes no')
+    expect(scoped.read('mcp.config.ts')).to.include("name: 'tools'")
+    const steering = await init('y', { name: '\u001b[31mred' })
+    expect(steering.printed).to.include('\\u001b[31mred').and.not.include('\u001b')
+  })
+
+  it('works beside what is there, and writes nothing where anything is in the way', async () => {
+    const outer = await makeFolder({ 'beside/LICENSE': 'mine', 'beside/.git/HEAD': 'x' })
+    const inWay = async (files: Record<string, string>, values = {}) => {
+      const folder = await makeFolder(files)
+      const before = filesIn(folder)
+      const error = await rejectionOf(initVerb.run({ yes: true, ...values }, [folder]))
+      expect(filesIn(folder)).to.deep.equal(before)
+      expect(error).to.be.instanceOf(StartError)
+      return error as StartError
+    }
+    const { exitCode, message } = await inWay({
+      'tools/days_between.ts': 'mine',
+      'mcp.config.json': '{}',
+      test: 'a file',
+    })
+    expect(exitCode).to.equal(2)
+    expect(message).to.match(
+      /^nothing was written: in \S+ there is already\n {2}mcp.config.json\n {2}package.json\n {2}test\n {2}tools\/days_between.ts\nName a folder/,
+    )
+    expect((await inWay({}, { plugin: true })).message).to.include('\n  package.json\n')
+    const beside = join(outer, 'beside')
+    await printedBy(() => initVerb.run({ yes: true }, [beside]))
+    expect(readFileSync(join(beside, 'LICENSE'), 'utf8')).to.equal('mine')
+    expect(existsSync(join(beside, 'mcp.config.ts'))).to.equal(true)
+    const file = await rejectionOf(initVerb.run({ yes: true }, [join(beside, 'LICENSE')]))
+    expect(String(file)).to.include('is a file, not a folder')
+  })
+
+  it('undoes what it wrote where a file appeared meanwhile', async () => {
+    const folder = await makeFolder({ 'b/two': 'mine' })
+    const error = await rejectionOf(write(folder, ['a/c/one.txt', '1'], ['b/two', '2']))
+    expect(error).to.be.instanceOf(StartError)
+    expect(existsSync(join(folder, 'a'))).to.equal(false)
+    expect(readFileSync(join(folder, 'b/two'), 'utf8')).to.equal('mine')
+  })
+
+  it('refuses flags that do not fit', async () => {
+    for (const [values, words] of [
+      [{ format: 'toml' }, '--format is ts or yaml, not "toml"'],
+      [{ plugin: true, protected: true }, '--format and --protected are for servers'],
+    ] as const) {
+      const error = await rejectionOf(initVerb.run(values, ['never-made']))
+      expect((error as StartError).exitCode).to.equal(2)
+      expect(String(error)).to.include(words)
+    }
+  })
+
+  it('is what npm create mcp-host runs, of the very version that this is', () => {
+    const { version, dependencies, bin, files } = JSON.parse(readFileSync(join(ROOT, 'create/package.json'), 'utf8'))
+    expect([version, dependencies]).to.deep.equal([ownPackage.version, { 'mcp-host': ownPackage.version }])
+    expect(files).to.deep.equal([bin['create-mcp-host']])
+    expect(existsSync(join(ROOT, 'create', bin['create-mcp-host']))).to.equal(true)
+  })
+
+  it('speaks of the package manager that runs it', () => {
+    expect(packageCommandsOf('pnpm/10.1.0 npm/? node/v24.0.0 linux x64').execute).to.equal('pnpm exec')
+    for (const agent of [undefined, '', 'cargo/1', 'npm/11']) expect(packageCommandsOf(agent).name).to.equal('npm')
+  })
+
+  it('makes names that npm and JavaScript take', () => {
+    for (const [text, name] of [
+      ['a.b_c-1', 'a.b_c-1'],
+      ['Ünïcode Näme', 'unicode-name'],
+      ['..', 'my-server'],
+      ['日本', 'my-server'],
+      ['mcp-host', 'mcp-host-server'],
+      ['_x', 'x'],
+      ['x'.repeat(300), 'x'.repeat(214)],
+    ] as const) {
+      expect(toPackageName(text, 'my-server'), text).to.equal(name)
+    }
+    for (const [text, identifier] of [
+      ['get_weather', 'getWeather'],
+      ['Get-Weather.now', 'getWeatherNow'],
+      ['delete', 'deleteTool'],
+      ['2fa', 'tool2fa'],
+      ['_', 'tool'],
+    ] as const) {
+      expect(toIdentifier(text, 'tool'), text).to.equal(identifier)
+    }
+  })
+
+  it('asks a person, and on Ctrl-C has written nothing', async function () {
+    if (!hasTerminals()) this.skip()
+    const folder = await makeFolder({})
+    const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })
+    await printed(/What is it called\?/)
+    child.stdin.write('\r')
+    await printed(/What shall the config be written in\?/)
+    // Down, to YAML.
+    child.stdin.write('\u001b[B')
+    child.stdin.write('\r')
+    await printed(/Shall callers have to log in\?/)
+    child.stdin.write('\r')
+    expect((await ended).stdout).to.include('Made asked in asked')
+    expect(existsSync(join(folder, 'asked/mcp.config.yaml'))).to.equal(true)
+
+    const other = startInTerminal(['init', 'left'], folder, { CI: '' })
+    await other.printed(/What is it called\?/)
+    other.child.stdin.write('\u0003')
+    expect((await other.ended).stdout).to.include('Nothing was written.')
+    expect(existsSync(join(folder, 'left'))).to.equal(false)
+  })
+})

@@ -1,0 +1,128 @@
+// Every code block of the pages is what it says: TypeScript compiles, and configs start. test/support/doc-blocks.ts says how
+// a block that is part of something is made whole.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { transformSync } from 'esbuild'
+import { parse } from 'yaml'
+import { loadConfig } from '../../core/config/load-config.ts'
+import { createHost } from '../../core/create-host.ts'
+import { type Config, isObject } from '../../core/index.ts'
+import { blocksOf, type DocBlock, PAGES, placeOf, ROOT } from '../support/doc-blocks.ts'
+import { inPath } from '../support/needs-program.ts'
+import { startRedis, stopRedis } from '../support/redis-server.ts'
+import { createTestLog } from '../support/start-host.ts'
+import {
+  type BlockFile,
+  folderOf,
+  wholeConfig,
+  writeBlock,
+  writeMissingConfigs,
+  writeToolFiles,
+} from './whole-blocks.ts'
+
+/** What some configs read. */
+const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection' }
+before(() => Object.assign(process.env, ENVIRONMENT))
+after(() => {
+  for (const name of Object.keys(ENVIRONMENT)) delete process.env[name]
+})
+
+const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+after(stopRedis)
+
+const blocks = PAGES.flatMap(page => blocksOf(page))
+const inLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language))
+const files = inLanguage('ts').map(block => writeBlock(block, folder))
+writeMissingConfigs(files, folder)
+
+/** What the compiler says of these files, by their places in the pages. */
+function compile(): string[] {
+  const tsconfig = {
+    extends: '../../../tsconfig.json',
+    // A page shows what something is, and not what is done with it.
+    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+    // The second has what sources of this repository need.
+    include: ['**/*.ts', '../../../plugins/**/*.d.ts'],
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+  const compiler = join(ROOT, 'node_modules/.bin/tsc')
+  const { stdout } = spawnSync(compiler, ['-p', folder, '--pretty', 'false'], { cwd: folder, encoding: 'utf8' })
+  return stdout.split('\n').flatMap(told => {
+    const [, name, line, text] = /^(\S+?)\((\d+),\d+\): (.*)$/.exec(told) ?? (told === '' ? [] : [told, '', '0', told])
+    if (text === undefined) return []
+    const found = files.find(({ file }) => relative(folder, file) === name)
+    if (!found) return [`${name}: ${text}`]
+    return [`${placeOf({ page: found.block.page, line: found.block.line + Number(line) - found.before - 1 })}: ${text}`]
+  })
+}
+
+/** Whether a block is a config, or shows some keys of one. */
+function isConfig({ language, code, in: place }: DocBlock): boolean {
+  if (place !== undefined || language === 'ts')
+    return place !== undefined || /^export default defineConfig\(/m.test(code)
+  const value: unknown = parse(code)
+  return isObject(value) && 'toolsets' in value && 'routes' in value
+}
+
+async function configIn(block: DocBlock, written: BlockFile | undefined): Promise<Config> {
+  if (written) return ((await import(pathToFileURL(written.file).href)) as { default: Config }).default
+  const directory = folderOf(block, folder)
+  mkdirSync(directory, { recursive: true })
+  if (block.in !== undefined) return wholeConfig(parse(block.code) as object)
+  const file = join(directory, `block-${block.line}.${block.language}`)
+  writeFileSync(file, block.code)
+  return (await loadConfig({ cwd: folder, file })).config as Config
+}
+
+const usesRedis = ({ plugins = {} }: Config) => Object.keys(plugins).some(name => name.endsWith('-redis'))
+
+/** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
+async function startAndEnd(config: Config, directory: string): Promise<void> {
+  writeToolFiles(config.toolsets, directory)
+  const host = await createHost(
+    {
+      ...config,
+      http: { ...config.http, host: '127.0.0.1', port: 0 },
+      plugins: { 'transport-streamable': {}, ...config.plugins },
+      secrets: ['a secret for tests, long enough to be one'],
+      ...(usesRedis(config) && { redis: { ...config.redis, url: (await redis())?.url ?? 'redis://127.0.0.1:1' } }),
+    },
+    { directory, log: createTestLog() },
+  )
+  // Where there is no Redis it goes as far as `mcp-host check`.
+  if (!usesRedis(config) || inPath('redis-server')) await host.listen()
+  await host.close({ grace: 0 })
+}
+
+let starting: ReturnType<typeof startRedis> | undefined
+const redis = async () => {
+  if (inPath('redis-server')) starting ??= startRedis()
+  return starting
+}
+
+describe('the code blocks of the docs', () => {
+  it('in TypeScript compile', function () {
+    this.timeout(120_000)
+    expect(compile().join('\n')).to.equal('')
+  })
+
+  const configs = inLanguage('ts', 'yaml', 'json').filter(isConfig)
+  for (const block of configs) {
+    it(`are configs that start: ${placeOf(block)}`, async () => {
+      const written = files.find(file => file.block === block)
+      return startAndEnd(await configIn(block, written), folderOf(block, folder))
+    })
+  }
+
+  it('in JavaScript, JSON and YAML are such', () => {
+    for (const { code } of inLanguage('js')) transformSync(code, { loader: 'js' })
+    for (const { language, code } of inLanguage('json', 'yaml')) language === 'json' ? JSON.parse(code) : parse(code)
+    const counts = `${files.length} of TypeScript compile, ${configs.length} are configs that start`
+    console.log(`      ${blocks.length} code blocks in ${PAGES.length} pages: ${counts}`)
+    expect(configs.length).to.be.above(20)
+  })
+})

@@ -1,0 +1,112 @@
+// Command lines of the pages name verbs and options that there are, by the reader of the CLI itself.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { readArguments } from '../../cli/arguments.ts'
+import type { Verb } from '../../cli/verb.ts'
+import { blocksOf, PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
+
+/** A command as it stands in a page: `whole` where it is to be typed as it is, else it is spoken of. */
+interface Shown {
+  readonly place: string
+  readonly text: string
+  readonly whole: boolean
+}
+
+const COMMAND =
+  /(?:(?:npx )?(?<![\w./@-])mcp-host|npx tsx cli\/main\.ts) ((?:[^\n|;&>()`#"']|<[^\n>]*>|"[^"]*"|'[^']*')*)/g
+
+/** It says which packages are for verbs that are not here yet. */
+const SPEAKS_OF_OTHERS = 'docs/dependencies.md'
+
+function shownIn(page: string): Shown[] {
+  const inBlocks = blocksOf(page)
+    .filter(({ language }) => ['sh', 'console', ''].includes(language))
+    .flatMap(({ language, code, line }) => {
+      const typed = language === 'sh' ? code.replaceAll('\\\n', ' ') : code.match(/^\$ .*$/gm)?.join('\n')
+      return [...(typed ?? '').matchAll(COMMAND)].map(([, text = '']) => ({
+        place: `${page}:${line}`,
+        text,
+        whole: true,
+      }))
+    })
+  const prose = readPage(page).replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
+  const inline = [...prose.matchAll(/`([^`\n]+)`/g)]
+    .flatMap(([, code = '']) => [...code.matchAll(COMMAND)])
+    .map(([, text = '']) => ({ place: page, text, whole: false }))
+  return [...inBlocks, ...(page === SPEAKS_OF_OTHERS ? [] : inline)]
+}
+
+const wordsOf = (text: string) =>
+  (text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []).map(word => word.replaceAll(/["']/g, ''))
+
+/** The options of a verb as its help lists them. */
+function verbByHelp(name: string): Verb {
+  const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', 'cli/main.ts', name, '--help'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  const options = [...stdout.matchAll(/^ *(?:-(\w), )? *--([\w-]+)( <)?/gm)].map(([, short, option = '', value]) => [
+    option,
+    { type: value === undefined ? 'boolean' : 'string', help: '', ...(short !== undefined && { short }) },
+  ])
+  return { summary: '', options: Object.fromEntries(options), run: async () => undefined }
+}
+
+/** By their rows in cli/main.ts, which runs when it is imported. */
+async function findVerbs(): Promise<ReadonlyMap<string, Verb>> {
+  const rows = readFileSync(join(ROOT, 'cli/main.ts'), 'utf8').matchAll(
+    /^ {6}'?([\w-]+)'?: async \(\) =>\s+(?:\(await import\('(\S+)'\)\)\.(\w+)|\w+),$/gm,
+  )
+  const verbs = [...rows].map(async ([, name = '', file, exported = '']) => {
+    if (file === undefined) return [name, verbByHelp(name)] as const
+    const module = (await import(pathToFileURL(join(ROOT, 'cli', file)).href)) as Record<string, Verb>
+    return [name, module[exported] as Verb] as const
+  })
+  return new Map(await Promise.all(verbs))
+}
+
+function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): string | undefined {
+  const words = wordsOf(text)
+  const [name = ''] = words
+  if (name === '' || name.startsWith('<') || name.startsWith('-')) return undefined
+  const verb = verbs.get(name)
+  if (!verb) return `there is no verb "${name}"`
+  try {
+    readArguments(name, verb, words.slice(1))
+    return undefined
+  } catch (error) {
+    const [said = ''] = String(error).split('\n')
+    return !whole && /is missing|needs a value/.test(said) ? undefined : said
+  }
+}
+
+describe('the command lines of the docs', () => {
+  it('name verbs and options that there are', async function () {
+    // One of them is a process.
+    this.timeout(60_000)
+    const verbs = await findVerbs()
+    expect([...verbs.keys()]).to.include.members(['start', 'check', 'explain', 'call', 'doctor'])
+    const shown = PAGES.flatMap(shownIn)
+    const faults = shown.map(one => [one, faultOf(one, verbs)] as const).filter(([, fault]) => fault !== undefined)
+    expect(faults.map(([{ place, text }, fault]) => `${place}: mcp-host ${text}: ${fault}`)).to.deep.equal([])
+    console.log(
+      `      ${shown.length} command lines of ${verbs.size} verbs, ${shown.filter(({ whole }) => whole).length} to be typed`,
+    )
+    expect(shown.length).to.be.above(30)
+  })
+
+  it('are told from others', () => {
+    const verb: Verb = { summary: '', positionals: ['URL'], options: {}, run: async () => undefined }
+    const verbs = new Map([['list', verb]])
+    const fault = (text: string, whole = true) => faultOf({ place: '', text, whole }, verbs)
+    expect([fault('list https://a.example'), fault('list', false), fault('--help')]).to.deep.equal([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect([fault('lst'), fault('list'), fault('list x --wide')].map(Boolean)).to.deep.equal([true, true, true])
+  })
+})

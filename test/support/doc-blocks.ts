@@ -1,0 +1,53 @@
+// The pages for readers, and the code blocks in them. A block that is part of something says so in HTML comments right
+// before it, which readers do not see:
+//   <!-- with: ... -->    lines that make it whole, before it; a line of `...` in them stands for the block itself
+//   <!-- in: config -->   it is keys of a config, which gets what else a config needs; `in: plugins`: keys of its `plugins`
+//   <!-- file: name -->   the file that other blocks of the page import it from; a first line `// name.ts` says the same
+
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { globSync } from 'tinyglobby'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Paths from the root of the repository. */
+export const PAGES: readonly string[] = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], {
+  cwd: ROOT,
+}).sort()
+
+export interface DocBlock {
+  readonly page: string
+  /** Of its first line of code. */
+  readonly line: number
+  readonly language: string
+  readonly code: string
+  readonly with: string | undefined
+  readonly in: string | undefined
+  readonly file: string | undefined
+}
+
+export const readPage = (page: string): string => readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
+
+const BLOCK =
+  /(?<notes>(?:^ *<!--(?:(?!-->)[\s\S])*-->\n+)*)^(?<indent> *)```(?<language>\w*)\n(?<code>[\s\S]*?)^ *```$/gm
+const NOTE = /<!-- (with|in|file): ?([\s\S]*?)\s*-->/g
+
+export function blocksOf(page: string, text = readPage(page)): DocBlock[] {
+  return [...text.matchAll(BLOCK)].map(({ index, groups = {}, 0: whole }) => {
+    const { notes = '', indent = '', language = '', code = '' } = groups
+    const found = Object.fromEntries([...notes.matchAll(NOTE)].map(([, name, said]) => [name, said]))
+    const before = text.slice(0, index) + whole.slice(0, notes.length)
+    return {
+      page,
+      line: before.split('\n').length + 1,
+      language,
+      code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+      with: found['with'],
+      in: found['in'],
+      file: found['file'] ?? /^\/\/ ([\w.-]+\.ts)$/m.exec(code.split('\n', 1)[0] ?? '')?.[1],
+    }
+  })
+}
+
+/** As it stands in a page, for messages. */
+export const placeOf = ({ page, line }: Pick<DocBlock, 'page' | 'line'>): string => `${page}:${line}`
