@@ -41,13 +41,15 @@ export interface StdioServing {
 function collect(output: PassThrough) {
   const seen: Received[] = []
   const lines: string[] = []
-  let rest = ''
+  let begun: string[] = []
   output.setEncoding('utf8').on('data', (chunk: string) => {
-    const parts = (rest + chunk).split('\n')
-    rest = parts.pop() ?? ''
-    for (const part of parts) {
-      lines.push(part)
-      seen.push(JSON.parse(part) as Received)
+    const [first = '', ...others] = chunk.split('\n')
+    begun.push(first)
+    for (const other of others) {
+      const line = begun.join('')
+      begun = [other]
+      lines.push(line)
+      seen.push(JSON.parse(line) as Received)
     }
   })
   return { seen, lines }
