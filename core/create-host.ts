@@ -1,19 +1,23 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
+import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, type PluginTable } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
+import { refreshModules } from './config/module-graph.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
-import { buildHost, type Host } from './host.ts'
+import { type BuiltHost, buildHost, type Host } from './host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { isObject } from './mcp/is-object.ts'
+import { reloadable } from './reload.ts'
+import type { ReloadReport } from './reload-report.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -22,6 +26,7 @@ export { describeThrown, originOf } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
+export type { ReloadReport } from './reload-report.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -90,8 +95,8 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-/** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
-export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
+/** Builds the host of a loaded config. Throws a StartError that lists every problem of the config. */
+async function build(loaded: LoadedConfig, log: Logger, processes: number): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const open = openKeys(loaded)
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
@@ -108,6 +113,11 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
 }
 
+/** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
+export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
+  return reloadable(await build(loaded, log, processes), (next, quiet) => build(next, quiet, processes))
+}
+
 /** A host of a config in hand. It serves nothing until `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log, processes } = options
@@ -120,4 +130,18 @@ export async function loadHost(
   log?: Logger,
 ): Promise<Host> {
   return hostOf(await loadConfig(options), log, processes)
+}
+
+/**
+ * Reads the config anew, with all that it imports and that has changed, and gives it to the host: see `Host.reload`.
+ * `environment`: the environment has changed, too. Rejects with a StartError, and nothing has changed.
+ */
+export async function reloadHost(
+  host: Pick<Host, 'reload'>,
+  { environment = false, ...options }: Parameters<typeof loadConfig>[0] & { environment?: boolean },
+): Promise<ReloadReport> {
+  const [first] = filesRead
+  const root = options.file === undefined ? first : resolve(options.cwd, options.file)
+  await refreshModules(root ?? options.cwd, { environment })
+  return host.reload(await loadConfig(options))
 }

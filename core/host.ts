@@ -4,8 +4,9 @@ import { openAccess, plainResource } from './access/access.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import { buildServices, createNode } from './assembly.ts'
+import { type BuiltServices, buildServices, createNode } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
+import type { LoadedConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { planPlugins } from './config/plan-options.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
@@ -25,20 +26,45 @@ import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
-import { checkReadiness, createKernelHost, createNotes, definePlugins, setUpPlugins } from './kernel/set-up.ts'
+import {
+  checkReadiness,
+  createKernelHost,
+  createNotes,
+  definePlugins,
+  type KernelNotes,
+  setUpPlugins,
+} from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
-import type { RuntimeHost } from './mcp/define.ts'
+import type { Definition, RuntimeHost } from './mcp/define.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
-import { compileRoutes } from './mcp/routes.ts'
+import { type CompiledRoute, compileRoutes } from './mcp/routes.ts'
 import { encodeError } from './mcp/wire.ts'
 import type { Services } from './plugin-host.ts'
+import type { ReloadReport } from './reload-report.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
+
+/** A host, and what a reload works on. */
+export interface BuiltHost {
+  readonly host: Omit<Host, 'reload'>
+  readonly parts: HostParts
+}
+
+/** What a reload compares and replaces. */
+export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
+  readonly config: FilledConfig
+  readonly instances: readonly PluginInstance[]
+  readonly routes: readonly CompiledRoute[]
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  /** What plugins are told of `server`. */
+  readonly server: { name: string; version: string }
+  readonly reconfigure: KernelNotes['reconfigure']
+}
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
@@ -51,6 +77,13 @@ export interface Host extends Ending {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Takes a newer version of its config, all of it or nothing: built anew and checked beside the running one first, then
+   * switched to at once. Sessions, streams and running calls go on; who is served other lists than before is told. What can
+   * be taken only at a restart is named in the report, and then nothing was. Rejects with a StartError for a config that
+   * could not be started. One at a time: each waits for the one before.
+   */
+  reload(loaded: LoadedConfig): Promise<ReloadReport>
   /**
    * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503 without, and `close` at the end.
    * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
@@ -83,7 +116,8 @@ const defaultSlots = (node: string): Slots => ({
 })
 
 /** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
-export async function buildHost({ config, log, directory, plugins, suggest, processes = 1 }: HostInput): Promise<Host> {
+export async function buildHost(input: HostInput): Promise<BuiltHost> {
+  const { config, log, directory, plugins, suggest, processes = 1 } = input
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
   let listening = ''
@@ -108,9 +142,10 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
+  const server = { name: config.server.name, version: config.server.version }
   await setUpPlugins(instances, instance => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
   })
   slots.seal()
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
@@ -134,12 +169,12 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
   const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
   const handle = app.callback()
   const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
-  const server = createHttpServer(handle, http, {
+  const httpServer = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
     slowReaders,
   })
 
-  return {
+  const host: BuiltHost['host'] = {
     get url() {
       return listening
     },
@@ -154,8 +189,8 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
     },
     async listen() {
       await life.start()
-      await listenOn(server, http)
-      listening = addressOf(server)
+      await listenOn(httpServer, http)
+      listening = addressOf(httpServer)
     },
     callback() {
       if (http.publicUrl === undefined) {
@@ -172,13 +207,19 @@ export async function buildHost({ config, log, directory, plugins, suggest, proc
       })
     },
     ...createEnding({
-      server,
+      server: httpServer,
       keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
       notes,
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
+  }
+  const { catalog, offered, combinations, review } = services
+  const { reconfigure } = notes
+  return {
+    host,
+    parts: { config, instances, routes, toolsets, server, reconfigure, catalog, offered, combinations, review },
   }
 }
 

@@ -27,6 +27,7 @@ export interface KernelNotes<Services = never> {
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
+  readonly reconfigure: Note<(options: never) => (() => void) | undefined>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
@@ -42,6 +43,7 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   routeEndpoints: [],
   mounts: [],
   serving: [],
+  reconfigure: [],
   starting: [],
   closing: [],
   draining: [],
@@ -124,6 +126,7 @@ export function createKernelHost<Slots extends object, Services>(
       return value
     },
     serving: task => note(notes.serving, task),
+    reconfigure: prepare => note(notes.reconfigure, prepare),
     starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),
     draining: task => void notes.draining.push(task),

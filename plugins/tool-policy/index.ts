@@ -2,7 +2,14 @@
 // operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
 
 import type { CatalogItem } from '../../core/auth.ts'
-import { type AuthorizeRule, definePlugin, type PluginHost, type Route, type User } from '../../core/index.ts'
+import {
+  type AuthorizeRule,
+  definePlugin,
+  type PluginHost,
+  type Route,
+  type Services,
+  type User,
+} from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
@@ -41,23 +48,52 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
+/** What the options say, compiled. Throws a StartError for what makes no sense. */
+function compile(options: FilledToolPolicy, host: PluginHost, where: string) {
+  const rules = compileRules(options, where)
+  const authorize = compileAuthorize(host.routes, rules)
+  return {
+    options,
+    rules,
+    holderOf: createHolder(options.scopeHierarchy ?? {}),
+    hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
+    authorize,
+    requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, where, rules),
+    access: new Map<Route, RouteAccess>(),
+  }
+}
+
+type Compiled = ReturnType<typeof compile>
+
+/** Who may use what on each route, once it is known which scopes there are. */
+function openRoutes({ access, rules, holderOf }: Compiled, host: PluginHost, services: Services) {
+  for (const route of host.routes) {
+    const scopes = services.slot('protectedResource', route).scopesOf(route)
+    access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
+  }
+}
+
+function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHost, services: Services) {
+  const routeScopes = (route: Route) => [
+    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
+    ...route.challengeScopes,
+  ]
+  lint({ host, services, rules, access, routeScopes, options })
+}
+
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  const rules = compileRules(options, where)
-  const holderOf = createHolder(options.scopeHierarchy ?? {})
-  const authorize = compileAuthorize(host.routes, rules)
-  const requirementOf = (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, where, rules)
-  const access = new Map<Route, RouteAccess>()
+  let now = compile(options, host, where)
   const on = (route: Route): RouteAccess => {
-    const found = access.get(route)
+    const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
     return found
   }
   host.fill('access', {
     audienceOf: (user, route) => on(route).audienceOf(user),
-    authorize: (rule, user) => denialFor(requirementOf(rule), user && holderOf(user)),
-    scopesToEnter: (rule, user) => requirementOf(rule).standingOf(holderOf(user)).needed,
-    deniesInBody: () => options.onDenied === 'error',
+    authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
+    scopesToEnter: (rule, user) => now.requirementOf(rule).standingOf(now.holderOf(user)).needed,
+    deniesInBody: () => now.options.onDenied === 'error',
     denied({ method, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
@@ -69,18 +105,22 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     explain: (item, user, route) => explain(item, user, on(route)),
   })
   host.variesByCaller()
-  const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
-  if (hasShadow) logShadow(host, call => access.get(call.offer.route))
-  const routeScopes = (route: Route) => [
-    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
-    ...route.challengeScopes,
-  ]
+  const { hasShadow } = now
+  if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.serving(services => {
-    for (const route of host.routes) {
-      const scopes = services.slot('protectedResource', route).scopesOf(route)
-      access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
-    }
-    host.starting(() => lint({ host, services, rules, access, routeScopes, options }))
+    openRoutes(now, host, services)
+    host.starting(() => lintNow(now, host, services))
+    host.reconfigure<FilledToolPolicy>(changed => {
+      const next = compile(changed, host, where)
+      // Whether calls are looked at for shadow rules at all is decided at the start.
+      if (next.hasShadow && !hasShadow) return undefined
+      openRoutes(next, host, services)
+      return () => {
+        const isNew = JSON.stringify(changed) !== JSON.stringify(now.options)
+        now = next
+        if (isNew) lintNow(now, host, services)
+      }
+    })
   })
 }
 
