@@ -8,22 +8,23 @@ import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, type Verb } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 const startVerb = defineVerb({
-  summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
+  summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',
   options: {
     ...CONFIG_OPTION,
+    ...ENV_FILE_OPTION,
     workers: {
       type: 'string',
       value: '<n>',
       help: 'processes that share the port, or auto for one per core; default: this one alone',
     },
   },
-  async run({ config, verbose = false, workers }) {
+  async run({ config, verbose = false, workers, 'env-file': envFiles }) {
     const { start } = await import('./start.ts')
-    await start({ config, verbose, workers })
+    await start({ config, verbose, workers, envFiles })
   },
 })
 
@@ -33,6 +34,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     'Serve',
     {
       start: async () => startVerb,
+      dev: async () => (await import('./dev.ts')).devVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,

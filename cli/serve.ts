@@ -1,5 +1,13 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
-import { describeThrown, type Host, type Logger, loadHost, originOf, type ProcessLog } from '../core/create-host.ts'
+import {
+  type CreateHostOptions,
+  describeThrown,
+  type Host,
+  type Logger,
+  loadHost,
+  originOf,
+  type ProcessLog,
+} from '../core/create-host.ts'
 
 /** Resolves with the first of these signals. */
 export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -9,8 +17,12 @@ export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals
 }
 
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
-export async function serve(config: string | undefined, log: Logger, processes = 1): Promise<Host> {
-  const host = await loadHost({ cwd: process.cwd(), processes, ...(config !== undefined && { file: config }) }, log)
+export async function serve(
+  config: string | undefined,
+  log: Logger,
+  options: Pick<CreateHostOptions, 'processes' | 'observe'> = {},
+): Promise<Host> {
+  const host = await loadHost({ cwd: process.cwd(), ...options, ...(config !== undefined && { file: config }) }, log)
   try {
     await host.listen()
   } catch (error) {

@@ -57,7 +57,19 @@ export interface StartOptions {
   readonly verbose: boolean
   /** A number of processes, or `auto`; undefined: this one alone. */
   readonly workers?: string | undefined
+  /** Files of environment variables. */
+  readonly envFiles?: readonly string[] | undefined
 }
+
+/** Of the verbs that serve a config. */
+export const ENV_FILE_OPTION = {
+  'env-file': {
+    type: 'string',
+    value: '<file>',
+    multiple: true,
+    help: 'environment variables, NAME=value a line; what is set already wins; may be repeated, the later wins',
+  },
+} as const satisfies VerbOptionTable
 
 /** Of the verbs that read a config. */
 export const CONFIG_OPTION = {

@@ -16,6 +16,7 @@ import { type BuiltHost, buildHost, type Host } from './host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { isObject } from './mcp/is-object.ts'
+import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
 
@@ -38,6 +39,8 @@ export interface CreateHostOptions {
    * in memory, keys that it made) is a StartError.
    */
   processes?: number
+  /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
+  observe?: Observer
 }
 
 /** The plugins of a table of factories, by name. */
@@ -95,8 +98,10 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
+type BuildOptions = Pick<CreateHostOptions, 'processes' | 'observe'>
+
 /** Builds the host of a loaded config. Throws a StartError that lists every problem of the config. */
-async function build(loaded: LoadedConfig, log: Logger, processes: number): Promise<BuiltHost> {
+async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe }: BuildOptions): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const open = openKeys(loaded)
   // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
@@ -110,26 +115,27 @@ async function build(loaded: LoadedConfig, log: Logger, processes: number): Prom
   const schema = sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   if (open.length > 0) assertNoProblems(checkConfig(loaded, schema))
   const config = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
-  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes })
+  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes, observe })
 }
 
 /** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
-export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
-  return reloadable(await build(loaded, log, processes), (next, quiet) => build(next, quiet, processes))
+export async function hostOf(
+  loaded: LoadedConfig,
+  log: Logger = createLogger(),
+  options: BuildOptions = {},
+): Promise<Host> {
+  return reloadable(await build(loaded, log, options), (next, quiet) => build(next, quiet, options))
 }
 
 /** A host of a config in hand. It serves nothing until `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
-  const { directory = process.cwd(), log, processes } = options
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined }, log, processes)
+  const { directory = process.cwd(), log } = options
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined }, log, options)
 }
 
 /** Finds and loads the config as the CLI does, and makes its host. */
-export async function loadHost(
-  { processes, ...options }: Parameters<typeof loadConfig>[0] & Pick<CreateHostOptions, 'processes'>,
-  log?: Logger,
-): Promise<Host> {
-  return hostOf(await loadConfig(options), log, processes)
+export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
+  return hostOf(await loadConfig(options), log, options)
 }
 
 /**

@@ -38,6 +38,7 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import type { Observer } from './mcp/observe.ts'
 import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes } from './mcp/routes.ts'
 import { encodeError } from './mcp/wire.ts'
@@ -103,6 +104,8 @@ export interface HostInput {
   readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
+  /** Of the program that serves, beside those of plugins. */
+  readonly observe?: Observer | undefined
 }
 
 /** What is in the slots where no plugin fills them. */
@@ -151,6 +154,8 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
   checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
 
+  const program = { name: 'mcp-host', plugin: PROGRAM, options: {}, routes, general: true }
+  if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
   const services = buildServices(parts)
   await definePlugins(notes, services)
@@ -221,6 +226,12 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
     host,
     parts: { config, instances, routes, toolsets, server, reconfigure, catalog, offered, combinations, review },
   }
+}
+
+/** The program that serves, in the place of a plugin. */
+const PROGRAM: Plugin<object> = {
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup: () => undefined,
 }
 
 /** The start of a host: once, and before its end. */

@@ -73,7 +73,7 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
 
 async function startHost(count: number, config: string | undefined, log: ProcessLog): Promise<Host> {
   try {
-    const host = await serve(config, log, count)
+    const host = await serve(config, log, { processes: count })
     surviveRejections(log)
     return host
   } catch (error) {
