@@ -13,9 +13,8 @@ export default defineConfig({
   // The defaults. Bound to loopback, only local programs and pages can call.
   http: { host: '127.0.0.1', port: 3000 },
 
-  // What signs session ids and seals `requestState`: at least 32 characters. Without one it is made at start, and
-  // nothing of it holds on another node or after a restart.
-  secrets: [process.env['MCP_HOST_SECRET']],
+  // What signs session ids and seals `requestState` is MCP_HOST_SECRETS of the environment: at least 32 characters. Without
+  // it a secret is made at start, and nothing of it holds on another node or after a restart.
 
   // Clients of 2026-07-28 are served request by request; older ones get sessions, kept in this process.
   // `stateless: true` serves those request by request as well, so that any number of nodes may answer.

@@ -19,8 +19,8 @@ const PRIMITIVES: Readonly<Record<string, string>> = {
 }
 
 export interface WrittenTypes {
-  /** The declarations, in the order in which they are needed. */
-  readonly text: string
+  /** The declarations by their names, in the order in which they are needed. */
+  readonly declarations: ReadonlyMap<string, string>
   /** Names that the declarations use and do not declare. */
   readonly foreign: readonly string[]
   /** The name of each schema's type once its defaults are filled in, by its title. */
@@ -33,10 +33,10 @@ const propertiesOf = (schema: JsonSchema) => (schema['properties'] ?? {}) as Pro
 /** The types of these schemas, each of which has a `title`; `$ref`s are looked up in the schema that they stand in. */
 export function writeTypes(schemas: readonly JsonSchema[]): WrittenTypes {
   const foreign = new Set<string>()
-  const declared = new Map<string, string>()
-  const declarations: string[] = []
+  const sources = new Map<string, string>()
+  const declarations = new Map<string, string>()
   const filled = new Map(schemas.map(schema => [`${schema['title']}`, writerFor(schema).typeOf(schema, true)]))
-  return { text: declarations.join('\n'), foreign: [...foreign].sort(), filled }
+  return { declarations, foreign: [...foreign].sort(), filled }
 
   function writerFor(root: object) {
     return { typeOf }
@@ -84,11 +84,11 @@ export function writeTypes(schemas: readonly JsonSchema[]): WrittenTypes {
       if (name !== title) nameOf(title, schema, false)
       const { title: _, default: __, ...shape } = schema
       const source = JSON.stringify(shape)
-      if ((declared.get(name) ?? source) !== source) throw new Error(`two schemas have the title ${title}`)
-      if (declared.has(name)) return name
-      declared.set(name, source)
-      const place = declarations.push('') - 1
-      declarations[place] = name === title ? declaration(name, schema) : filledDeclaration(name, title, schema)
+      if ((sources.get(name) ?? source) !== source) throw new Error(`two schemas have the title ${title}`)
+      if (sources.has(name)) return name
+      sources.set(name, source)
+      declarations.set(name, '')
+      declarations.set(name, name === title ? declaration(name, schema) : filledDeclaration(name, title, schema))
       return name
     }
 

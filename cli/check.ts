@@ -1,17 +1,68 @@
-// `mcp-host check`: everything that `start` does before it listens.
-import { createLogger, loadHost } from '../core/create-host.ts'
-import { routeTable } from './start-page.ts'
-import { CONFIG_OPTION, defineVerb } from './verb.ts'
+// `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
+import { dirname } from 'node:path'
+import { hostOf, loadConfig } from '../core/create-host.ts'
+import { StartError } from '../core/http/errors.ts'
+import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
+import { openLog } from './log.ts'
+import { configLine, routeTable } from './start-page.ts'
+import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
-async function check({ config, verbose = false }: { config?: string; verbose?: boolean }): Promise<void> {
-  const log = createLogger({ verbose })
-  const host = await loadHost({ cwd: process.cwd(), ...(config !== undefined && { file: config }) }, log)
-  console.log(`${routeTable(host.routes)}\n\nThe config is fine.`)
-  await host.close()
+const OPTIONS = {
+  ...CONFIG_OPTION,
+  ...LOG_OPTIONS,
+  format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
+} as const
+
+type CheckOptions = VerbValues<typeof OPTIONS>
+
+const placeOf = (config: string | undefined, cwd: string) => ({ cwd, ...(config !== undefined && { file: config }) })
+
+async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
+  const cliLog = openLog(options)
+  const { log, warnings } = collectWarnings(cwd, cliLog)
+  try {
+    const loaded = await loadConfig(placeOf(options.config, cwd))
+    cliLog.directory = dirname(loaded.file)
+    const host = await hostOf(loaded, log)
+    const { routes } = host
+    await host.close()
+    console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
+  } catch (error) {
+    if (warnings.length > 0) console.error(warningsText(warnings).trimEnd())
+    throw error
+  }
+}
+
+/** What is wrong with a config, and what may be: `check --format json` prints it. */
+export async function reportOn(
+  config: string | undefined,
+  cwd: string,
+): Promise<CheckReport & { exitCode: 0 | 1 | 2 }> {
+  const { log, warnings } = collectWarnings(cwd)
+  let file: string | null = null
+  try {
+    const loaded = await loadConfig(placeOf(config, cwd))
+    file = loaded.file
+    const host = await hostOf(loaded, log)
+    await host.close()
+    return { ok: true, config: file, problems: [], warnings, exitCode: 0 }
+  } catch (error) {
+    const exitCode = error instanceof StartError ? error.exitCode : 1
+    return { ok: false, config: file, problems: describeProblems(error), warnings, exitCode }
+  }
+}
+
+async function check(options: CheckOptions): Promise<void> {
+  const { format = 'text' } = options
+  if (format === 'text') return checkInText(options, process.cwd())
+  if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
+  const { exitCode, ...report } = await reportOn(options.config, process.cwd())
+  // What a plugin opened before it failed must not keep the process.
+  process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`, () => process.exit(exitCode))
 }
 
 export const checkVerb = defineVerb({
-  summary: 'load and check the config; serve nothing',
-  options: CONFIG_OPTION,
+  summary: 'load and check the config, and say all that is wrong with it; serve nothing',
+  options: OPTIONS,
   run: check,
 })

@@ -1,7 +1,7 @@
 // `mcp-host dev`: serves the config while it is written: each edit is taken without a restart, where that can be.
 import { DEV_SERVER } from './dev/message.ts'
 import type { DevOptions } from './dev/options.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS } from './verb.ts'
 
 const NOTES = `Keys, at a terminal:
   r  restart: for what a running server cannot take, such as a port or a new plugin
@@ -24,7 +24,7 @@ async function dev(options: DevOptions): Promise<void> {
 
 export const devVerb = defineVerb({
   summary: 'serve the config while you write it: takes each edit without a restart',
-  options: { ...CONFIG_OPTION, ...ENV_FILE_OPTION },
+  options: { ...CONFIG_OPTION, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
   notes: NOTES,
-  run: ({ config, verbose = false, 'env-file': envFiles }) => dev({ config, verbose, envFiles }),
+  run: dev,
 })

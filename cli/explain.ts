@@ -2,9 +2,10 @@
 // the token nothing but its claims is printed.
 
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { createLogger, type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
+import { type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
+import { openLog } from './log.ts'
 import { readToken } from './read-token.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
@@ -171,7 +172,7 @@ async function explain(options: ExplainOptions): Promise<void> {
   const token = readToken(options.token)
   const host = await loadHost(
     { cwd: process.cwd(), ...(config !== undefined && { file: config }) },
-    createLogger({ verbose }),
+    openLog({ verbose }),
   )
   try {
     console.log((await explanation(host, options, token)).join('\n'))

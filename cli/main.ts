@@ -8,7 +8,7 @@ import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type Verb } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 const startVerb = defineVerb({
@@ -16,15 +16,16 @@ const startVerb = defineVerb({
   options: {
     ...CONFIG_OPTION,
     ...ENV_FILE_OPTION,
+    ...LOG_OPTIONS,
     workers: {
       type: 'string',
       value: '<n>',
       help: 'processes that share the port, or auto for one per core; default: this one alone',
     },
   },
-  async run({ config, verbose = false, workers, 'env-file': envFiles }) {
+  async run(values) {
     const { start } = await import('./start.ts')
-    await start({ config, verbose, workers, envFiles })
+    await start(values)
   },
 })
 
@@ -45,6 +46,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       list: async () => (await import('./client/list.ts')).listVerb,
       call: async () => (await import('./client/call.ts')).callVerb,
+      connect: async () => (await import('./connect.ts')).connectVerb,
       login: async () => (await import('./client/login.ts')).loginVerb,
       logout: async () => (await import('./client/logout.ts')).logoutVerb,
       status: async () => (await import('./client/status.ts')).statusVerb,

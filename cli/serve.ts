@@ -1,13 +1,15 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
+import { dirname } from 'node:path'
 import {
   type CreateHostOptions,
   describeThrown,
   type Host,
+  hostOf,
   type Logger,
-  loadHost,
-  originOf,
+  loadConfig,
   type ProcessLog,
 } from '../core/create-host.ts'
+import type { CliLog } from './log.ts'
 
 /** Resolves with the first of these signals. */
 export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -16,13 +18,22 @@ export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals
   })
 }
 
+export interface Served {
+  readonly host: Host
+  /** The config that is served. */
+  readonly file: string
+}
+
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
-  log: Logger,
+  log: CliLog,
   options: Pick<CreateHostOptions, 'processes' | 'observe'> = {},
-): Promise<Host> {
-  const host = await loadHost({ cwd: process.cwd(), ...options, ...(config !== undefined && { file: config }) }, log)
+): Promise<Served> {
+  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
+  const { file } = loaded
+  log.directory = dirname(file)
+  const host = await hostOf(loaded, log, options)
   try {
     await host.listen()
   } catch (error) {
@@ -30,7 +41,7 @@ export async function serve(
     await host.close().catch(() => undefined)
     throw error
   }
-  return host
+  return { host, file }
 }
 
 /** A promise that a tool left behind must not end every other caller's work. */
@@ -38,7 +49,7 @@ export function surviveRejections(log: Logger): void {
   process.on('unhandledRejection', err => {
     // A handler that asked and did not wait is no failure: it runs again when the answer is there.
     if (describeThrown(err).type === 'AwaitingInput') return
-    log.error({ err, at: originOf(err) }, 'a promise was rejected and nobody handled it')
+    log.error({ err }, 'a promise was rejected and nobody handled it')
   })
 }
 
@@ -49,10 +60,9 @@ export function surviveRejections(log: Logger): void {
 export function onCrash(log: ProcessLog, crashed: (error: unknown) => void): void {
   let first = true
   process.on('uncaughtException', err => {
-    const fields = { err, at: originOf(err) }
-    if (!first) return log.error(fields, 'another error that nobody caught')
+    if (!first) return log.error({ err }, 'another error that nobody caught')
     first = false
-    log.fatal(fields, 'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1')
+    log.fatal({ err }, 'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1')
     crashed(err)
   })
 }

@@ -1,6 +1,9 @@
-// What `start` prints: what is served, to whom, where, and two commands that work as printed.
+// What `start` prints: what is served, to whom, where, and commands that work as printed.
+import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
+import { selfCommand } from './self-command.ts'
+import { shellWord } from './shell-word.ts'
 import { version } from './version.ts'
 
 /** Columns padded to their widest cell. */
@@ -29,9 +32,6 @@ export function routeTable(routes: readonly RouteSummary[]): string {
   return table([['route', 'toolsets', 'protocol revisions', 'who may call'], ...rows])
 }
 
-/** A word of a shell command; quoted where it must be. */
-const shellWord = (text: string): string => (/^[\w.:/~%-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
 function curlLine(url: string): string {
   const body = {
     jsonrpc: '2.0',
@@ -45,10 +45,57 @@ function curlLine(url: string): string {
   ].join(' \\\n  ')
 }
 
-/** The route to show commands for: a plain address that is open to anyone; `/mcp`, which every client knows, if there is one. */
-function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
-  const plain = routes.filter(({ path, callers }) => !path.includes(':') && callers === 'anyone')
-  return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? routes[0]
+/** The one to show commands for: a plain address; `/mcp`, which every client knows, if there is one. */
+export function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
+  const served = routes.filter(({ revisions }) => revisions.length > 0)
+  const plain = served.filter(({ path }) => !path.includes(':'))
+  return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? served[0]
+}
+
+/** A text as it is, anything else as JSON: what `mcp-host call` reads. */
+const argumentWord = ([name, value]: [string, unknown]): string =>
+  shellWord(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+
+function callLine({ url, example }: RouteSummary): string {
+  const address = shellWord(url)
+  if (!example) return `${selfCommand()} list ${address}`
+  const words = Object.entries(example.arguments).map(argumentWord)
+  return [`${selfCommand()} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
+}
+
+/** Where only the older transport serves, its address is the one below the route. */
+const reached = (route: RouteSummary): RouteSummary =>
+  route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
+
+function openLines(route: RouteSummary): string[] {
+  const address = shellWord(route.url)
+  if (!route.revisions.includes(MODERN_REVISION)) return [callLine(reached(route))]
+  const inspector = `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`
+  return [curlLine(address), inspector, callLine(route)]
+}
+
+/** Where clients are not told how to log in, only the operator knows how to get a token. */
+function guardedLines(route: RouteSummary): string[] {
+  const known = reached(route)
+  const address = shellWord(known.url)
+  if (!route.tellsLogin) return [`${selfCommand()} doctor ${address}`]
+  return [`${selfCommand()} login ${address}`, callLine(known)]
+}
+
+/** Commands for an open route, and for one that takes a token. */
+function tryLines(routes: readonly RouteSummary[]): string[] {
+  const open = showcase(routes.filter(route => route.open))
+  const guarded = showcase(routes.filter(route => !route.open))
+  const connected = open ?? guarded
+  if (!connected) return []
+  const connect = `${selfCommand()} connect claude-code ${shellWord(reached(connected).url)}`
+  return [
+    ...(open ? ['Try it:', ...openLines(open), ''] : []),
+    ...(guarded ? [`Try it with a token, at ${guarded.path}:`, ...guardedLines(guarded), ''] : []),
+    'Connect a client; claude-desktop, cursor, vscode and inspector, too:',
+    connect,
+    '',
+  ]
 }
 
 /** Who serves, where several processes do: their ids. */
@@ -57,28 +104,29 @@ export interface Processes {
   readonly workers: readonly number[]
 }
 
-/** The page of one process. */
-export const startPage = (host: Pick<Host, 'url' | 'routes'>): string => page(host, [])
+type Page = Pick<Host, 'url' | 'routes'>
+
+/** The page of one process; `file` is the config. */
+export const startPage = (host: Page, file: string): string => page(host, file, [])
 
 /** The page of several. */
-export const workersPage = (host: Pick<Host, 'url' | 'routes'>, { primary, workers }: Processes): string =>
-  page(host, [
+export const workersPage = (host: Page & { readonly file: string }, { primary, workers }: Processes): string =>
+  page(host, host.file, [
     `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
     `primary: pid ${primary}; SIGHUP reads the config anew, SIGTERM stops`,
     '',
   ])
 
-function page({ url, routes }: Pick<Host, 'url' | 'routes'>, processes: readonly string[]): string {
-  const address = shellWord(showcase(routes)?.url ?? url)
+/** Which config it is, as a line. */
+export const configLine = (file: string): string => `config ${shortName(file)}`
+
+function page({ url, routes }: Page, file: string, processes: readonly string[]): string {
   return [
-    `mcp-host ${version}`,
+    `mcp-host ${version}, ${configLine(file)}`,
     '',
     routeTable(routes),
     '',
-    'Try it:',
-    curlLine(address),
-    `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`,
-    '',
+    ...tryLines(routes),
     ...processes,
     `listening on ${url}`,
   ].join('\n')

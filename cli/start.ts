@@ -2,8 +2,9 @@
 import cluster from 'node:cluster'
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
-import { createLogger, type Host, type Logger } from '../core/create-host.ts'
+import type { Host, Logger } from '../core/create-host.ts'
 import type { EnvFiles } from './env-file.ts'
+import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
 import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
@@ -65,23 +66,23 @@ async function readEnvFiles(files: readonly string[] | undefined): Promise<EnvFi
   return env
 }
 
-async function serveAlone({ config, verbose, envFiles }: StartOptions): Promise<void> {
+async function serveAlone(options: StartOptions): Promise<void> {
   let listening = false
-  const log = createLogger({ verbose })
+  const log = openLog(options)
   const { gone, reloadWith } = onHangUp(log)
   const signalled = Promise.race([nextSignal(...ENDING), gone]).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
     if (!listening) process.exit(1)
     return signal
   })
-  const env = await readEnvFiles(envFiles)
+  const env = await readEnvFiles(options['env-file'])
   trackModules()
-  const host = await serve(config, log)
+  const { host, file } = await serve(options.config, log)
   listening = true
-  reloadWith({ host, config, env })
+  reloadWith({ host, config: options.config, env })
   surviveRejections(log)
   const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
-  console.log(startPage(host))
+  console.log(startPage(host, file))
   const why = await Promise.race([signalled, crashed])
   reloadWith(undefined)
   await drain(host, why)
@@ -94,6 +95,6 @@ export async function start(options: StartOptions): Promise<void> {
   const count = parseCount(options.workers)
   if (!cluster.isWorker) return supervise(count, options)
   // Not in the primary: what it has, a later worker could not read anew.
-  await readEnvFiles(options.envFiles)
+  await readEnvFiles(options['env-file'])
   return work(count, options)
 }

@@ -51,16 +51,6 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'this text' },
 } as const satisfies VerbOptionTable
 
-/** What `start` gets, in the process that listens and in those that share its port. */
-export interface StartOptions {
-  readonly config: string | undefined
-  readonly verbose: boolean
-  /** A number of processes, or `auto`; undefined: this one alone. */
-  readonly workers?: string | undefined
-  /** Files of environment variables. */
-  readonly envFiles?: readonly string[] | undefined
-}
-
 /** Of the verbs that serve a config. */
 export const ENV_FILE_OPTION = {
   'env-file': {
@@ -80,3 +70,22 @@ export const CONFIG_OPTION = {
     help: 'default: mcp.config.{ts,js,json,yaml,...} here or above',
   },
 } as const satisfies VerbOptionTable
+
+/** Of the verbs that serve a config, or check it. */
+export const LOG_OPTIONS = {
+  'log-format': { type: 'string', value: '<format>', help: 'json or pretty; default: pretty at a terminal, else json' },
+  'log-level': {
+    type: 'string',
+    value: '<level>',
+    help: 'debug, info, warn, error or fatal: the least that is logged; default: info',
+  },
+} as const satisfies VerbOptionTable
+
+export type LogValues = VerbValues<typeof LOG_OPTIONS>
+
+/** What `start` gets, in the process that listens and in those that share its port. */
+export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTION> {
+  readonly config?: string
+  /** A number of processes, or `auto`; absent: this one alone. */
+  readonly workers?: string
+}

@@ -7,6 +7,7 @@ import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
+import type { Report } from './http/start-error.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
@@ -43,6 +44,7 @@ export interface ServiceParts {
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
   readonly node: Node
+  readonly report: Report
 }
 
 /** This process among those that serve sessions together. */
@@ -61,7 +63,7 @@ export function createNode(): Node {
 export interface BuiltServices extends Services {
   /** For `access`: what decides about an address, and what is there. */
   readonly inspected: Parameters<typeof createLeastScopes>[0]
-  /** Takes what plugins contribute, after both of their phases. Throws a StartError where what a route would serve clashes. */
+  /** Takes what plugins contribute, after both of their phases. Reports where what a route would serve clashes. */
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
   startSessions(): void
@@ -74,9 +76,9 @@ export interface BuiltServices extends Services {
   review(): () => number
 }
 
-/** Throws a StartError for definitions that make no sense. */
+/** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node } = parts
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
@@ -86,6 +88,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     faultsOf,
     decidesAccess: provides('access'),
     suggest: parts.suggest,
+    report,
     combinations,
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
@@ -150,8 +153,8 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     async complete() {
-      await addContributions(author, catalog, methods)
-      checkViews(routes, offers)
+      await addContributions(author, catalog, methods, report)
+      checkViews(routes, offers, report)
     },
     admit,
     makeOffer,

@@ -10,6 +10,7 @@ export {
   type TokenVerdict,
   type VerifyToken,
 } from './access/identify-bearer.ts'
+export { makeClaims, writeClaim } from './access/make-claims.ts'
 export {
   CLAIM_PATHS_SCHEMA,
   type ClaimPaths,
@@ -23,6 +24,7 @@ export {
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { isLoopback } from './http/guard.ts'
 export { shownUrl } from './http/shown-url.ts'
+export type { UnderTest } from './kernel/define-plugin.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export type {
   AccessDecider,

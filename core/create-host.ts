@@ -1,18 +1,22 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
-import { assertNoProblems, checkConfig, checkValue, inFileOrder, type Problem } from './config/check-config.ts'
+import { checkConfig, checkValue } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
-import { findPlugins, type PluginTable } from './config/find-plugins.ts'
+import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
+import { loadToolsets } from './config/load-toolsets.ts'
 import { refreshModules } from './config/module-graph.ts'
+import { createPlaces } from './config/places.ts'
+import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { type BuiltHost, buildHost, type Host } from './host.ts'
+import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { isObject } from './mcp/is-object.ts'
@@ -23,7 +27,7 @@ import type { ReloadReport } from './reload-report.ts'
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host } from './host.ts'
-export { describeThrown, originOf } from './http/describe-thrown.ts'
+export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
@@ -47,6 +51,12 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
+/** The built-in plugins, and those that this config names, as far as they are found: what is not is for `createHost` to say. */
+export function pluginsFor(config: Config, directory: string, log: Logger): Promise<Map<string, Plugin<object>>> {
+  const places = createPlaces({ file: join(directory, 'config'), config, locate: () => undefined })
+  return findPlugins(config, builtInPlugins, directory, createProblems(places.placeOf, log))
+}
+
 /** The built-in plugins that provide all of these, joined by "or". */
 function suggestPlugin(...capabilities: string[]): string {
   const fitting = [...builtIns].filter(([, { provides = [] }]) =>
@@ -63,28 +73,13 @@ const hostSchema = buildConfigSchema({}, builtInSections)
 const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
-/** Everything under the `plugins` of a config whose shape is not known yet, and of its routes. */
-function pluginValues(config: unknown) {
-  if (!isObject(config)) return []
-  const { plugins: general, routes } = config
-  const places = [
-    { at: ['plugins'], settings: general, isOverride: false },
-    ...Object.entries(isObject(routes) ? routes : {}).map(([path, route]) => {
-      return { at: ['routes', path, 'plugins'], settings: isObject(route) && route['plugins'], isOverride: true }
-    }),
-  ]
-  return places.flatMap(({ at, settings, isOverride }) =>
-    Object.entries(isObject(settings) ? settings : {}).map(([name, value]) => ({ at, name, value, isOverride })),
-  )
-}
-
 /** What is wrong with the options of these plugins, wherever the config gives them. */
 function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
   return pluginValues(loaded.config).flatMap(({ at, name, value, isOverride }) => {
     const plugin = plugins.get(name)
     if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
     const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
-    return checkValue(loaded, [...at, name], value, schema)
+    return checkValue(loaded, at, value, schema)
   })
 }
 
@@ -100,25 +95,40 @@ const withoutKeys = (config: unknown, keys: readonly string[]) =>
 
 type BuildOptions = Pick<CreateHostOptions, 'processes' | 'observe'>
 
-/** Builds the host of a loaded config. Throws a StartError that lists every problem of the config. */
+/** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe }: BuildOptions): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
+  const places = createPlaces(loaded)
+  const problems = createProblems(places.placeOf, log)
+  warnOfOthers(loaded, problems)
   const open = openKeys(loaded)
-  // Whatever is wrong with the shape is told before plugins are looked for by the names in it.
   const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
-  assertNoProblems(inFileOrder([...checkConfig(settled, hostSchema), ...checkOptions(loaded, builtIns)]))
-  const plugins = await findPlugins(loaded.config as Config, builtInPlugins, directory)
+  problems.add([...checkConfig(settled, hostSchema), ...checkOptions(loaded, builtIns)])
+  const shapeless = problems.count()
+  const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
+  const named = problems.count()
+  const isWhole = named === shapeless
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
-  assertNoProblems(checkOptions(loaded, imported))
-  const sections = collectSections(plugins)
-  checkSectionNames(sections, ownKeys)
-  const schema = sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
-  if (open.length > 0) assertNoProblems(checkConfig(loaded, schema))
-  const config = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
-  return buildHost({ config, plugins, directory, log, suggest: suggestPlugin, processes, observe })
+  const schema = await problems.attempt(() => {
+    problems.add(checkOptions(loaded, imported))
+    const sections = collectSections(plugins)
+    checkSectionNames(sections, ownKeys)
+    return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
+  })
+  // A plugin that was not found may have declared what nobody else knows.
+  if (schema && open.length > 0 && isWhole) problems.add(checkConfig(loaded, schema))
+  const isShaped = shapeless === 0 && problems.count() === named
+  const given = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
+  const toolsets = await loadToolsets(given, { directory, problems, places })
+  if (!isShaped || !schema) problems.assertNone()
+  const filled = schema ?? hostSchema
+  const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
+  const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes, observe })
 }
 
-/** A host of a config that was loaded from a file. Throws a StartError that lists every problem of the config. */
+/** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
 export async function hostOf(
   loaded: LoadedConfig,
   log: Logger = createLogger(),
@@ -127,10 +137,18 @@ export async function hostOf(
   return reloadable(await build(loaded, log, options), (next, quiet) => build(next, quiet, options))
 }
 
+/** Two configs in one folder: which of them counts is not to be guessed. */
+function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
+  if (others.length === 0) return
+  const named = others.map(other => basename(other)).join(', ')
+  const what = `${basename(file)} is used, and ${named} beside it is not; delete it, or name one with --config`
+  report(new StartError(what, { at: [] }), 'warning')
+}
+
 /** A host of a config in hand. It serves nothing until `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log } = options
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined }, log, options)
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, options)
 }
 
 /** Finds and loads the config as the CLI does, and makes its host. */

@@ -30,12 +30,13 @@ const functionAt =
 
 const middleware = (name: string) => functionAt(name, 0, 'Koa middleware')
 
-function checkEndpoint({ methods, body }: Partial<Endpoint>, fail: Fail) {
+function checkEndpoint({ methods, body, page }: Partial<Endpoint>, fail: Fail) {
   if (typeof methods !== 'object' || methods === null) throw fail('has no methods, handlers by verb')
   for (const [verb, handler] of Object.entries<unknown>(methods)) {
     if (handler === undefined || typeof handler === 'function') continue
     throw fail(`has for ${verb} ${kindOf(handler)}, not a function`)
   }
+  if (page !== undefined && typeof page !== 'function') throw fail(`has as its page ${kindOf(page)}, not a function`)
   if (body === undefined || Object.hasOwn(BODY_TYPES, body)) return
   throw fail(`has the body "${body}"; it is one of ${Object.keys(BODY_TYPES).join(', ')}`)
 }
@@ -77,6 +78,7 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   routeEndpoint,
   mount,
   serving: functionAt('serving', 0),
+  checking: functionAt('checking', 0),
   starting: functionAt('starting', 0),
   reconfigure: functionAt('reconfigure', 0),
   around: functionAt('around', 0),

@@ -1,14 +1,17 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
+import { checkConventions, checkServed } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { warnUntoldScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { type BuiltServices, buildServices, createNode } from './assembly.ts'
+import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
-import { loadToolsets } from './config/load-toolsets.ts'
+import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
+import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
 import { createHttpServer } from './http/create-server.ts'
@@ -23,10 +26,11 @@ import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
-import { checkConventions, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import {
+  checkDefined,
   checkReadiness,
   createKernelHost,
   createNotes,
@@ -39,9 +43,11 @@ import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/auth
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
-import { type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
-import { type CompiledRoute, compileRoutes } from './mcp/routes.ts'
+import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
+import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
+import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import type { ReloadReport } from './reload-report.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
@@ -72,7 +78,10 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it closes. */
+  /**
+   * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
+   * closes.
+   */
   start(): Promise<void>
   /** Who may do what at a path, decided without a request; undefined where nothing is served. */
   inspect(path: string): InspectedAddress | undefined
@@ -86,17 +95,27 @@ export interface Host extends Ending {
    */
   reload(loaded: LoadedConfig): Promise<ReloadReport>
   /**
-   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503 without, and `close` at the end.
-   * Routes are looked up by `req.url`, so a prefix that is stripped before belongs into `http.publicUrl`, which must be set
-   * (else a StartError). Nothing may read the body before. The promise resolves when the answer is given, or its stream is open.
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
+   * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
+   * `http.publicUrl`, which must be set (else a StartError). Nothing may read the body before. The promise resolves when
+   * the answer is given, or its stream is open.
    */
   callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  /** From now on its port keeps no process alive, nor do its connections. */
+  unref(): void
 }
 
 export interface HostInput {
   readonly config: FilledConfig
-  /** Every plugin that the config names. */
+  /** Every plugin that the config names, and that was found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
+  /** Whether all of them were. */
+  readonly isWhole: boolean
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  /** What is wrong already, and what is found now. */
+  readonly problems: Problems
+  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
@@ -118,21 +137,38 @@ const defaultSlots = (node: string): Slots => ({
   peers: createMemoryPeers(node),
 })
 
-/** Builds a host; nothing listens yet. Throws a StartError for a config that cannot be served. */
+/**
+ * Builds a host; nothing listens yet. Throws a ConfigError that says all that is wrong, as far as one thing can be known
+ * beside the other; what plugins opened is closed then.
+ */
 export async function buildHost(input: HostInput): Promise<BuiltHost> {
-  const { config, log, directory, plugins, suggest, processes = 1 } = input
+  const notes = createNotes<Services>()
+  try {
+    return await assemble(input, notes)
+  } catch (error) {
+    for (const close of notes.closing.splice(0).reverse()) await close()
+    throw error
+  }
+}
+
+async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems, processes = 1 } = input
+  const { report } = problems
   const http = resolveHttp(config.http)
-  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'])
+  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
   let listening = ''
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const notes = createNotes<Services>()
   const author = createAuthorNotes()
   let settled = false
-  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) })
-  const instances = planPlugins(config, plugins, routes)
+  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
+  const sound = soundDefinitions(toolsets, faultsOf, report)
+  // Of a plugin that was not found nobody knows what it would provide.
+  if (!input.isWhole) problems.assertNone()
+  const before = problems.count()
+  const instances = planPlugins(config, plugins, routes, { suggest, report })
+  const isPlanned = problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest)
-  const toolsets = await loadToolsets(config.toolsets, directory)
+  checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name)
@@ -143,35 +179,65 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
-  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section }
+  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
-  await setUpPlugins(instances, instance => {
+  const planned = problems.count()
+  const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    return declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
-  })
+    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
+    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
+  }
+  await setUpPlugins(instances, hostFor, report)
+  // What a plugin would have filled in is missing everywhere.
+  if (problems.count() > planned) problems.assertNone()
   slots.seal()
   const isShared = (route: Route) => slots.on('sessionStore', route).shared
-  checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest })
+  if (isPlanned) {
+    checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
+  }
 
-  const program = { name: 'mcp-host', plugin: PROGRAM, options: {}, routes, general: true }
+  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
-  const parts = { config, log, suggest, routes, toolsets, slots, secrets, notes, author, provides, inFlight, node }
-  const services = buildServices(parts)
-  await definePlugins(notes, services)
+  const parts = {
+    config,
+    log,
+    suggest,
+    routes,
+    toolsets: sound,
+    slots,
+    secrets,
+    notes,
+    author,
+    provides,
+    inFlight,
+    node,
+  }
+  const services = await problems.attempt(() => buildServices({ ...parts, report }))
+  if (!services) return problems.assertNone() as never
+  const declared = problems.count()
+  await definePlugins(notes, services, report)
+  if (problems.count() > declared) problems.assertNone()
   await services.complete()
   const { inspected, leastScopes, sessions, runtime } = services
+  const { served, nowhere } = collectEndpoints(notes, routes, report)
+  settled = true
+  const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
+  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
+  checkServed({ routes, provides, isServed, isDescribed, suggest, report })
+  // What is missing because of another mistake would be told twice.
+  if (problems.count() === 0) await checkDefined(notes, report)
+  const app = await problems.attempt(() => createPipeline(served, nowhere, { http, log, encode: encodeError, report }))
+  problems.assertNone('last')
+  if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
-
-  const { served, nowhere } = collectEndpoints(notes, routes)
-  settled = true
+  if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {
     services.startSessions()
     for (const task of notes.starting) await task()
   }, inFlight)
-  const app = await createPipeline(served, nowhere, { http, log, encode: encodeError })
   const handle = app.callback()
   const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
   const httpServer = createHttpServer(handle, http, {
@@ -184,7 +250,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
       return listening
     },
     get routes() {
-      return routes.map(summarizeRoute)
+      return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
     start: life.start,
@@ -211,6 +277,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
         return handle(req, res)
       })
     },
+    unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
       server: httpServer,
       keepAliveTimeout: http.keepAliveTimeout,
@@ -232,6 +299,17 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 const PROGRAM: Plugin<object> = {
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup: () => undefined,
+}
+
+/** What anybody may use there comes first; a guarded route says what it takes only to those who came in. */
+function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
+  const params = sampleParams(route)
+  const items = itemsOn(parts, route, route.toolsetsFor(params))
+  const anybody = parts.slot('access', route).audienceOf(undefined, route)
+  const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
+  const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
+  // What an open route asks a token for is not for everybody to try.
+  return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 
 /** The start of a host: once, and before its end. */

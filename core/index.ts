@@ -55,7 +55,7 @@ export {
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'
-export { nearest } from './mcp/nearest.ts'
+export { didYouMean, nearest } from './mcp/nearest.ts'
 export type { CallRecord, Observer } from './mcp/observe.ts'
 export type {
   Annotations,

@@ -4,9 +4,9 @@
 import type { FilledConfig } from './config/define-config.ts'
 import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
-import { formatPath, type Path } from './config/position.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
 import { errorText, StartError } from './http/errors.ts'
+import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Definition } from './mcp/define.ts'
@@ -38,7 +38,7 @@ function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
     if (APART.has(key)) continue
     const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
     if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
-    else restart.push(...paths.map(formatPath))
+    else restart.push(...paths.map(path => formatPath(path)))
   }
   return { restart, taken }
 }
@@ -90,7 +90,7 @@ function comparePlugins(own: Reloaded, next: HostParts): PluginComparison {
       restart.push(`${key} (its module)`)
       continue
     }
-    const paths = differences(own.optionsOf(one), other.options, placeOf(one)).map(formatPath)
+    const paths = differences(own.optionsOf(one), other.options, placeOf(one)).map(path => formatPath(path))
     const prepares = own.parts.reconfigure.filter(({ instance }) => instance === one)
     const prepared = prepares.map(({ value }) => value(other.options as never))
     const ready = prepared.filter(change => change !== undefined)

@@ -4,6 +4,7 @@ export { whenTokenExpires } from './access/token-expiry.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export { pageHeaders } from './http/visit.ts'
 export type {
   AdmitCaller,
   AskClient,

@@ -2,6 +2,7 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
+import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
@@ -17,6 +18,8 @@ import { hasPerson, say } from './terminal.ts'
 /** Milliseconds: for the first answers of a server, and for those during which a person may have to log in. */
 const PATIENCE = 60_000
 const PATIENCE_WITH_LOGIN = 310_000
+/** Characters of what a server says of an error. */
+const MAX_WORDS = 4_000
 
 export interface ConnectOptions {
   readonly signal: AbortSignal
@@ -48,6 +51,17 @@ function networkFailureIn(thrown: unknown): string | undefined {
     return code ?? message
   }
   return undefined
+}
+
+/** What a server said of an error, as far as it is a JSON-RPC error; it moves no cursor. */
+function serverWords(message: string): string {
+  try {
+    const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
+    if (typeof error?.message === 'string') return printable(error.message, MAX_WORDS)
+  } catch {
+    // Words of another kind.
+  }
+  return printable(message, MAX_WORDS)
 }
 
 /** Anything that a request ended in, as one message for a person. */
@@ -83,8 +97,9 @@ export function explainFailure(
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
   if (code === 'REQUEST_TIMEOUT') return new StartError(`no answer in time; --timeout <seconds> waits longer`, about)
-  if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${thrown.message}`, about)
-  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${thrown.message}`, about)
+  const words = serverWords(thrown.message)
+  if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
+  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}`, about)
   return new StartError(`${login.url}: ${thrown.message}`, about)
 }
 

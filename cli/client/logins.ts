@@ -51,13 +51,20 @@ export interface Logins {
 
 const EXTENSION = '.login.json'
 
-/** The address of an MCP server, as given. Throws a StartError (exit code 2). */
-export function checkServerUrl(url: string): string {
+/** Only this machine is asked without encryption where nobody said how. */
+const LOOPBACK = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
+/** A name with a dot or a port. */
+const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
+
+/** The address of an MCP server; without a scheme, http on this machine and https elsewhere. Throws a StartError (exit code 2). */
+export function checkServerUrl(given: string): string {
+  const scheme = LOOPBACK.test(given) ? 'http://' : HOST.test(given) ? 'https://' : ''
+  const url = `${scheme}${given}`
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  const example = /^[\w.-]+(?::\d+)?(?:\/|$)/.test(url) ? `https://${url}` : 'https://example.com/mcp'
-  throw new StartError(`"${url}" is no http or https URL; give the server's whole address, such as ${example}`, {
-    exitCode: 2,
-  })
+  throw new StartError(
+    `"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`,
+    { exitCode: 2 },
+  )
 }
 
 const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>

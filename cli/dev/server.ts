@@ -3,12 +3,13 @@
 import { join } from 'node:path'
 import { filesRead } from '../../core/config/files-read.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
-import { createLogger, type Host, type ReloadReport, type RouteSummary } from '../../core/create-host.ts'
+import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
 import type { EnvFiles } from '../env-file.ts'
 import { knownSecrets } from '../known-secrets.ts'
+import { openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
-import { onCrash, serve, surviveRejections } from '../serve.ts'
+import { onCrash, type Served, serve, surviveRejections } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { createCallLines } from './call-line.ts'
 import { type DevTold, isDevOrder } from './message.ts'
@@ -56,10 +57,12 @@ async function stop(host: Host | undefined) {
 }
 
 /** Serves until it is told to stop. Rejects with a StartError for a config that cannot be served. */
-export async function serveForDevelopment({ config, verbose }: DevOptions, env: EnvFiles): Promise<void> {
+export async function serveForDevelopment(options: DevOptions, env: EnvFiles): Promise<void> {
   process.env['NODE_ENV'] ??= 'development'
-  const log = createLogger({ verbose })
+  const { config } = options
+  const log = openLog(options)
   let host: Host | undefined
+  let served: Served
   let reload: (() => void) | undefined
   const crashed = new Promise<void>(resolve => onCrash(log, () => resolve()))
   const stopped = new Promise<void>(resolve => {
@@ -78,19 +81,20 @@ export async function serveForDevelopment({ config, verbose }: DevOptions, env: 
   trackModules({ always: true })
   try {
     env.load()
-    host = await serve(config, log, { observe: createCallLines(say) })
+    served = await serve(config, log, { observe: createCallLines(say) })
+    host = served.host
     placeForKeeping()
   } finally {
     await tellFiles()
   }
-  const settings = { host, config, env }
+  const settings = { host: served.host, config, env }
   reload = oneAtATime(async () => {
     show(await readAnew(settings))
     await tellFiles()
   })
   surviveRejections(log)
-  say(startPage(host))
-  await tell({ mcpHostDev: 'serving', page: pageOf(host.routes) ?? host.url })
+  say(startPage(served.host, served.file))
+  await tell({ mcpHostDev: 'serving', page: pageOf(served.host.routes) ?? served.host.url })
   const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
   await stop(host)
   await log.flush()

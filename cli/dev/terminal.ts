@@ -84,7 +84,7 @@ async function open(page: string | undefined) {
 }
 
 /** Runs until `q`, or a signal, says otherwise. */
-export async function watchAndServe({ config, envFiles }: DevOptions): Promise<void> {
+export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions): Promise<void> {
   const folder = configFolder(config)
   const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(file))
   let known: readonly string[] = []
@@ -158,7 +158,7 @@ export async function watchAndServe({ config, envFiles }: DevOptions): Promise<v
 }
 
 /** The files of environment variables that count now. */
-export function envFilesOf({ config, envFiles }: DevOptions): () => readonly string[] {
+export function envFilesOf({ config, 'env-file': envFiles }: DevOptions): () => readonly string[] {
   const standard = join(configFolder(config), '.env')
   return () => envFiles ?? (existsSync(standard) ? [standard] : [])
 }

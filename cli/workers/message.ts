@@ -6,6 +6,8 @@ import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
 export interface Serving {
   readonly url: string
   readonly routes: readonly RouteSummary[]
+  /** The config. */
+  readonly file: string
   /** A digest of each file of the config, by its name: what it read. */
   readonly files: Readonly<Record<string, string>>
 }

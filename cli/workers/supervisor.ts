@@ -1,8 +1,9 @@
 // The primary of `mcp-host start --workers N`: seats N workers on one port, keeps the seats filled, reloads on SIGHUP and
 // ends on SIGTERM or SIGINT. It loads nothing of the config: no tool can take it down.
 import cluster from 'node:cluster'
-import { createLogger, type Logger } from '../../core/create-host.ts'
+import type { Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
+import { openLog } from '../log.ts'
 import { nextSignal } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
@@ -60,8 +61,8 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger) {
 }
 
 /** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
-export async function supervise(count: number, { verbose }: StartOptions): Promise<void> {
-  const log = createLogger({ verbose, pid: process.pid })
+export async function supervise(count: number, options: StartOptions): Promise<void> {
+  const log = openLog(options, process.pid)
   const seats: Seat[] = []
   const serving = () => seats.filter(({ pid }) => pid !== undefined).length
   let stage: 'starting' | 'serving' | 'stopping' = 'starting'

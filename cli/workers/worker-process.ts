@@ -81,7 +81,8 @@ export function startWorker(first = false): WorkerProcess {
   worker.on('message', message => {
     if (!isTold(message)) return
     if (message.mcpHost === 'ready') {
-      serving = { url: message.url, routes: message.routes, files: message.files }
+      const { url, routes, file, files } = message
+      serving = { url, routes, file, files }
       settle()
     } else if (message.mcpHost === 'failed') {
       told.problem = message.problem

@@ -2,9 +2,10 @@
 // primary (supervisor.ts), whose port it shares.
 import cluster from 'node:cluster'
 import { filesRead } from '../../core/config/files-read.ts'
-import { type CloseReport, createLogger, type Host, type ProcessLog } from '../../core/create-host.ts'
+import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
-import { onCrash, serve, surviveRejections } from '../serve.ts'
+import { type CliLog, openLog } from '../log.ts'
+import { onCrash, type Served, serve, surviveRejections } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
@@ -71,11 +72,11 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
     })
   })
 
-async function startHost(count: number, config: string | undefined, log: ProcessLog): Promise<Host> {
+async function startHost(count: number, config: string | undefined, log: CliLog): Promise<Served> {
   try {
-    const host = await serve(config, log, { processes: count })
+    const served = await serve(config, log, { processes: count })
     surviveRejections(log)
-    return host
+    return served
   } catch (error) {
     // Of the first worker the operator hears as of a process alone; the primary logs what is wrong with later ones.
     if (process.env[FIRST_WORKER] === 'yes') throw error
@@ -85,19 +86,20 @@ async function startHost(count: number, config: string | undefined, log: Process
 }
 
 /** Serves as one of `count` processes until it is told to leave. */
-export async function work(count: number, { config, verbose }: StartOptions): Promise<void> {
+export async function work(count: number, options: StartOptions): Promise<void> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
-  const log = createLogger({ verbose, pid: process.pid })
+  const log = openLog(options, process.pid)
   const orders = listenForOrders()
   const { stop, retire, leave } = orders
   let serving = false
   const failing = whenFailing(log, () => serving)
-  const host = await startHost(count, config, log)
+  const { host, file } = await startHost(count, options.config, log)
   serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
   void orphaned.then(watchdog.heard)
   void tellOrphaned(orphaned, orders, log)
-  await tell({ mcpHost: 'ready', url: host.url, routes: host.routes, files: await readConfigFiles([...filesRead]) })
+  const { url, routes } = host
+  await tell({ mcpHost: 'ready', url, routes, file, files: await readConfigFiles([...filesRead]) })
   const over = Promise.race([stop, orphaned.then(() => STOP)])
   const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))
   const { handOver } = await Promise.race([over, leaving])

@@ -117,20 +117,18 @@ export function sameResources(audience: string): string[] {
 }
 
 /**
- * For a plugin whose tokens are for the route's own resource: stops the start where clients know this host by an
- * address that it does not know itself, so that no token could ever be for it.
+ * For a plugin whose tokens are for the route's own resource: reports where clients know this host by an address that it
+ * does not know itself, so that no token could ever be for it.
  */
 export function needResource(
-  host: Pick<KernelHost, 'name' | 'http' | 'routes' | 'starting'>,
+  host: Pick<KernelHost, 'at' | 'name' | 'http' | 'routes' | 'report'>,
   services: AccessServices,
 ): void {
-  host.starting(() => {
-    if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
-    const unknown = host.routes.find(
-      route => !URL.canParse(services.slot('protectedResource', route).resourceOf(route, {})),
-    )
-    if (!unknown) return
-    const fix = `set http.publicUrl, or plugins.${host.name}.audience`
-    throw new StartError(`routes['${unknown.path}']: whom are tokens for? ${fix}`, { exitCode: 2 })
-  })
+  if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
+  const resourceOf = (route: Route) => services.slot('protectedResource', route).resourceOf(route, {})
+  const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
+  if (!unknown) return
+  const fix = `set http.publicUrl, or plugins.${host.name}.audience`
+  const text = `routes['${unknown.path}']: whom are tokens for? ${host.http.host} is not how clients reach it; ${fix}`
+  host.report(new StartError(text, { exitCode: 2 }).orAt(host.at))
 }

@@ -1,18 +1,19 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
 
+import { formatPath, type Path } from '../http/start-error.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import { findFaults } from './check-definition.ts'
 import type { Finding } from './explain-problems.ts'
 import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
+import { lineOf } from './places.ts'
 import { isPlain } from './plain.ts'
-import { formatPath, type Path } from './position.ts'
-import type { Problem } from './problems.ts'
+import { inFileOrder, type Problem } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
-export { assertNoProblems, formatProblems, type Problem } from './problems.ts'
+export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
 
 interface Found<Value> {
   readonly path: Path
@@ -52,10 +53,6 @@ const UNCALLED = {
   found: 'a plugin that is not called',
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
-
-/** Problems whose line is known first, by line. */
-export const inFileOrder = (problems: readonly Problem[]): Problem[] =>
-  [...problems].sort((one, other) => (one.line ?? Infinity) - (other.line ?? Infinity) || 0)
 
 /** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
 export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object): Problem[] =>
@@ -98,13 +95,3 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
 
 const isPluginPath = (path: Path): boolean =>
   (path.length === 1 && path[0] === 'plugins') || (path.length === 3 && path[0] === 'routes' && path[2] === 'plugins')
-
-/** The line of a value or, where that is not known, of what it stands in. */
-function lineOf({ locate }: Pick<LoadedConfig, 'locate'>, path: Path): number | undefined {
-  for (let length = path.length; length > 0; length -= 1) {
-    const position = locate(path.slice(0, length))
-    if (position) return position.line
-  }
-  // The whole config is a place only for what is missing at its top.
-  return path.length <= 1 ? locate([])?.line : undefined
-}

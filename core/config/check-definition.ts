@@ -1,18 +1,21 @@
 // Says what is wrong with the keys of a tool, a resource or a prompt: a key that is not known would do nothing, and one
 // that was meant to protect would leave open what it is on. core/mcp/catalog.ts checks every definition that it takes;
 // check-config.ts and core/config/load-toolsets.ts check theirs before, all at once and with lines.
+
+import { formatPath } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import type { Finding } from './explain-problems.ts'
+import { withForeignNames } from './foreign-names.ts'
 import { isPlain } from './plain.ts'
-import { formatPath } from './position.ts'
 import { validateValue } from './validate-value.ts'
 
 /** What is wrong with a definition, paths beginning at it; empty for what is none. A key that is undefined is absent. */
 export function findFaults(definition: Definition): Finding[] {
   const kind = kindOf(definition)
   if (kind === undefined) return []
-  return validateValue(withoutUndefined(definition, OWN_KEYS), DEFINITION_SCHEMAS[kind], [])
+  const findings = validateValue(withoutUndefined(definition, OWN_KEYS), DEFINITION_SCHEMAS[kind], [])
+  return findings.length === 0 ? findings : withForeignNames(findings, kind)
 }
 
 /** Keys whose values are not ours to judge here. */

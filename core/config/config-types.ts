@@ -1,4 +1,4 @@
-// The config in types, generated from host-schema.ts by `npm run schema`: change it there.
+// The config in types, generated from host-schema.ts by `npm run schema`: never edited by hand, change that.
 import type { Duration, Size } from '../mcp/units.ts'
 import type {
   ConfigureSession,
@@ -9,6 +9,7 @@ import type {
   ServerSettings,
   ToolsetSource,
 } from './config-parts.ts'
+import type { RedisTls } from './shared-shapes.ts'
 
 export interface Config {
   /** Who this server says it is. */
@@ -101,18 +102,6 @@ export interface RedisSettings {
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
-}
-
-/** For rediss:// alone. */
-export interface RedisTls {
-  /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-  ca?: string
-  /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-  cert?: string
-  /** Its key: PEM, or the path of a PEM file. */
-  key?: string
-  /** The name in Redis's certificate. Default: the host's. */
-  servername?: string
 }
 
 /** What is served at this path. */

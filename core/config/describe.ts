@@ -2,10 +2,10 @@
 // For explain-problems.ts. A value that may be a secret is never put into words.
 
 import { shownUrl } from '../http/shown-url.ts'
+import type { Path } from '../http/start-error.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
-import type { Path } from './position.ts'
 
 const LONGEST = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i

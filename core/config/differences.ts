@@ -1,7 +1,7 @@
 // Where two versions of a config differ, as paths of keys. Never a value: it may be a secret.
 import { isDeepStrictEqual } from 'node:util'
+import type { Path } from '../http/start-error.ts'
 import { isPlain } from './plain.ts'
-import type { Path } from './position.ts'
 
 /** Functions are new ones whenever their module is imported anew: of one text they count as the same. */
 export function differences(before: unknown, after: unknown, path: Path = []): Path[] {

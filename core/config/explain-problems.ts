@@ -2,13 +2,12 @@
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { shownUrl } from '../http/shown-url.ts'
+import { formatPath, type Path } from '../http/start-error.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/read-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { branchesOf, followRef, isSchema } from './follow-ref.ts'
-import type { Path } from './position.ts'
-import { formatPath } from './position.ts'
 import type { Problem } from './problems.ts'
 import { isSecretAt } from './secret-keys.ts'
 
@@ -93,7 +92,7 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
     case 'additionalProperties':
     case 'unevaluatedProperties': {
       const name: string = error.params['additionalProperty'] ?? error.params['unevaluatedProperty']
-      return explainUnknown([...path, name], (error.data as JsonSchema)[name], Object.keys(properties))
+      return explainUnknown([...path, name], (error.data as JsonSchema)[name], properties)
     }
   }
   if (error.propertyName !== undefined) return explainName([...path, error.propertyName], error.propertyName, schema)
@@ -123,8 +122,10 @@ const explainMissing = (path: Path, schema: JsonSchema = {}): Finding => ({
   expected: describeSchema(schema),
 })
 
-function explainUnknown(path: Path, value: unknown, candidates: readonly string[]): Finding {
-  const suggestion = nearestKey(String(path.at(-1)), candidates)
+function explainUnknown(path: Path, value: unknown, properties: Readonly<Record<string, JsonSchema>>): Finding {
+  const name = String(path.at(-1))
+  const candidates = Object.keys(properties)
+  const suggestion = nearestKey(name, candidates) ?? placeBelow(name, properties)
   const expected = candidates.length === 0 ? 'no options' : orList([...candidates].sort())
   return {
     kind: 'unknown option',
@@ -137,6 +138,12 @@ function explainUnknown(path: Path, value: unknown, candidates: readonly string[
 }
 
 const SHORTEST_STEM = 4
+
+/** Where a key is known, one level below: `http.port` for `port`. */
+const placeBelow = (name: string, properties: Readonly<Record<string, JsonSchema>>): string | undefined => {
+  const [holder] = Object.entries(properties).find(([, schema]) => Object.hasOwn(keysOf(schema), name)) ?? []
+  return holder === undefined ? undefined : `${holder}.${name}`
+}
 
 /** The known key that is nearly the same, or that the other goes on from: `input` for `inputSchema`. */
 function nearestKey(name: string, candidates: readonly string[]): string | undefined {

@@ -1,52 +1,69 @@
 // From the names under the config's `plugins` to plugins: configured values, built-in ones, local files, packages.
-// Between the check of the config's shape and the plan (plan-options.ts); nothing of a plugin has run yet.
+// Beside the check of the config's shape and before the plan (plan-options.ts); nothing of a plugin has run yet.
+import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { resolve as resolvePackage } from 'import-meta-resolve'
-import { errorText, StartError } from '../http/errors.ts'
+import { type Path, StartError } from '../http/start-error.ts'
 import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/define-plugin.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { PLUGIN_SCHEMA } from './definition-schema.ts'
+import { explainImport, nearestFile } from './explain-import.ts'
 import { importModule } from './import-module.ts'
+import { ConfigError, type Problems, shortName } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
 /** Name -> plugin, for every plugin that a config names. */
 export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 
 /** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
-function checkPlugin(plugin: Plugin<object>, where: string): Plugin<object> {
+function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
   const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
-  if (fault) throw new StartError(`${where}: what definePlugin was given: ${describeFault(fault)}`, { exitCode: 2 })
+  if (fault) throw new StartError(`what definePlugin was given: ${describeFault(fault)}`, { at })
   return plugin
 }
 
 const pluginIn = (value: unknown): Plugin<object> | undefined => (isPluginFactory(value) ? value.plugin : undefined)
 
-async function importPlugin(name: string, directory: string): Promise<Plugin<object>> {
-  const where = `plugins['${name}']`
-  const isPath = name.startsWith('.') || isAbsolute(name)
-  let file: string
+const isPath = (name: string) => name.startsWith('.') || isAbsolute(name)
+
+interface Lookup {
+  readonly directory: string
+  /** The names of built-in plugins. */
+  readonly known: readonly string[]
+}
+
+function fileOf(name: string, at: Path, { directory, known }: Lookup): string {
+  if (isPath(name)) return resolve(directory, name)
   try {
-    file = isPath ? resolve(directory, name) : fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
+    return fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
   } catch (cause) {
-    throw new StartError(`${where}: there is no such plugin, and no package of that name in ${directory}`, {
-      cause,
-      exitCode: 2,
-    })
+    const fix = `run: npm install ${name}; or correct the name: built in are ${known.join(', ')}`
+    throw new StartError(`there is no such plugin, and no package of that name in ${directory}; ${fix}`, { cause, at })
   }
+}
+
+async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plugin<object>> {
+  const file = fileOf(name, at, lookup)
   let exported: Record<string, unknown>
   try {
     exported = await importModule(file)
   } catch (cause) {
-    throw new StartError(`${where}: ${file} cannot be loaded: ${errorText(cause)}`, { cause, exitCode: 2 })
+    if (isPath(name) && !existsSync(file)) {
+      throw new StartError(`there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
+    }
+    throw new ConfigError([explainImport(file, cause, at)])
   }
   const plugins = [...new Set(Object.values(exported))].flatMap(value => pluginIn(value) ?? [])
   const [plugin, second] = [pluginIn(exported['default']) ?? plugins[0], plugins[1]]
   if (!plugin || (second && !pluginIn(exported['default']))) {
-    throw new StartError(`${where}: ${file} must export one plugin, made with definePlugin`, { exitCode: 2 })
+    const found = second ? `it exports ${plugins.length} and none of them as its default` : 'it exports none'
+    const fix = 'write export default definePlugin({ options, setup })'
+    throw new StartError(`${file} must export one plugin, made with definePlugin; ${found}: ${fix}`, { at })
   }
   return plugin
 }
@@ -57,40 +74,74 @@ export function* namedPlugins({ plugins = {}, routes }: Config): Generator<[stri
   for (const { plugins = {} } of Object.values(routes ?? {})) yield* Object.entries(plugins)
 }
 
+/** What a config says of a plugin at one place. */
+export interface PluginValue {
+  /** The keys that lead there. */
+  readonly at: Path
+  readonly name: string
+  readonly value: unknown
+  /** Of a route's own. */
+  readonly isOverride: boolean
+}
+
+/** Everything under the `plugins` of a config whose shape is not known yet, and of its routes. */
+export function pluginValues(config: unknown): PluginValue[] {
+  if (!isObject(config)) return []
+  const { plugins: general, routes } = config
+  const places: Array<Pick<PluginValue, 'at' | 'isOverride'> & { settings: unknown }> = [
+    { at: ['plugins'], settings: general, isOverride: false },
+    ...Object.entries(isObject(routes) ? routes : {}).map(([path, route]) => {
+      return { at: ['routes', path, 'plugins'], settings: isObject(route) && route['plugins'], isOverride: true }
+    }),
+  ]
+  return places.flatMap(({ at, settings, isOverride }) =>
+    Object.entries(isObject(settings) ? settings : {}).map(([name, value]) => ({
+      at: [...at, name],
+      name,
+      value,
+      isOverride,
+    })),
+  )
+}
+
 /**
  * What a misspelt `false` was meant to switch off would stay on, and nobody be told. A name like no other may be a plugin
  * of the operator's own, off by a condition.
  */
-function checkSwitchedOff(config: Config, found: ReadonlyMap<string, unknown>) {
-  for (const [name, value] of namedPlugins(config)) {
-    if (value !== false || found.has(name) || name.startsWith('.') || isAbsolute(name)) continue
+function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<string, unknown>, { report }: Problems) {
+  for (const { at, name, value } of values) {
+    if (value !== false || found.has(name) || isPath(name)) continue
     const near = nearest(name, found.keys())
     if (near === undefined) continue
-    const why = `there is no such plugin to switch off; did you mean "${near}"?`
-    throw new StartError(`plugins['${name}']: ${why}`, { exitCode: 2 })
+    report(new StartError(`there is no such plugin to switch off; did you mean "${near}"?`, { at }))
   }
 }
 
 /**
- * Finds each plugin that the config names: a configured value, a built-in, a local file, a package.
- * Throws a StartError for a name that is none of these, and for one that is switched off and is nearly another's.
+ * Finds each plugin that the config names: a configured value, a built-in, a local file, a package. Tells a name that is
+ * none of these, and one that is switched off and is nearly another's. The config need not be what it should.
  */
 export async function findPlugins(
-  config: Config,
+  config: unknown,
   builtIns: PluginTable,
   directory: string,
+  problems: Problems,
 ): Promise<Map<string, Plugin<object>>> {
   const found = new Map(Object.entries(builtIns).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
-  for (const [name, value] of namedPlugins(config)) {
-    if (isConfiguredPlugin(value)) found.set(name, checkPlugin(value.plugin, `plugins['${name}']`))
-    else if (value !== false && value !== undefined && !found.has(name)) {
-      const near = nearest(name, Object.keys(builtIns))
-      if (near !== undefined && !name.startsWith('.')) {
-        throw new StartError(`plugins['${name}']: there is no such plugin; did you mean "${near}"?`, { exitCode: 2 })
-      }
-      found.set(name, checkPlugin(await importPlugin(name, directory), `plugins['${name}']`))
-    }
+  const lookup = { directory, known: Object.keys(builtIns) }
+  const values = pluginValues(config)
+  const missed = new Set<string>()
+  for (const { at, name, value } of values) {
+    if (!isConfiguredPlugin(value) && (!isObject(value) || found.has(name) || missed.has(name))) continue
+    const plugin = await problems.attempt(async () => {
+      if (isConfiguredPlugin(value)) return checkPlugin(value.plugin, at)
+      const near = isPath(name) ? undefined : nearest(name, lookup.known)
+      if (near !== undefined) throw new StartError(`there is no such plugin; did you mean "${near}"?`, { at })
+      return checkPlugin(await importPlugin(name, at, lookup), at)
+    })
+    if (plugin) found.set(name, plugin)
+    else missed.add(name)
   }
-  checkSwitchedOff(config, found)
+  checkSwitchedOff(values, found, problems)
   return found
 }

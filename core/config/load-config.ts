@@ -1,6 +1,7 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
 // The first step of a start; check-config.ts says whether the value is a config.
-import { extname, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, extname, join, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
 import { explainImport } from './explain-import.ts'
@@ -8,7 +9,7 @@ import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
 import type { Locate } from './position.ts'
-import { shortName } from './problems.ts'
+import { ConfigError } from './problems.ts'
 
 export interface LoadedConfig {
   /** Absolute; paths in the config are relative to its folder. */
@@ -17,6 +18,10 @@ export interface LoadedConfig {
   readonly config: unknown
   /** Where a key stands in the file; undefined where that is not certain. */
   readonly locate: Locate
+  /** It was made by a program: there is no file. */
+  readonly isInHand?: true
+  /** Configs beside it that are not used. */
+  readonly others?: readonly string[]
 }
 
 const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
@@ -48,13 +53,20 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
     )
   }
   if (found.isEmpty) throw stop(found.filepath, undefined, 'the file is empty; it needs server, toolsets and routes')
-  return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath }
+  const others = path === undefined ? othersBeside(found.filepath) : []
+  return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath, others }
 }
+
+/** Other configs in the folder of the one that was found first. */
+const othersBeside = (file: string): string[] =>
+  SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
+
+const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
 async function find(cwd: string, path: string | undefined) {
   try {
     const explorer = cosmiconfig('mcp', {
-      searchPlaces: EXTENSIONS.map(extension => `mcp.config${extension}`),
+      searchPlaces: SEARCHED,
       searchStrategy: 'project',
       ignoreEmptySearchPlaces: false,
       cache: false,
@@ -70,12 +82,11 @@ async function find(cwd: string, path: string | undefined) {
 }
 
 const stop = (file: string, line: number | undefined, text: string, cause?: unknown): StartError =>
-  new StartError(`${shortName(file)}${line === undefined ? '' : `:${line}`}: ${text}`, { exitCode: 2, cause })
+  new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
-  const exported = await importModule(file).catch((error: unknown) => {
-    const { at, line, text } = explainImport(file, error)
-    throw stop(at, line, text, error)
+  const exported = await importModule(file).catch((cause: unknown) => {
+    throw new ConfigError([explainImport(file, cause)])
   })
   if (!('default' in exported)) {
     throw stop(file, undefined, 'no default export; write `export default defineConfig({ … })`')

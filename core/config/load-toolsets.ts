@@ -1,88 +1,92 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
-import { errorText, StartError } from '../http/errors.ts'
+import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
-import { assertNoProblems, checkDefinition, type Problem } from './check-config.ts'
-import { findFaults } from './check-definition.ts'
-import type { ToolsetSource } from './define-config.ts'
+import { isObject } from '../mcp/is-object.ts'
+import { checkDefinition } from './check-config.ts'
+import { explainImport, nearestFile } from './explain-import.ts'
+import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
-import { locateDefinition } from './locate-in-code.ts'
+import type { Places } from './places.ts'
+import { type Problem, type Problems, shortName } from './problems.ts'
 
-async function filesOf(source: string, directory: string, where: string): Promise<string[]> {
-  if (!isDynamicPattern(source)) return [isAbsolute(source) ? source : resolve(directory, source)]
+interface Loading {
+  readonly directory: string
+  readonly problems: Problems
+  readonly places: Places
+}
+
+async function filesOf(source: string, at: Path, { directory, problems }: Loading): Promise<string[]> {
+  const stop = (why: string) => problems.report(new StartError(why, { at }))
+  if (!isDynamicPattern(source)) {
+    const file = isAbsolute(source) ? source : resolve(directory, source)
+    if (existsSync(file)) return [file]
+    stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
+    return []
+  }
   const files = await glob(source, { cwd: directory, absolute: true })
-  if (files.length === 0) throw new StartError(`${where}: no file matches ${source} in ${directory}`, { exitCode: 2 })
+  if (files.length === 0) stop(`no file matches ${source} in ${directory}`)
   return files.sort()
 }
 
-async function definitionsIn(file: string, where: string): Promise<Definition[]> {
+async function definitionsIn(file: string, at: Path, { problems }: Loading): Promise<Definition[]> {
   let exported: Record<string, unknown>
   try {
     exported = await importModule(file)
   } catch (cause) {
-    throw new StartError(`${where}: ${file} cannot be loaded: ${errorText(cause)}`, { cause, exitCode: 2 })
+    problems.add([explainImport(file, cause, at)])
+    return []
   }
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? value : [value]))
   const definitions = [...new Set(values)].filter((value): value is Definition => kindOf(value) !== undefined)
-  if (definitions.length === 0) {
-    const how = 'export what defineTool, defineResource or definePrompt return'
-    throw new StartError(`${where}: ${file} exports no definition; ${how}`, { exitCode: 2 })
+  const module = { file, exported, at }
+  const bare = explainBare(module)
+  if (definitions.length > 0) for (const mistake of bare) problems.warn(mistake)
+  else problems.add(bare.length > 0 ? bare : [explainNone(module)])
+  return definitions
+}
+
+/** Those without fault; the others are told, with the lines of those that are written out in the module. */
+function soundOf(file: string, definitions: readonly Definition[], { problems, places }: Loading): Definition[] {
+  for (const definition of definitions) places.note(definition, file)
+  return definitions.filter(definition => {
+    // Where it is written is looked up for what is wrong alone.
+    const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
+    const faults: Problem[] = checkDefinition(source, [], definition)
+    problems.add(faults)
+    return faults.length === 0
+  })
+}
+
+const NO_DEFINITION = 'not a definition; make it with defineTool, defineResource or definePrompt'
+
+async function loadToolset(source: unknown, at: Path, loading: Loading): Promise<Definition[]> {
+  const definitions: Definition[] = []
+  const entries = Array.isArray(source) ? source : [source]
+  for (const [index, entry] of entries.entries()) {
+    const place = Array.isArray(source) ? [...at, index] : at
+    if (kindOf(entry) !== undefined) definitions.push(entry)
+    else if (isObject(entry) || entry === null) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
+    // What is none of these is told with the config's shape.
+    if (typeof entry !== 'string') continue
+    for (const file of await filesOf(entry, place, loading)) {
+      definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))
+    }
   }
   return definitions
 }
 
-/** What is wrong with the definitions of a module, with the lines of those that are written out in it. */
-function problemsIn(file: string, definitions: readonly Definition[]): Problem[] {
-  const faulty = definitions.filter(definition => findFaults(definition).length > 0)
-  if (faulty.length === 0) return []
-  const source = readFileSync(file, 'utf8')
-  return faulty.flatMap(definition => {
-    const locate = locateDefinition(source, `${kindOf(definition)}`, definition.name)
-    return checkDefinition({ file, locate }, [], definition)
-  })
-}
-
-interface LoadedToolset {
-  readonly definitions: Definition[]
-  readonly problems: Problem[]
-}
-
-async function loadToolset(source: ToolsetSource, directory: string, where: string): Promise<LoadedToolset> {
-  const entries = (Array.isArray(source) ? source : [source]) as ReadonlyArray<string | Definition>
-  const loaded: LoadedToolset = { definitions: [], problems: [] }
-  for (const entry of entries) {
-    if (typeof entry !== 'string') {
-      loaded.definitions.push(entry)
-      continue
-    }
-    for (const file of await filesOf(entry, directory, where)) {
-      const definitions = await definitionsIn(file, where)
-      loaded.definitions.push(...definitions)
-      loaded.problems.push(...problemsIn(file, definitions))
-    }
-  }
-  return loaded
-}
-
 /**
- * Loads every toolset; paths are relative to `directory`. Throws a StartError for a file that is missing, throws, or
- * exports no definition, for a glob that matches nothing, and for definitions in modules whose keys are wrong: all of
- * those at once, with lines.
+ * Loads every toolset; paths are relative to `directory`. Tells a file that is missing, throws, or exports no definition, a
+ * glob that matches nothing, and definitions in modules whose keys are wrong, and gives all the others. `toolsets` need not
+ * be what they should.
  */
-export async function loadToolsets(
-  toolsets: Record<string, ToolsetSource>,
-  directory: string,
-): Promise<Map<string, Definition[]>> {
+export async function loadToolsets(toolsets: unknown, loading: Loading): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
-  const problems = new Map<string, Problem>()
-  for (const [name, source] of Object.entries(toolsets)) {
-    const toolset = await loadToolset(source, directory, `toolsets.${name}`)
-    loaded.set(name, toolset.definitions)
-    // A module that two toolsets name is wrong once.
-    for (const problem of toolset.problems) problems.set(`${problem.file} ${problem.path}`, problem)
+  for (const [name, source] of Object.entries(isObject(toolsets) ? toolsets : {})) {
+    loaded.set(name, await loadToolset(source, ['toolsets', name], loading))
   }
-  assertNoProblems([...problems.values()])
   return loaded
 }

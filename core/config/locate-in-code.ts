@@ -43,8 +43,8 @@ const locateWithin =
 
 const DEFINE = /^define(?:Tool|Resource|Prompt)$/
 
-/** Locates keys of the definition that a module writes out under this kind and name, if there is one such. */
-export function locateDefinition(source: string, kind: string, name: string): Locate {
+/** Locates keys of the definition that a module writes out under this kind and name; of several, of the `nth`, if that is told. */
+export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
   const tokens = readTokens(source)
   const call = `define${kind}`.toLowerCase()
   const found = tokens.flatMap((token, index) => {
@@ -54,8 +54,8 @@ export function locateDefinition(source: string, kind: string, name: string): Lo
     const value = tokens.find(({ start }) => start === written)
     return value?.kind === 'string' && value.text.slice(1, -1) === name ? [node] : []
   })
-  const [node] = found
-  return node === undefined || found.length > 1 ? () => undefined : locateWithin(source, node)
+  const node = found[nth ?? 0]
+  return node === undefined || (found.length > 1 && nth === undefined) ? () => undefined : locateWithin(source, node)
 }
 
 const textAt = (tokens: readonly Token[], index: number): string | undefined => tokens[index]?.text

@@ -1,7 +1,9 @@
 // Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
 // For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
+
+import type { Report } from '../http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
-import { orderByNeeds, type PluginInstance } from '../kernel/plugin-plan.ts'
+import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import type { Config, PluginsSettings } from './define-config.ts'
 import { fillDefaults } from './fill-defaults.ts'
@@ -19,6 +21,7 @@ export function planPlugins(
   config: Config,
   plugins: ReadonlyMap<string, Plugin<object>>,
   routes: readonly Route[],
+  { suggest, report }: { readonly suggest: SuggestPlugin; readonly report: Report },
 ): PluginInstance[] {
   const names = new Set([...namedPlugins(config)].map(([name]) => name))
   const instances: PluginInstance[] = []
@@ -39,5 +42,5 @@ export function planPlugins(
       instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route], general: false })
     }
   }
-  return orderByNeeds(instances)
+  return orderByNeeds(instances, suggest, report)
 }

@@ -1,6 +1,8 @@
-// The options of the built-in plugins in types, generated from their schemas by `npm run schema`: change them there.
-// It is as long as all that plugins can be told.
+// The options of the built-in plugins in types, generated from their schemas by `npm run schema`: never edited by hand,
+// change the `options` of the plugin. One file, and so a long one: an interface for each shape that some plugin can be
+// told, and beside it the same with its defaults filled in. Nobody needs to read it from top to bottom.
 import type { Duration, Size } from '../mcp/units.ts'
+import type { RedisTls } from './shared-shapes.ts'
 
 /** Streamable HTTP: POST on each route. */
 export type TransportStreamableOptions = Record<never, never>
@@ -330,18 +332,6 @@ export interface ClusterRedisOptions {
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
-}
-
-/** For rediss:// alone. */
-export interface RedisTls {
-  /** Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones. */
-  ca?: string
-  /** Our certificate, where Redis asks for one: PEM, or the path of a PEM file. */
-  cert?: string
-  /** Its key: PEM, or the path of a PEM file. */
-  key?: string
-  /** The name in Redis's certificate. Default: the host's. */
-  servername?: string
 }
 
 /** ClusterRedisOptions with its defaults filled in. */

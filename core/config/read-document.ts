@@ -2,8 +2,9 @@
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { errorText } from '../http/errors.ts'
+import type { Path } from '../http/start-error.ts'
 import { findJsonFault } from './json-fault.ts'
-import { type Locate, type Path, positionAt } from './position.ts'
+import { type Locate, positionAt } from './position.ts'
 
 /** A document that is not what its extension says. */
 export class DocumentFault extends Error {

@@ -21,8 +21,8 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
     for (const [name, schema] of Object.entries(declared) as [string, object][]) {
       const known = sections.get(name)
       if (known && known.schema !== schema) {
-        const why = `declares the section "${name}", and so does ${known.plugin}, with another schema`
-        throw new StartError(`plugins['${plugin}'] ${why}; those who share one need one schema object`, { exitCode: 2 })
+        const why = `it declares the section "${name}", and so does ${known.plugin}, with another schema`
+        throw new StartError(`${why}; those who share one need one schema object`, { at: ['plugins', plugin] })
       }
       if (!known) sections.set(name, { schema, plugin })
     }
@@ -34,8 +34,8 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
 export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
   for (const [name, { plugin }] of sections) {
     if (!taken.includes(name)) continue
-    throw new StartError(`plugins['${plugin}'] declares the section "${name}", which is a key of the host's own`, {
-      exitCode: 2,
+    throw new StartError(`it declares the section "${name}", which is a key of the host's own`, {
+      at: ['plugins', plugin],
     })
   }
 }

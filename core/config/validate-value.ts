@@ -2,10 +2,10 @@
 // For check-config.ts and check-definition.ts, which know where the value stands.
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { errorText, StartError } from '../http/errors.ts'
+import type { Path } from '../http/start-error.ts'
 import { BUILT_VALIDATORS } from './built-validators.ts'
 import { explainProblems, type Finding } from './explain-problems.ts'
 import { createAjv } from './own-ajv.ts'
-import { formatPath, type Path } from './position.ts'
 import { schemaKey } from './schema-key.ts'
 import { trimSecrets } from './secret-keys.ts'
 
@@ -26,7 +26,7 @@ function validatorOf(schema: object, at: Path): ValidateFunction {
     compiled.set(schema, validate)
     return validate
   } catch (cause) {
-    throw new StartError(`${formatPath(at)}: the plugin's options schema is not valid: ${errorText(cause)}`, { cause })
+    throw new StartError(`the plugin's options schema is not valid: ${errorText(cause)}`, { cause, at, exitCode: 1 })
   }
 }
 

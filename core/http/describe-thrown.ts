@@ -1,5 +1,6 @@
 // What was thrown, in words, whatever it is: nothing here throws, for it is called where nobody is left to catch. A tool
 // may throw a proxy, an object without a prototype, or an error whose message is a getter that throws.
+import { type ShownStack, shownStack } from './shown-stack.ts'
 
 /** Longest text of one error, characters. */
 const MAX_MESSAGE = 2_000
@@ -64,9 +65,67 @@ export function describeThrown(thrown: unknown, withStack = false): ThrownText {
   }
 }
 
-/** Where an error was made: the first line of its stack that is not of Node itself. */
-export function originOf(thrown: unknown): string | undefined {
-  if (!isError(thrown)) return undefined
-  const lines = (textAt(thrown, 'stack', MAX_STACK) ?? '').split('\n')
-  return lines.find(line => /^\s+at /.test(line) && !line.includes('node:'))?.trim()
+/** Causes of one error whose frames are shown. */
+const MAX_CAUSES = 3
+
+export interface FailureText extends ThrownText {
+  /** File, line and column, from the author's point of view. */
+  readonly at?: string
+  /** What of the stack is not shown, and what shows it. */
+  readonly hidden?: string
+}
+
+const plugins = new WeakMap<object, string | undefined>()
+
+const canBeKey = (thrown: unknown): thrown is object => typeof thrown === 'object' && thrown !== null
+
+/** Notes whose code threw it; who is named first threw it. Undefined: no plugin's. */
+export function blame(thrown: unknown, plugin: string | undefined): void {
+  if (canBeKey(thrown) && !plugins.has(thrown)) plugins.set(thrown, plugin)
+}
+
+/** For a log line: the plugin that was named as the one that threw it, if there is one. */
+export function blamed(thrown: unknown): { plugin?: string } {
+  const plugin = canBeKey(thrown) ? plugins.get(thrown) : undefined
+  return plugin === undefined ? {} : { plugin }
+}
+
+/** The frames of an error and of what caused it. */
+function framesOf(error: Error, directory: string, causes = MAX_CAUSES): ShownStack & { readonly lines: string[] } {
+  const shown = shownStack(textAt(error, 'stack', MAX_STACK) ?? '', directory)
+  const lines = [errorLine(error), ...shown.frames.map(frame => `    ${frame}`)]
+  const cause = attempt(() => error.cause)
+  if (!isError(cause) || causes === 0) return { ...shown, lines }
+  const below = framesOf(cause, directory, causes - 1)
+  return {
+    ...below,
+    ...shown,
+    left: shown.left + below.left,
+    lines: [...lines, ...below.lines.map((line, index) => (index === 0 ? `caused by: ${line}` : line))],
+  }
+}
+
+function errorLine(error: Error): string {
+  const name = textAt(error, 'name', 200) ?? 'Error'
+  return `${name}: ${shortened(errorText(error), MAX_MESSAGE)}`
+}
+
+/**
+ * What a log line says of a failure, for whoever can mend it: as `describeThrown`, with the place and the frames that are
+ * theirs. `whole`: the stack as it is. `directory`: files below it are shown from there.
+ */
+export function describeFailure(
+  thrown: unknown,
+  { whole, directory }: { readonly whole: boolean; readonly directory: string },
+): FailureText {
+  const described = describeThrown(thrown, whole)
+  if (!isError(thrown)) return described
+  const { at, left, lines } = framesOf(thrown, directory)
+  const place = at === undefined ? described : { ...described, at }
+  if (whole) return place
+  return {
+    ...place,
+    ...(lines.length > 1 && { stack: shortened(lines.join('\n'), MAX_STACK) }),
+    ...(left > 0 && { hidden: `${left} frames of Node and mcp-host: --log-level debug shows them` }),
+  }
 }

@@ -145,16 +145,5 @@ export const shuttingDown = (): HostError =>
 /** For requests of a node that stopped or died before it answered them: nobody knows how far they came. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
-/** A mistake in the config or at start-up: shown to the operator whole, without a stack. */
-export class StartError extends Error {
-  /** What the process exits with: 2 for a config that must change, 1 for everything else. */
-  readonly exitCode: 1 | 2
-
-  constructor(message: string, { cause, exitCode = 1 }: { cause?: unknown; exitCode?: 1 | 2 } = {}) {
-    super(message, { cause })
-    this.name = 'StartError'
-    this.exitCode = exitCode
-  }
-}
-
+export { StartError } from './start-error.ts'
 export { errorText }

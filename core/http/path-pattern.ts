@@ -1,7 +1,7 @@
 // The paths of config and plugins, as patterns: what each may match, and which of two is the narrower.
 // From the text of a key to what the path table (path-table.ts) and the routes (routes.ts) compare.
-import { StartError } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
+import { StartError, type Written } from './start-error.ts'
 
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
 
@@ -24,9 +24,10 @@ function canonicalText(text: string): string | undefined {
   return canonicalPath(`/${written}`)?.slice(1)
 }
 
-/** Splits `/t/:category?`. Throws a StartError that begins with `where` for what no path may have. */
-export function parsePattern(path: string, where: string): Pattern {
-  const bad = (why: string) => new StartError(`${where}: ${why}`, { exitCode: 2 })
+/** Splits `/t/:category?`. Throws a StartError for what no path may have; it begins with `where`, or is there. */
+export function parsePattern(path: string, where: string | Written): Pattern {
+  const bad = (why: string) =>
+    typeof where === 'string' ? new StartError(`${where}: ${why}`, { exitCode: 2 }) : new StartError(why, where)
   if (!path.startsWith('/')) throw bad('a path starts with "/"')
   const texts = path === '/' ? [] : normalize(path).slice(1).split('/')
   const parts = texts.map((text): PathPart => {

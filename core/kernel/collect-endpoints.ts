@@ -2,11 +2,13 @@
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
 import { StartError } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
+import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
+import { placeOf } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
 
@@ -68,7 +70,12 @@ function checkMount(mount: Served, place: Pattern, others: readonly Served[], ro
 }
 
 /** Apps at a fixed path and below it. */
-function mountedApps(notes: KernelNotes, others: readonly Served[], routes: readonly Route[]): Served[] {
+function mountedApps(
+  notes: KernelNotes,
+  others: readonly Served[],
+  routes: readonly Route[],
+  report: Report,
+): Served[] {
   const mounts: Served[] = []
   for (const { instance, value } of notes.mounts) {
     const { path, app, settings } = value
@@ -82,7 +89,8 @@ function mountedApps(notes: KernelNotes, others: readonly Served[], routes: read
       hooks: hooksAt(notes, undefined),
       app: serveMounted(shapeOf(place), app),
     }
-    checkMount(mount, place, [...others, ...mounts], routes)
+    const tell: Report = clash => report(clash.orAt(placeOf(instance)))
+    reporting(tell, () => checkMount(mount, place, [...others, ...mounts], routes))
     mounts.push(mount)
   }
   return mounts
@@ -95,9 +103,9 @@ export interface Places {
 }
 
 /** Every address of the host. A fallback is left out where something else has its path. */
-export function collectEndpoints(notes: KernelNotes, routes: readonly Route[]): Places {
+export function collectEndpoints(notes: KernelNotes, routes: readonly Route[], report = stopAtFirst): Places {
   const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
-  served.push(...mountedApps(notes, served, routes))
+  served.push(...mountedApps(notes, served, routes, report))
   const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
   for (const candidate of fixedEndpoints(notes, routes, true)) {
     const [whole = '', ...shortened] = shapesOf(candidate.path)

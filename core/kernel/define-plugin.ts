@@ -1,4 +1,5 @@
 // A plugin: the schema of its options, what it needs and provides, and its set-up, which is given the host.
+import type { User } from './user.ts'
 
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -58,6 +59,17 @@ export interface SectionReader<Sections extends object> {
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
+/** A user whom a test makes up; default: `tester`, without scopes and roles. `claims` go over what the rest comes to. */
+export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
+
+/** How a plugin that says who calls is tested: by an issuer of the test's own, in the place of the config's. */
+export interface UnderTest<Options> {
+  readonly options: Options
+  /** A token of this user for a resource, which expires in so many seconds. */
+  issue(user: TestUser, resource: string, lifetime: number): string
+  close?(): Promise<void>
+}
+
 /** `Filled` are the options as `setup` gets them: those that have a default are there. */
 export interface Plugin<
   Options extends object,
@@ -73,6 +85,8 @@ export interface Plugin<
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
+  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
+  underTest?(options: Options): Promise<UnderTest<Options>>
 }
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')

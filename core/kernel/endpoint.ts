@@ -54,6 +54,12 @@ export interface Endpoint {
    * another Content-Type, and 400. Not for those who read `ctx.req` themselves, as transports do.
    */
   readonly body?: BodyKind
+  /**
+   * Answers a person who opens the address in a browser: a GET or HEAD that accepts `text/html` by name and no event stream.
+   * In the place of 405, 406 and a missing session id, with the status 200, and of the body of 401, which keeps its status
+   * and challenge. It sets `ctx.body`, and tells nothing that a caller without a token may not know.
+   */
+  readonly page?: (ctx: HostContext) => void
 }
 
 /** A Koa application, or middleware, to be served at a fixed path. */

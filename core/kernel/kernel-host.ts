@@ -2,6 +2,7 @@
 // by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
 
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { Path, Report } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { Logger } from './log.ts'
 import type { Route } from './route.ts'
@@ -20,6 +21,8 @@ export interface Readiness {
 export interface KernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route> {
   /** The plugin's key in the config. */
   readonly name: string
+  /** The keys that lead to this instance's options in the config: where a mistake in them is. */
+  readonly at: Path
   readonly log: Logger
   readonly http: ResolvedHttp
   /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
@@ -75,12 +78,18 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
 
   /**
+   * Tells a mistake and goes on: the start stops with all that are wrong, each with the file and line of its `at`. A warning
+   * (default: an error) is logged with them.
+   */
+  readonly report: Report
+  /** Runs once everything is defined, for `mcp-host check` too: what is wrong with all of it together. Opens nothing. */
+  checking(task: () => void | Promise<void>): void
+  /**
    * Says how the plugin takes new options while the host runs; without it, new ones take effect at a restart. `prepare` gets
    * them checked and filled, as `setup` does, and gives what switches to them, at once; undefined: these need a restart. It
    * is asked at every reload, and may throw a StartError.
    */
   reconfigure<Options extends object>(prepare: (options: Options) => (() => void) | undefined): void
-
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */

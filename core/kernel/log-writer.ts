@@ -15,8 +15,12 @@ export interface LogWriter {
   flush(patience: number): Promise<void>
 }
 
-/** `dropped`: the line that tells how many were. */
-export function createLogWriter(stderr: Stderr, dropped: (lines: number) => string): LogWriter {
+/** `dropped`: the line that tells how many were. `render` makes of a line what is written. */
+export function createLogWriter(
+  stderr: Stderr,
+  dropped: (lines: number) => string,
+  render: (line: string) => string = line => line,
+): LogWriter {
   let lost = 0
   // A reader that is gone ends nothing but the log.
   if (!heard.has(stderr)) stderr.on('error', () => undefined)
@@ -31,9 +35,9 @@ export function createLogWriter(stderr: Stderr, dropped: (lines: number) => stri
     if (lost > 0) {
       const lines = lost
       lost = 0
-      stderr.write(dropped(lines))
+      stderr.write(render(dropped(lines)))
     }
-    stderr.write(line)
+    stderr.write(render(line))
   }
 
   return {

@@ -1,7 +1,8 @@
 // The host's log: structured lines on stderr, written by pino. Never a token, a secret or a whole session id; no more
 // of one kind than an operator can read, and never at the cost of those who are served.
 import { pino } from 'pino'
-import { describeThrown } from '../http/describe-thrown.ts'
+import { cutFields } from '../http/cut-fields.ts'
+import { describeFailure } from '../http/describe-thrown.ts'
 import { createLogBudget } from './log-budget.ts'
 import { createLogWriter } from './log-writer.ts'
 
@@ -24,61 +25,52 @@ export interface ProcessLog extends Logger {
   flush(): Promise<void>
 }
 
-/** Characters of one text in a line. */
-const MAX_TEXT = 1_000
 const PATIENCE = 1_000
 const WARN = 40
 const FATAL = 60
-
-/** What a client chose may be in any field, and of any size. */
-const cutText = (_key: string, value: unknown) =>
-  typeof value === 'string' && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value
-
-function cutFields(fields: Record<string, unknown>): Record<string, unknown> {
-  const cut: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    if (name === 'err') cut[name] = value
-    else if (typeof value === 'object' && value !== null) cut[name] = cutObject(value)
-    else cut[name] = cutText(name, value)
-  }
-  return cut
-}
-
-function cutObject(value: object): unknown {
-  try {
-    const json = JSON.stringify(value, cutText)
-    return json === undefined || json.length <= 4 * MAX_TEXT ? value : `${json.slice(0, MAX_TEXT)}…`
-  } catch {
-    return 'a value that cannot be written as JSON'
-  }
-}
+const LEFT_OUT = 'left out log lines of one kind'
+const ALL_LINES = '--log-level debug writes all of them'
 
 /** What strangers can cause: warnings and errors, and denials. What plugins tell at `info`, such as an audit, is whole. */
 const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
-/** `verbose` adds debug lines and the stacks of errors; `pid`, where several processes write to one log, is in each line. */
-export function createLogger({ verbose = false, pid }: { verbose?: boolean; pid?: number } = {}): ProcessLog {
+export interface LoggerOptions {
+  /** True: the default of `level` is `debug`. */
+  readonly verbose?: boolean
+  /** Default: `info`. `debug` adds whole stacks, and no kind of line is cut off. */
+  readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+  /** In each line, where several processes write to one log. */
+  readonly pid?: number | undefined
+  /** Files in stacks are shown from there. Default: the working directory. */
+  readonly directory?: () => string
+  /** Makes of each line, which is JSON, what is written. */
+  readonly render?: ((line: string) => string) | undefined
+}
+
+/** Lines of JSON on stderr, or what `render` makes of them. */
+export function createLogger(options: LoggerOptions = {}): ProcessLog {
+  const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }
-  const writer = createLogWriter(process.stderr, lines => {
-    const told = { level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' }
-    return `${JSON.stringify(told)}\n`
-  })
-  const budget = createLogBudget((kind, lines) => unlimited.warn({ kind, lines }, 'left out log lines of one kind'))
-  const options = {
-    level: verbose ? 'debug' : 'info',
+  const whole = level === 'debug'
+  const dropped = (lines: number) =>
+    `${JSON.stringify({ level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
+  const writer = createLogWriter(process.stderr, dropped, render)
+  const budget = createLogBudget((kind, lines) => unlimited.warn({ kind, lines, fix: ALL_LINES }, LEFT_OUT))
+  const settings = {
+    level,
     base,
-    serializers: { err: (error: unknown) => describeThrown(error, verbose) },
+    serializers: { err: (error: unknown) => describeFailure(error, { whole, directory: directory() }) },
     formatters: { log: cutFields },
   }
-  const unlimited = pino(options, writer)
+  const unlimited = pino(settings, writer)
   const log = pino(
     {
-      ...options,
+      ...settings,
       hooks: {
         logMethod(args, method, level) {
           const [fields, message] = args as [unknown, unknown]
-          if (!isLimited(level, fields) || budget.admits(typeof message === 'string' ? message : '')) {
+          if (whole || !isLimited(level, fields) || budget.admits(typeof message === 'string' ? message : '')) {
             method.apply(this, args)
           }
         },

@@ -2,7 +2,7 @@
 // whose the request is is noted here, for the app's listeners (core/kernel/write-errors.ts).
 import type Koa from 'koa'
 import koaMount from 'koa-mount'
-import { HostError } from '../http/errors.ts'
+import { refuseAddress } from '../http/refuse-address.ts'
 import type { HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 
 const apps = new WeakMap<object, Koa>()
@@ -12,10 +12,6 @@ export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
 
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
-
-export const refuseAddress = (): never => {
-  throw new HostError('notFound', { detail: 'nothing is served at this path' })
-}
 
 /** What Koa keeps where somebody chose a status. Not documented, the same since Koa 2. */
 interface KoaResponse {

@@ -6,11 +6,12 @@ import { HostError } from '../http/errors.ts'
 import { createForwarded } from '../http/forwarded.ts'
 import { createGuard } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { hintAt, openPaths, refuseAddress } from '../http/refuse-address.ts'
 import { readTarget } from '../http/request-target.ts'
+import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import type { Logger } from './log.ts'
-import { refuseAddress } from './mounted-app.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import type { Route } from './route.ts'
@@ -27,6 +28,7 @@ export interface Place {
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
+  readonly page?: Endpoint['page']
   /** Has its own verbs. */
   readonly app?: HostMiddleware | undefined
 }
@@ -42,6 +44,8 @@ export interface Served extends Place {
 export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
+  /** Default: the first mistake stops. */
+  readonly report?: Report
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -70,17 +74,17 @@ function checkLength({ req }: HostContext, most: number) {
 async function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
-  isBodyRead: boolean,
+  served: readonly Served[],
 ): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
-  const readBody = isBodyRead ? await createBodyReader(http.maxBodySize) : undefined
+  const readBody = served.some(({ body }) => body !== undefined) ? await createBodyReader(http.maxBodySize) : undefined
 
   return {
     // `next()` of one never throws: what those behind it throw is an answer by then.
     use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
-    writeErrors: () => [writeErrors],
+    writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
       (ctx, next) => {
         guard({ hosts: ctx.state.hosts, origin: ctx.req.headers.origin, alsoAllowed: allowsOrigin })
@@ -95,9 +99,14 @@ async function createSteps(
       },
     ],
     address({ kind, route }) {
-      if (kind === 'N') return [refuseAddress]
+      if (kind === 'N') {
+        const hint = hintAt('there are', openPaths(served))
+        return [() => refuseAddress(hint)]
+      }
+      if (!route) return []
       // A parameter may name nothing.
-      return route ? [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress())] : []
+      const hint = hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : [])
+      return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress(hint))]
     },
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,
@@ -107,18 +116,14 @@ async function createSteps(
   }
 }
 
-/** The Koa application that serves these endpoints. Rejects with a StartError where two have one path. */
+/** The Koa application that serves these endpoints. Reports where two have one path. */
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
-  { http, log, encode }: PipelineSettings,
+  { http, log, encode, report = stopAtFirst }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
-  const steps = await createSteps(
-    http,
-    { tellFailure, encode },
-    served.some(({ body }) => body !== undefined),
-  )
+  const steps = await createSteps(http, { tellFailure, encode }, served)
   const compile = (place: Place): Run =>
     compose<HostContext>(
       stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
@@ -126,7 +131,7 @@ export async function createPipeline(
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.below ? table.addBelow : table.add
-    add(place.path, { route: place.route, run: compile(place) }, place.by)
+    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.by))
   }
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)

@@ -2,6 +2,7 @@
 // core/config/plan-options.ts makes the instances; core/kernel/set-up.ts sets them up.
 
 import { StartError } from '../http/errors.ts'
+import { type Path, stopAtFirst } from '../http/start-error.ts'
 import type { Plugin } from './define-plugin.ts'
 import type { Route } from './route.ts'
 
@@ -15,23 +16,30 @@ export interface PluginInstance {
   readonly general: boolean
 }
 
-/** Providers before those who need them; otherwise the order of the config. Throws where a need is not met. */
-export function orderByNeeds(instances: readonly PluginInstance[]): PluginInstance[] {
+/** The keys that lead to the options of an instance. */
+export const placeOf = ({ name, general, routes: [route] }: Omit<PluginInstance, 'plugin' | 'options'>): Path =>
+  general || !route ? ['plugins', name] : ['routes', route.path, 'plugins', name]
+
+/** Providers before those who need them; otherwise the order of the config. Reports a need that is not met. */
+export function orderByNeeds(
+  instances: readonly PluginInstance[],
+  suggest: SuggestPlugin,
+  report = stopAtFirst,
+): PluginInstance[] {
   const ordered: PluginInstance[] = []
   const visiting = new Set<PluginInstance>()
   function visit(instance: PluginInstance) {
     if (ordered.includes(instance)) return
     if (visiting.has(instance)) {
       const circle = [...visiting].map(({ name }) => name).join(', ')
-      throw new StartError(`the plugins ${circle} need each other in a circle`, { exitCode: 2 })
+      return report(new StartError(`the plugins ${circle} need each other in a circle`, { at: placeOf(instance) }))
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {
       const providers = instances.filter(({ plugin }) => plugin.provides?.includes(need))
       if (providers.length === 0) {
-        throw new StartError(`plugins.${instance.name} needs "${need}", which no plugin of this config provides`, {
-          exitCode: 2,
-        })
+        const why = `it needs "${need}", which no plugin of this config provides`
+        report(new StartError(`${why}; switch on ${suggest(need)}`, { at: placeOf(instance) }))
       }
       providers.forEach(visit)
     }
@@ -43,7 +51,7 @@ export function orderByNeeds(instances: readonly PluginInstance[]): PluginInstan
 }
 
 /** Whether a plugin that acts on the route, or on any, provides a capability. */
-interface Provides {
+export interface Provides {
   (capability: string, route?: Route): boolean
   /** The names of those that do. */
   by(capability: string, route?: Route): string[]
@@ -59,30 +67,3 @@ export function providersAmong(instances: readonly PluginInstance[]): Provides {
 
 /** Names of plugins that provide all of these capabilities, in words that go on "switch on". */
 export type SuggestPlugin = (...capabilities: string[]) => string
-
-/** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
-export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin) {
-  const stop = (why: string) => new StartError(why, { exitCode: 2 })
-  for (const route of routes) {
-    const { path, authorize, cors } = route
-    const [first, second] = provides.by('user', route)
-    if (second !== undefined) {
-      const fix = 'switch one of them off on this route; for several issuers, one plugin may have an option'
-      throw stop(`routes['${path}']: both ${first} and ${second} find out who calls; ${fix}`)
-    }
-    if (authorize !== undefined && !provides('authorize', route)) {
-      throw stop(
-        `routes['${path}'].authorize: no plugin of this route can decide it; switch on ${suggest('authorize')}`,
-      )
-    }
-    if (typeof authorize === 'string' && !provides('policy', route)) {
-      throw stop(
-        `routes['${path}'].authorize: no plugin of this route knows the policy "${authorize}"; switch on ` +
-          `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
-      )
-    }
-    if (cors !== undefined && !provides('cors', route)) {
-      throw stop(`routes['${path}'].cors: no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`)
-    }
-  }
-}

@@ -1,6 +1,6 @@
 // Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { StartError } from '../http/errors.ts'
+import { StartError, stopAtFirst } from '../http/start-error.ts'
 import { publicKeyIn } from './public-key.ts'
 
 /** Characters; a passphrase shorter than this can be guessed. */
@@ -17,10 +17,14 @@ const isGiven = (secret: string | undefined | null): secret is string =>
   secret !== undefined && secret !== null && secret !== ''
 
 /**
- * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Throws a
- * StartError for a secret shorter than 32 characters, and for a key or a certificate in the place of one.
+ * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Reports a
+ * secret shorter than 32 characters, and a key or a certificate in the place of one.
  */
-export function createSecrets(given: ReadonlyArray<string | undefined | null> = [], fromEnvironment?: string): Secrets {
+export function createSecrets(
+  given: ReadonlyArray<string | undefined | null> = [],
+  fromEnvironment?: string,
+  report = stopAtFirst,
+): Secrets {
   const inConfig = given.filter(isGiven)
   const [where, secrets] =
     inConfig.length > 0
@@ -32,18 +36,15 @@ export function createSecrets(given: ReadonlyArray<string | undefined | null> = 
             .map(text => text.trim())
             .filter(isGiven),
         ]
-  const short = secrets.findIndex(secret => secret.length < MIN_SECRET_LENGTH)
-  if (short !== -1) {
-    throw new StartError(
-      `${where}[${short}] is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
-      { exitCode: 2 },
-    )
-  }
   for (const [index, secret] of secrets.entries()) {
     const key = publicKeyIn(secret)
-    if (key === undefined) continue
-    const why = `${where}[${index}] is ${key}, which others may have; make a secret with: openssl rand -base64 32`
-    throw new StartError(why, { exitCode: 2 })
+    const isShort = secret.length < MIN_SECRET_LENGTH
+    if (!isShort && key === undefined) continue
+    const what = isShort
+      ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
+      : `is ${key}, which others may have; make a secret with: openssl rand -base64 32`
+    const at = where === 'secrets' ? ['secrets', given.indexOf(secret)] : []
+    report(new StartError(`${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
   }
   const generated = secrets.length === 0
   const sources = generated ? [randomBytes(32)] : secrets

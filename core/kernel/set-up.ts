@@ -3,13 +3,14 @@
 
 import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost, Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
-import type { PluginInstance } from './plugin-plan.ts'
+import { type PluginInstance, placeOf } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
@@ -28,6 +29,7 @@ export interface KernelNotes<Services = never> {
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
   readonly reconfigure: Note<(options: never) => (() => void) | undefined>[]
+  readonly checking: Note<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
@@ -44,6 +46,7 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   mounts: [],
   serving: [],
   reconfigure: [],
+  checking: [],
   starting: [],
   closing: [],
   draining: [],
@@ -57,7 +60,7 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
-  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness'> {
+  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'> {
   readonly log: Logger
   readonly http: ResolvedHttp
   readonly slots: SlotTable<Slots>
@@ -69,13 +72,18 @@ export interface HostFacts<Slots extends object>
   section(name: string): unknown
 }
 
-/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name. */
-export async function startPlugin(name: string, part: () => void | Promise<void>): Promise<void> {
+/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name, or is reported. */
+export async function startPlugin(
+  instance: PluginInstance,
+  part: () => void | Promise<void>,
+  report = stopAtFirst,
+): Promise<void> {
   try {
     await inTime(part, START_PATIENCE)
   } catch (cause) {
-    if (cause instanceof StartError) throw cause
-    throw new StartError(`plugins.${name} failed to start: ${errorText(cause)}`, { cause })
+    const at = placeOf(instance)
+    if (cause instanceof StartError) return report(cause.orAt(at))
+    report(new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at))
   }
 }
 
@@ -100,6 +108,7 @@ export function createKernelHost<Slots extends object, Services>(
   return {
     ...facts,
     name: instance.name,
+    at: placeOf(instance),
     node: nodeOf(instance),
     log: own,
     routes: instance.routes,
@@ -116,7 +125,7 @@ export function createKernelHost<Slots extends object, Services>(
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
       const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError(`plugins.${instance.name}: ${why}`, { exitCode: 2 })
+      throw new StartError(why, { at: placeOf(instance) })
     },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
@@ -126,8 +135,9 @@ export function createKernelHost<Slots extends object, Services>(
       return value
     },
     serving: task => note(notes.serving, task),
+    checking: task => note(notes.checking, task),
     reconfigure: prepare => note(notes.reconfigure, prepare),
-    starting: task => void notes.starting.push(() => startPlugin(instance.name, task)),
+    starting: task => void notes.starting.push(() => startPlugin(instance, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),
     draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),
@@ -138,17 +148,27 @@ export function createKernelHost<Slots extends object, Services>(
 export async function setUpPlugins<Host>(
   instances: readonly PluginInstance[],
   hostFor: (instance: PluginInstance) => Host,
+  report: Report,
 ): Promise<void> {
   for (const instance of instances) {
-    const { name, plugin, options } = instance
+    const { plugin, options } = instance
     const setup = plugin.setup as (host: Host, options: object) => void | Promise<void>
-    await startPlugin(name, () => setup.call(plugin, hostFor(instance), options))
+    await startPlugin(instance, () => setup.call(plugin, hostFor(instance), options), report)
   }
 }
 
 /** The second phase: what is served is defined with the services. */
-export async function definePlugins<Services>({ serving }: KernelNotes<Services>, services: Services): Promise<void> {
-  for (const { instance, value: task } of serving) await startPlugin(instance.name, () => task(services))
+export async function definePlugins<Services>(
+  { serving }: KernelNotes<Services>,
+  services: Services,
+  report: Report,
+): Promise<void> {
+  for (const { instance, value: task } of serving) await startPlugin(instance, () => task(services), report)
+}
+
+/** What plugins hold against everything that is defined. */
+export async function checkDefined({ checking }: Pick<KernelNotes, 'checking'>, report: Report): Promise<void> {
+  for (const { instance, value: task } of checking) await startPlugin(instance, task, report)
 }
 
 /** Whether the host accepts requests and every named condition holds; a check that throws does not. */

@@ -1,9 +1,11 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
+import { blamed } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
 import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
 import { shownUrl } from '../http/shown-url.ts'
-import type { HostContext } from './endpoint.ts'
+import { isShownInstead } from '../http/visit.ts'
+import type { Endpoint, HostContext } from './endpoint.ts'
 import type { Logger } from './log.ts'
 import { mountedAppOf } from './mounted-app.ts'
 
@@ -48,7 +50,7 @@ export function createFailureLog(log: Logger): TellFailure {
     // Of one that breaks off, Koa tells twice.
     if (told.has(ctx) && told.get(ctx) === err) return
     told.set(ctx, err)
-    const fields = { err, path: shownPath(ctx) }
+    const fields = { err, ...blamed(err), path: shownPath(ctx) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
     if (!isToClient(err)) log.error(fields, 'a request failed')
     tellApp(err, ctx)
@@ -65,7 +67,10 @@ export interface ErrorWriterSettings {
  * Answers what is thrown behind it; headers that were set before, such as CORS, stay. Where the answer has begun, its
  * connection is cut, so that nobody takes what came for all of it; `spare` leaves it alone instead.
  */
-export function createErrorWriter({ tellFailure, encode }: ErrorWriterSettings, { spare = false } = {}) {
+export function createErrorWriter(
+  { tellFailure, encode }: ErrorWriterSettings,
+  { spare = false, page }: { spare?: boolean; page?: Endpoint['page'] } = {},
+) {
   function write(ctx: HostContext, thrown: unknown) {
     tellFailure(thrown, ctx)
     if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
@@ -73,6 +78,7 @@ export function createErrorWriter({ tellFailure, encode }: ErrorWriterSettings, 
     ctx.respond = true
     ctx.status = statusOf(error)
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
+    if (page && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }

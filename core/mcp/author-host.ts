@@ -1,10 +1,11 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
 import { StartError } from '../http/errors.ts'
+import type { Report } from '../http/start-error.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog } from './catalog.ts'
-import { methodFault } from './check-added.ts'
+import { methodNameFault } from './check-added.ts'
 import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -72,7 +73,7 @@ export function createAuthorHost(
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method(name, answer) {
-      const fault = methodFault(name, answer)
+      const fault = methodNameFault(name)
       if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
       note(notes.methods, { name, answer })
     },
@@ -109,19 +110,27 @@ export function createRevisions(
 }
 
 /** Gives catalog and methods what plugins have for them; what does not go stops the start, with the plugin's name. */
-export async function addContributions(notes: AuthorNotes, catalog: Catalog, methods: MethodTable): Promise<void> {
+export async function addContributions(
+  notes: AuthorNotes,
+  catalog: Catalog,
+  methods: MethodTable,
+  report: Report,
+): Promise<void> {
   for (const { instance, value } of notes.contributed) {
-    await startPlugin(instance.name, () => {
+    const add = () => {
       for (const definition of value.definitions) catalog.add(value.toolset, definition)
-    })
+    }
+    await startPlugin(instance, add, report)
   }
   for (const { instance, value } of notes.methods) {
     const { name, answer } = value
-    await startPlugin(instance.name, () => methods.add(name, { answer, by: instance.name }, instance.routes))
+    const add = () => methods.add(name, { answer, by: instance.name }, instance.routes)
+    await startPlugin(instance, add, report)
   }
   for (const { plugin, id, method, routes } of notes.extensions.awaited) {
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that nobody answers on its routes`
-    throw new StartError(`plugins.${plugin}: ${why}; correct the name, or add the method`, { exitCode: 2 })
+    const what = `plugins.${plugin}: ${why}; correct the name, or add the method`
+    report(new StartError(what, { exitCode: 2 }).orAt(['plugins', plugin]))
   }
 }

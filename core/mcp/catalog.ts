@@ -2,6 +2,7 @@
 // Views (core/mcp/view.ts) are cut from here.
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../http/errors.ts'
+import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { ChangeBus } from './change-bus.ts'
@@ -111,7 +112,7 @@ export type FaultsOf = (definition: Definition) => readonly string[]
 const compiled = new WeakMap<Definition, CatalogItem>()
 
 /** Compiles a definition, once for each object. Throws a StartError that names it and says what is wrong. */
-function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
+export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
   const kind = kindOf(definition)
@@ -122,7 +123,7 @@ function compileDefinition(definition: Definition, where: string, faultsOf: Faul
   }
   const label = `${where}: ${labelOf(definition)}`
   const faults = faultsOf(definition)
-  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { exitCode: 2 })
+  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { of: definition })
   try {
     const item =
       kind === 'tool'
@@ -133,7 +134,9 @@ function compileDefinition(definition: Definition, where: string, faultsOf: Faul
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    throw new StartError(`${label}: ${errorText(cause)}`, { cause, exitCode: 2 })
+    // A fault of a schema stands under the key of that name.
+    const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
+    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at: role ? [role] : [] })
   }
 }
 
@@ -195,12 +198,14 @@ export interface CatalogSettings {
   readonly suggest: SuggestPlugin
   /** The toolsets that some address serves together. */
   readonly combinations: () => ReadonlyArray<readonly string[]>
+  /** Takes what is wrong with the toolsets, which are then without it. Default: the first stops. */
+  readonly report?: Report
 }
 
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { buses, log, faultsOf, decidesAccess, suggest, combinations }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, suggest, combinations, report = stopAtFirst }: CatalogSettings,
 ): Catalog {
   let generation = 0
   const publishing = createPublishing(buses, log)
@@ -213,15 +218,18 @@ export function createCatalog(
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
-      throw new StartError(`${what}, but no plugin decides who has it; switch on ${suggest('access')}`, { exitCode: 2 })
+      const why = `${what}, but no plugin decides who has it; switch on ${suggest('access')}`
+      throw new StartError(why, { of: definition, at: ['access'] })
     }
     return compileDefinition(definition, where, faultsOf)
   }
 
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
     const item = compile(definition, describeToolset(toolset))
-    if (items.has(itemId(item))) {
-      throw new StartError(`${describeToolset(toolset)} has two ${item.kind} called "${item.key}"`, { exitCode: 2 })
+    const twin = items.get(itemId(item))
+    if (twin) {
+      const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
+      throw new StartError(what, { of: definition, at: ['name'], also: [{ of: twin.definition, at: ['name'] }] })
     }
     items.set(itemId(item), item)
     return item
@@ -241,7 +249,7 @@ export function createCatalog(
   const names = () => [...sets.keys()].filter(name => !isHidden(name))
   for (const [name, definitions] of toolsets) {
     sets.set(name, new Map())
-    for (const definition of definitions) put(name, definition)
+    for (const definition of definitions) reporting(report, () => put(name, definition))
   }
 
   function changed(kind: ItemKind, toolset: string, { publish }: Publisher) {

@@ -30,14 +30,18 @@ export function demandObject(method: string, result: unknown): asserts result is
 }
 
 /** Undefined: nothing is wrong. */
-export function methodFault(name: unknown, answer: unknown): string | undefined {
+export function methodNameFault(name: unknown): string | undefined {
   if (typeof name !== 'string' || name === '')
     return `the method ${JSON.stringify(name)} has no name: give one such as "jobs/get"`
   if (name.startsWith('notifications/')) {
     return `the method "${name}" is a notification, which nobody answers: give it another name`
   }
-  if (typeof answer !== 'function') return `the method "${name}" takes a function, call => result; ${found(answer)}`
   return undefined
+}
+
+function methodFault(name: string, answer: unknown): string | undefined {
+  if (typeof answer === 'function') return methodNameFault(name)
+  return `the method "${name}" takes a function, call => result; ${found(answer)}`
 }
 
 function recordFault(part: string, value: unknown, faultOf: (name: string, value: unknown) => string | undefined) {

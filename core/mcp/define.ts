@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isBranded } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
-import type { StandardSchema, ValueOf } from './infer.ts'
+import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
   CallToolResult,
@@ -121,17 +121,23 @@ type MaybePromise<T> = T | Promise<T>
 export type ToolReturn = string | number | boolean | null | undefined | object | ContentBlock[] | CallToolResult
 
 const DEFINITION = Symbol.for('mcp-host.definition')
+/** Of types alone: what a tool's caller gives. */
+declare const GIVEN: unique symbol
 
-/** A tool, as `defineTool` makes it. */
-export interface ToolDefinition extends Common {
+/**
+ * A tool, as `defineTool` makes it. `Args` is what its handler gets, `Return` what that gives, `Given` what a caller sends:
+ * for tests, which are typed by them. A tool of any kind is a plain `ToolDefinition`.
+ */
+export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends Common {
   readonly [DEFINITION]: 'tool'
+  [GIVEN]?(given: Given): void
   name: string
   annotations?: ToolAnnotations
   input: JsonSchema | StandardSchema
   output?: JsonSchema | StandardSchema
   /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
   timeout?: string | number
-  handler(args: never, ctx: CallContext): MaybePromise<ToolReturn>
+  handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 
 /** A resource or a family of them, as `defineResource` makes it. */
@@ -191,7 +197,7 @@ export type Definition = ToolDefinition | ResourceDefinition | PromptDefinition
 export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefined =>
   typeof value === 'object' && value !== null ? (value as Partial<Definition>)[DEFINITION] : undefined
 
-type Unbranded<D> = Omit<D, typeof DEFINITION | 'handler'>
+type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
 /**
@@ -202,14 +208,20 @@ type NoArguments = { readonly type: 'object' }
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return
+  Return extends ToolReturn | void = ToolReturn,
 >(
   tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {
     input?: Input
     output?: Output
-    handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ToolReturn>
+    handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<Return>
   },
-): ToolDefinition {
-  return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as ToolDefinition
+): ToolDefinition<ValueOf<Input>, Exclude<Return, void>, GivenFor<Input>> {
+  return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as ToolDefinition<
+    ValueOf<Input>,
+    Exclude<Return, void>,
+    GivenFor<Input>
+  >
 }
 
 /** A resource (`uri`) or a family of them (`uriTemplate`). */

@@ -1,6 +1,7 @@
 // A Call through every `around` of its route to its answer, watched by those who observe; and the one place where a failed
 // handler is logged.
 import compose from 'koa-compose'
+import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
@@ -16,26 +17,41 @@ import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
 
+/** Its text is hidden from clients. */
+const TELL_MORE = 'clients read only that it failed; what a ToolError says they read, too'
+
+/** Logs what a handler or a plugin threw and no client may see. */
+function createFailureLog(log: Logger) {
+  return (call: Call, err: unknown): void => {
+    const name = call.params['name'] ?? call.params['uri']
+    const whose = blamed(err)
+    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path }
+    // Ending with an error is what a handler is expected to do once its client is gone.
+    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
+    else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
+    else log.error({ ...fields, fix: TELL_MORE }, 'a handler failed')
+  }
+}
+
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
   log: Logger,
 ): Answer {
-  function logFailure(call: Call, err: unknown) {
-    const name = call.params['name'] ?? call.params['uri']
-    const fields = { err, method: call.method, name, route: call.offer.route.path }
-    // Ending with an error is what a handler is expected to do once its client is gone.
-    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
-    else log.error(fields, 'a handler failed')
-  }
-
+  const logFailure = createFailureLog(log)
   const warnOfHandmade = createHandmadeWarning(log)
 
   async function answer(call: Call): Promise<object> {
-    const result = await methods.answer(call)
-    demandObject(call.method, result)
-    if (FAILURE in result) logFailure(call, result[FAILURE])
-    return result
+    try {
+      const result = await methods.answer(call)
+      demandObject(call.method, result)
+      if (FAILURE in result) logFailure(call, result[FAILURE])
+      return result
+    } catch (error) {
+      // What plugins around it only pass on is not theirs.
+      blame(error, undefined)
+      throw error
+    }
   }
 
   /** Through these to the answer; a failure that clients may not see becomes an internal error. */

@@ -76,3 +76,6 @@ export type FromJsonSchema<S> = S extends { const: infer C }
 
 /** The validated value of either kind of schema. */
 export type ValueOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : FromJsonSchema<S>
+
+/** What a caller gives for a schema: where a library fills in defaults or converts, that differs from what passed it. */
+export type GivenFor<S> = S extends StandardSchema<infer Input, infer _Output> ? Input : FromJsonSchema<S>

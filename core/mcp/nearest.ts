@@ -17,6 +17,18 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/** What may have been meant, in words that go on "there is no such ...;". */
+export function didYouMean(name: string, known: Iterable<string>): string {
+  const all = [...known]
+  const near = nearest(name, all)
+  if (near !== undefined) return `did you mean "${near}"?`
+  return all.length === 0
+    ? 'there are none'
+    : `there are: ${all.slice(0, MOST_NAMES).join(', ')}${all.length > MOST_NAMES ? ', ...' : ''}`
+}
+
+const MOST_NAMES = 40
+
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
 // Two letters swapped are two steps, so a word of four letters must be allowed two; shorter ones would match anything.

@@ -1,4 +1,5 @@
 // What plugins are told of each Call when it is over. Outermost of its way (core/mcp/dispatch.ts), below every transport.
+import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
@@ -30,7 +31,7 @@ async function tell(observer: Observer, record: CallRecord, log: Logger) {
   try {
     await observer(record)
   } catch (err) {
-    log.error({ err, method: record.call.method }, 'an observer failed')
+    log.error({ err, ...blamed(err), method: record.call.method }, 'an observer failed')
   }
 }
 

@@ -2,6 +2,7 @@
 // `configureSession` has its few views ready; a request only picks one.
 
 import { HostError, StartError } from '../http/errors.ts'
+import { type Report, reporting } from '../http/start-error.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
@@ -17,7 +18,7 @@ import type { Definition } from './define.ts'
 import { isObject } from './is-object.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
-import type { View, ViewRequest } from './view.ts'
+import { collect, type View, type ViewRequest } from './view.ts'
 
 /** What offers are made of beside the definitions. A reload replaces it, and counts. */
 export interface OfferedConfig {
@@ -70,7 +71,8 @@ function cutView(
   if (view.restricted && !decidesAccess(route)) {
     const { key, definition } = view.restricted
     const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
-    throw new StartError(`${what}, but no plugin of this route decides who has it`, { exitCode: 2 })
+    const why = `${what}, but no plugin of this route decides who has it; switch one on there`
+    throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
   }
   return view
 }
@@ -245,9 +247,16 @@ class CallerOffer implements Offer {
 }
 
 /** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings): void {
+export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const route of routes) {
-    for (const toolsets of route.knownCombinations())
-      cutView(settings, route, requestView(settings, route, { toolsets }))
+    for (const toolsets of route.knownCombinations()) {
+      const request = requestView(settings, route, { toolsets })
+      let clashes = 0
+      collect(settings.catalog, request, mistake => {
+        clashes += 1
+        report(mistake)
+      })
+      if (clashes === 0) reporting(report, () => cutView(settings, route, request))
+    }
   }
 }

@@ -3,8 +3,10 @@
 
 import { StartError } from '../http/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-pattern.ts'
+import { placeRoutes, type RoutePlaces } from '../http/route-places.ts'
+import { type Path, type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
-import { placeRoutes, type RoutePlaces } from '../kernel/route-places.ts'
+import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
 /** A route, and what MCP serves there. */
@@ -31,10 +33,10 @@ export interface CompiledRoute extends McpRoute {
 
 /** Splits a route's path. Throws a StartError for what a route cannot have. */
 function parsePath(path: string): Pattern {
-  const where = `routes['${path}']`
-  const parts = parsePattern(path, where)
+  const at = ['routes', path]
+  const parts = parsePattern(path, { at })
   if (parts.some(({ optional }, index) => optional && index < parts.length - 1)) {
-    throw new StartError(`${where}: only the last parameter may be optional`, { exitCode: 2 })
+    throw new StartError('only the last parameter may be optional', { at })
   }
   return parts
 }
@@ -64,21 +66,42 @@ export interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
+  /** What the parameter may be. */
+  readonly categories: readonly string[]
 }
 
-function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, places: RoutePlaces): ToolsetChoice {
+/** A route while it is compiled. */
+interface Subject {
+  readonly path: string
+  readonly config: RoutesConfig
+  readonly pattern: Pattern
+  readonly places: RoutePlaces
+  readonly report: Report
+}
+
+function chooseToolsets({ path, config, pattern, places, report }: Subject): ToolsetChoice {
   const settings = config.routes[path] ?? { toolsets: [] }
   const listed = [settings.toolsets].flat()
   const [first = ''] = listed
   const [, parameter] = PARAMETER.exec(first) ?? []
-  if (parameter === undefined) return { all: listed, choose: () => listed, combinations: [listed] }
+  if (parameter === undefined) {
+    const there = knownAmong(
+      listed,
+      place => placeIn(['routes', path, 'toolsets'], settings.toolsets, place),
+      config,
+      report,
+    )
+    return { all: there, choose: () => there, combinations: [there], categories: [] }
+  }
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
-    throw new StartError(`routes['${path}'].toolsets: ${why}`, { exitCode: 2 })
+    report(new StartError(why, { at: ['routes', path, 'toolsets'] }))
   }
   const names = Object.keys(config.toolsets).filter(name => !places.isWhollyTaken(path, { [parameter]: name }))
   const sets = new Map(names.map(name => [name, [name] as readonly string[]]))
-  const fallback = settings.default && !places.isTaken(path, {}) ? settings.default : undefined
+  const standard =
+    settings.default && knownAmong(settings.default, place => ['routes', path, 'default', place], config, report)
+  const fallback = places.isTaken(path, {}) ? undefined : standard
   return {
     all: [...new Set([...names, ...(fallback ?? [])])],
     choose(params) {
@@ -86,16 +109,28 @@ function chooseToolsets(path: string, config: RoutesConfig, pattern: Pattern, pl
       return name === undefined ? fallback : sets.get(name)
     },
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
+    categories: names,
   }
 }
 
-function checkToolsets(path: string, names: readonly string[], config: RoutesConfig) {
-  for (const name of names) {
-    if (!Object.hasOwn(config.toolsets, name)) {
-      const known = Object.keys(config.toolsets).join(', ')
-      throw new StartError(`routes['${path}']: there is no toolset "${name}"; there are: ${known}`, { exitCode: 2 })
-    }
+/** What is written at a place of a list, or is it where there is one alone. */
+const placeIn = (at: Path, written: string | readonly string[], place: number): Path =>
+  typeof written === 'string' ? at : [...at, place]
+
+/** Those of a route's toolsets that there are; the others are reported. The very same list where all of them are. */
+function knownAmong(
+  names: readonly string[],
+  at: (place: number) => Path,
+  { toolsets }: RoutesConfig,
+  report: Report,
+): readonly string[] {
+  const isKnown = (name: string) => Object.hasOwn(toolsets, name)
+  for (const [place, name] of names.entries()) {
+    if (isKnown(name)) continue
+    const what = `there is no toolset "${name}"; ${didYouMean(name, Object.keys(toolsets))}`
+    report(new StartError(what, { at: at(place) }))
   }
+  return names.every(isKnown) ? names : names.filter(isKnown)
 }
 
 /** What a route learns later than its path: the host's address, and what its transports serve. */
@@ -104,14 +139,24 @@ export interface LateFacts {
   readonly revisions: (route: CompiledRoute) => readonly Revision[]
 }
 
-/** Compiles the config's routes. Throws a StartError for a path or a toolset that makes no sense. */
-export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRoute[] {
-  const patterns = new Map(Object.keys(config.routes).map(path => [path, parsePath(path)]))
-  const places = placeRoutes(patterns)
-  return Object.entries(config.routes).map(([path, settings]) => {
-    const pattern = patterns.get(path) ?? []
-    let choice = chooseToolsets(path, config, pattern, places)
-    checkToolsets(path, [...choice.all, ...(settings.default ?? [])], config)
+/** The patterns of all paths that can be one; the others are reported. */
+function parsePaths(paths: readonly string[], report: Report): Map<string, Pattern> {
+  const patterns = new Map<string, Pattern>()
+  for (const path of paths) {
+    const pattern = reporting(report, () => parsePath(path))
+    if (pattern) patterns.set(path, pattern)
+  }
+  return patterns
+}
+
+/** Compiles the config's routes. Reports a path or a toolset that makes no sense, and leaves it out. */
+export function compileRoutes(config: RoutesConfig, late: LateFacts, report = stopAtFirst): CompiledRoute[] {
+  const patterns = parsePaths(Object.keys(config.routes), report)
+  const places = placeRoutes(patterns, report)
+  const placed = [...patterns].filter(([path]) => !places.isLost(path))
+  return placed.map(([path, pattern]) => {
+    const settings = config.routes[path] ?? { toolsets: [] }
+    let choice = chooseToolsets({ path, config, pattern, places, report })
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
@@ -127,6 +172,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRo
       },
       serveAs(other) {
         choice = other.choice
+      },
+      get categories() {
+        return choice.categories
       },
       get revisions() {
         return late.revisions(route)
@@ -144,9 +192,22 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts): CompiledRo
   })
 }
 
-/** An address of the route that serves something: a parameter that it needs has the name of a toolset. */
-export function sampleUrl(route: CompiledRoute): string {
+/** Parameters with which the route serves something: one that it needs has the name of a toolset. */
+export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
-  return route.url(Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name])))
+  return Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name]))
+}
+
+/** An address of the route that serves something. */
+export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
+
+/** The path of that address, as `explain` and others take it. */
+export function samplePath(route: CompiledRoute): string {
+  const params = sampleParams(route)
+  const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) => {
+    const value = params[name]
+    return value === undefined ? '' : `/${value}`
+  })
+  return filled === '' ? '/' : filled
 }

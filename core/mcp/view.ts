@@ -2,6 +2,7 @@
 // Computed once per distinct combination and reused; a request never builds one that exists.
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError } from '../http/errors.ts'
+import { stopAtFirst } from '../http/start-error.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
@@ -100,8 +101,13 @@ function createPager(list: ListName, items: readonly CatalogItem[], cacheScope: 
   }
 }
 
-function collect(catalog: Catalog, { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>): CatalogItem[] {
-  const seen = new Map<string, string>()
+/** Every item, once; reports those of which there are two. */
+export function collect(
+  catalog: Catalog,
+  { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
+  report = stopAtFirst,
+): CatalogItem[] {
+  const seen = new Map<string, readonly [source: string, item: CatalogItem]>()
   const items: CatalogItem[] = []
   const sources = [...toolsets, EVERYWHERE].map(name => [describeToolset(name), catalog.items(name)] as const)
   for (const [source, list] of [...sources, ['configureSession', extra] as const]) {
@@ -109,11 +115,13 @@ function collect(catalog: Catalog, { toolsets, extra }: Pick<ViewRequest, 'tools
       const id = `${item.kind} ${item.key}`
       const first = seen.get(id)
       if (first !== undefined) {
-        throw new StartError(`two ${item.kind} are called "${item.key}": in ${first} and in ${source}`, {
-          exitCode: 2,
-        })
+        const [other, twin] = first
+        const what = `two ${item.kind} are called "${item.key}": in ${other} and in ${source}`
+        const also = [{ of: twin.definition, at: ['name'] }]
+        report(new StartError(what, { of: item.definition, at: ['name'], also }))
+        continue
       }
-      seen.set(id, source)
+      seen.set(id, [source, item])
       items.push(item)
     }
   }

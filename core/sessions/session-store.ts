@@ -1,5 +1,5 @@
-// Where the records of sessions are kept: in this process (memory-session-store.ts), or where every node finds them, so that
-// every node may serve every session (a plugin fills the slot).
+// Where the records of sessions are kept: in this process (memory-session-store.ts), or where every node finds them, so
+// that every node may serve every session (a plugin fills the slot).
 import type { RequestId } from '../mcp/protocol.ts'
 import type { SessionBounds } from './session-bounds.ts'
 import type { SessionRecord, StateChange } from './session-record.ts'
@@ -8,21 +8,31 @@ import type { SessionRecord, StateChange } from './session-record.ts'
 type Awaitable<Value> = Value | Promise<Value>
 
 /**
- * The records of sessions, as one node sees them. Sessions are named by their digests, nodes by their names. What cannot be
- * asked rejects with the HostError `unavailable`. A shared store may be asked the same twice, for an answer may be lost.
+ * The records of sessions, as one node sees them. Sessions are named by their digests, nodes by their names. What
+ * cannot be asked rejects with the HostError `unavailable`. A shared store may be asked the same twice, for an answer
+ * may be lost.
  */
 export interface SessionStore {
   /** This node, as the store names it. */
   readonly node: string
   /** True where every node finds its records; false where they are of this process alone, and end with it. */
   readonly shared: boolean
-  /** False, and nothing is kept, where its holder has `bounds.maxPerOwner` already. The node has a copy then, and uses it. */
+  /**
+   * False, and nothing is kept, where its holder has `bounds.maxPerOwner` already. The node has a copy then, and uses
+   * it.
+   */
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<boolean>
-  /** A request comes: whether the session is there, what is new about it, and which of its requests run. Asked with each. */
+  /**
+   * A request comes: whether the session is there, what is new about it, and which of its requests run. Asked with
+   * each.
+   */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
   /** Requests are answered. Not waited for; one that is not told is found out when its id comes again. */
   leave(digest: string, requests: readonly RequestId[]): void
-  /** Undefined where there is no record; `full`, and no change, past `MAX_WATCHED` resources or `MAX_WATCHED_BYTES` that they cost. */
+  /**
+   * Undefined where there is no record; `full`, and no change, past `MAX_WATCHED` resources or `MAX_WATCHED_BYTES` that
+   * they cost.
+   */
   change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
   /** The node that runs a request. */
   nodeOf(digest: string, request: RequestId): Awaitable<string | undefined>
@@ -31,18 +41,25 @@ export interface SessionStore {
   /** Makes this node the one that sends what belongs to no call, on this stream. Undefined where there is no record. */
   claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
   /**
-   * The nodes that had a copy, this one left out; undefined where there was no record, or it is in use and `onlyIdle`: marked
-   * so by some node, or with a request that has entered and not left.
+   * The nodes that had a copy, this one left out; undefined where there was no record, or it is in use and `onlyIdle`:
+   * marked so by some node, or with a request that has entered and not left.
    */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
-   * How sessions of this node are used now; what is in use does not expire, and one that is not known is passed over. Gives sessions that are to end, because more
-   * than `bounds.maxIdle` idle: the longest idle ones of the holders who have most. A shared store is told a few times a second.
+   * How sessions of this node are used now; what is in use does not expire, and one that is not known is passed over.
+   * Gives sessions that are to end, because more than `bounds.maxIdle` idle: the longest idle ones of the holders who
+   * have most. A shared store is told a few times a second.
    */
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
-  /** Milliseconds until it ends for being idle, `bounds.idleTimeout` after its last use; undefined where there is no record. */
+  /**
+   * Milliseconds until it ends for being idle, `bounds.idleTimeout` after its last use; undefined where there is no
+   * record.
+   */
   timeLeft(digest: string): Awaitable<number | undefined>
-  /** Keeps the record of a session that lives here, where the store has lost it; not as in use. False where it was ended. */
+  /**
+   * Keeps the record of a session that lives here, where the store has lost it; not as in use. False where it was
+   * ended.
+   */
   restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<boolean>
   /** Called when the store was away, and may have lost what was kept last. */
   onReturn(listener: () => void): void

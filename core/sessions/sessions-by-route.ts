@@ -60,7 +60,7 @@ function checkNames({ path }: McpRoute, { sessionStore, peers }: RouteStores) {
   const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
   const fix =
     'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
-  throw new StartError(`routes['${path}']: ${why}; ${fix}`, { exitCode: 2 })
+  throw new StartError(`${why}; ${fix}`, { at: ['routes', path] })
 }
 
 function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {

@@ -1,5 +1,6 @@
 // Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
 import { StartError } from '../http/errors.ts'
+import type { Report } from '../http/start-error.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/revisions.ts'
@@ -20,6 +21,7 @@ export interface SharedParts {
   readonly ownKeys: boolean
   /** The plugins that provide these slots. */
   readonly suggest: SuggestPlugin
+  readonly report: Report
 }
 
 /** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
@@ -63,26 +65,24 @@ const keyProblem = ({ ownKeys }: SharedParts): string[] =>
   ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
 
 /** Sessions that every node may serve take a way to the other nodes, and ids that those can read. */
-function checkShared({ routes, isFilled, isShared, ownKeys, suggest }: SharedParts): void {
+function checkShared({ routes, isFilled, isShared, ownKeys, suggest, report }: SharedParts): void {
   for (const route of routes.filter(keepsSessions).filter(isShared)) {
     const refuse = (why: string) =>
-      new StartError(`routes['${route.path}']: its sessions are kept for every node, but ${why}`, { exitCode: 2 })
+      report(new StartError(`its sessions are kept for every node, but ${why}`, { at: ['routes', route.path] }))
     if (!isFilled('peers', route)) {
       const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
-      throw refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
+      refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
     }
-    if (ownKeys) throw refuse(`the keys that sign their ids were made by this one; on every node, ${MAKE_SECRET}`)
+    if (ownKeys) refuse(`the keys that sign their ids were made by this one; on every node, ${MAKE_SECRET}`)
   }
 }
 
-/** Throws a StartError that says all of it, with the ways out. One process whose stores are its own shares nothing. */
+/** Reports all of it, with the ways out. One process whose stores are its own shares nothing. */
 export function checkSharing(parts: SharedParts): void {
   checkShared(parts)
   if (parts.processes <= 1) return
   const problems = [...sessionProblem(parts), ...listenProblem(parts), ...keyProblem(parts)]
   if (problems.length === 0) return
-  throw new StartError(
-    [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems].join('\n- '),
-    { exitCode: 2 },
-  )
+  const what = [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems]
+  parts.report(new StartError(what.join('\n- '), { exitCode: 2 }))
 }

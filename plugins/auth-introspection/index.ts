@@ -1,6 +1,13 @@
 // Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
 // of `authorize` on the routes. docs/plugins/auth-introspection.md.
-import { authorizeRoute, identifyBearer, needResource, sameResources, type TokenPlace } from '../../core/auth.ts'
+import {
+  authorizeRoute,
+  identifyBearer,
+  isLoopback,
+  needResource,
+  sameResources,
+  type TokenPlace,
+} from '../../core/auth.ts'
 import { definePlugin, type FilledOptions, parseDuration, StartError } from '../../core/index.ts'
 import { introspect } from './introspect.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
@@ -16,12 +23,19 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
   provides: ['user', 'authorize'],
   setup(host, options) {
     const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
-    const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
+    const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...host.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
+    if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
+      const what = 'tokens and the client secret are sent over plain http: whoever is on the way reads them; use https'
+      const severity = process.env['NODE_ENV'] === 'production' ? 'error' : 'warning'
+      host.report(stop(what, 'endpoint'), severity)
+    }
     const cacheFor = parseDuration(options.cacheFor)
-    if (cacheFor > MAX_CACHE) throw stop('cacheFor is more than 5m: revoked tokens would live on for too long')
+    if (cacheFor > MAX_CACHE)
+      throw stop('it is more than 5m: revoked tokens would live on for too long; write 5m or less', 'cacheFor')
     const fixed = audience === undefined ? undefined : [audience].flat().flatMap(sameResources)
-    if (fixed?.length === 0) throw stop('the audience is empty')
+    if (fixed?.length === 0)
+      throw stop('it is empty; name whom tokens are for, or leave it out for the address of each route', 'audience')
     if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
       host.log.warn({ check: 'audience' }, what)
@@ -46,5 +60,9 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
       if (validate.audience && !fixed) needResource(host, services)
     })
     host.closing(() => closing.abort(new Error('the host is closing')))
+  },
+  async underTest(options) {
+    const { answerInTest } = await import('./under-test.ts')
+    return answerInTest(options)
   },
 })

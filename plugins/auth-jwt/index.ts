@@ -30,4 +30,8 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
       host.closing(() => keys.close())
     }
   },
+  async underTest(options) {
+    const { issueInTest } = await import('./under-test.ts')
+    return issueInTest(options)
+  },
 })

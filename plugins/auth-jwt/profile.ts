@@ -45,9 +45,11 @@ function audienceOf(given: IssuerOptions['audience']): readonly string[] | undef
   return listed.length === 0 || listed.includes('') ? [] : listed.flatMap(sameResources)
 }
 
+type Path = PluginHost['at']
+
 /** Says what is wrong with one issuer's options; `at` is their place in the config. */
-function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: string): string {
-  const stop = (why: string) => new StartError(`${at}: ${why}`, { exitCode: 2 })
+function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
+  const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   )
@@ -59,21 +61,21 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   const name = issuer ?? authority
   if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
-    throw stop(`secret is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`)
+    throw stop(`it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`, 'secret')
   }
   const key = secret === undefined ? undefined : publicKeyIn(secret)
   if (key !== undefined) {
-    throw stop(`secret is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`)
+    throw stop(`it is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`, 'secret')
   }
   return name
 }
 
-function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | undefined, at: string): Set<string> {
+function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | undefined, at: Path): Set<string> {
   const possible: readonly string[] = secret === undefined ? ASYMMETRIC : SYMMETRIC
   const accepted = (given ?? possible).filter(algorithm => possible.includes(algorithm))
   if (accepted.length === 0) {
     const kind = secret === undefined ? 'public keys' : 'a secret'
-    throw new StartError(`${at}: none of the algorithms works with ${kind}`, { exitCode: 2 })
+    throw new StartError(`none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, { at })
   }
   return new Set(accepted)
 }
@@ -105,22 +107,23 @@ export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile
     keys,
     secret,
   } = options
-  const at = `plugins.${host.name}`
+  const { at } = host
   const single = { authority, issuer, jwksUri, keys, secret }
   if (several && Object.values(single).some(value => value !== undefined)) {
-    throw new StartError(`${at}: the issuer stands beside issuers; put it into the list`, { exitCode: 2 })
+    throw new StartError('the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
   }
   warnOfChecksOff(validate, host)
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
   const listed: readonly FilledIssuer[] = several ?? [single as FilledIssuer]
   for (const [index, one] of listed.entries()) {
-    const place = several ? `${at}.issuers[${index}]` : at
+    const place = several ? [...at, 'issuers', index] : at
     const name = nameOf(one, place)
-    const stop = (why: string) => new StartError(`${place}: ${why}`, { exitCode: 2 })
-    if (issuers.has(name)) throw stop(`the issuer "${name}" is there twice`)
+    const stop = (why: string) => new StartError(why, { at: place })
+    if (issuers.has(name)) throw stop(`the issuer "${name}" is there twice; remove one of them`)
     const wanted = audienceOf(one.audience ?? audience)
-    if (wanted?.length === 0) throw stop('the audience is empty')
+    if (wanted?.length === 0)
+      throw stop('the audience is empty; name whom tokens are for, or leave it out for the address of each route')
     const placed = { one, name, place, loose: !validate.signingKey }
     let source = fixedKeys(placed)
     if (!source) {
@@ -138,7 +141,7 @@ export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile
 interface Placed {
   readonly one: IssuerOptions
   readonly name: string
-  readonly place: string
+  readonly place: Path
   readonly loose: boolean
 }
 
@@ -148,7 +151,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   try {
     return createFixedKeys(keys, loose)
   } catch (cause) {
-    throw new StartError(`${place}.keys: ${errorText(cause)}`, { exitCode: 2, cause })
+    throw new StartError(errorText(cause), { at: [...place, 'keys'], cause })
   }
 }
 
@@ -161,14 +164,19 @@ function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: Plugi
 
 function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
+  const keyed = [
+    ...place,
+    one.jwksUri === undefined ? (one.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
+  ]
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StartError(`${place}: "${shownUrl(url)}" is no http or https URL`, { exitCode: 2 })
+    throw new StartError(
+      `"${shownUrl(url)}" is no http or https URL; write all of it, such as https://login.example.com`,
+      { at: keyed },
+    )
   }
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
-    host.log.warn(
-      { url: shownUrl(url) },
-      'keys are fetched over plain http: whoever is on the way can put in their own',
-    )
+    const what = `keys are fetched over plain http, from ${shownUrl(url)}: whoever is on the way can put in their own; use https`
+    host.report(new StartError(what, { at: keyed }), process.env['NODE_ENV'] === 'production' ? 'error' : 'warning')
   }
   return createIssuerKeys({
     issuer: name,

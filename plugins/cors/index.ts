@@ -5,8 +5,8 @@ import {
   type CrossOrigin,
   DURATION_PATTERN,
   definePlugin,
+  didYouMean,
   type FilledOptions,
-  nearest,
   type PluginHost,
   parseDuration,
   StartError,
@@ -26,16 +26,17 @@ function canonical(origin: string): string {
   return parsed === 'null' ? origin.toLowerCase() : parsed
 }
 
-/** Throws a StartError for a policy that no browser would follow. */
+/** Reports a policy that no browser would follow. */
 function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][string], host: PluginHost): CrossOrigin {
   const { origins, credentials, maxAge } = policy
-  const where = `plugins.${host.name}.policies.${name}`
+  const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
-  if (any && origins.length > 1) throw new StartError(`${where}.origins: "*" stands alone`, { exitCode: 2 })
+  if (any && origins.length > 1) {
+    host.report(new StartError('"*" stands alone; remove the other origins, or it', { at: [...at, 'origins'] }))
+  }
   if (any && credentials) {
-    throw new StartError(`${where}: credentials need a list of origins; with "*" any page could use them`, {
-      exitCode: 2,
-    })
+    const why = 'credentials need a list of origins; with "*" any page could use them'
+    host.report(new StartError(why, { at: [...at, 'credentials'] }))
   }
   const known = new Set(origins.map(canonical))
   const allows = (origin: string) => any || known.has(origin)
@@ -45,17 +46,23 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
   }
 }
 
-function unknownPolicy(path: string, name: string, known: readonly string[]): StartError {
-  const near = nearest(name, known)
-  const hint = near === undefined ? `there are: ${known.join(', ') || 'none'}` : `did you mean "${near}"?`
-  return new StartError(`routes['${path}'].cors: there is no policy "${name}"; ${hint}`, { exitCode: 2 })
+const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
+  new StartError(`there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
+
+/** At a reload nothing is wrong by then that was not told before. */
+const refuse = (fault: StartError): never => {
+  throw fault
 }
 
-/** Throws a StartError, too, for a route that names none of them. */
-function compilePolicies({ policies = {} }: FilledOptions['cors'], host: PluginHost): Map<string, CrossOrigin> {
+/** Tells, too, of a route that names none of them. */
+function compilePolicies(
+  { policies = {} }: FilledOptions['cors'],
+  host: PluginHost,
+  tell: (fault: StartError) => void,
+): Map<string, CrossOrigin> {
   const compiled = new Map(Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]))
   for (const { path, cors } of host.routes) {
-    if (cors !== undefined && !compiled.has(cors)) throw unknownPolicy(path, cors, [...compiled.keys()])
+    if (cors !== undefined && !compiled.has(cors)) tell(unknownPolicy(path, cors, compiled.keys()))
   }
   return compiled
 }
@@ -112,7 +119,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
   },
   provides: ['cors'],
   setup(host, options) {
-    let compiled = compilePolicies(options, host)
+    let compiled = compilePolicies(options, host, host.report)
     warnOfAnySite(compiled, host)
     host.crossOrigin(({ cors }) => {
       if (cors === undefined) return undefined
@@ -123,7 +130,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
       }
     })
     host.reconfigure<FilledOptions['cors']>(changed => {
-      const next = compilePolicies(changed, host)
+      const next = compilePolicies(changed, host, refuse)
       return () => {
         compiled = next
       }

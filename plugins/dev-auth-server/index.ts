@@ -28,8 +28,8 @@ const text = { type: 'string', minLength: 1 } as const
 const texts = { type: 'array', items: text } as const
 
 /** Anyone who reaches this server may sign in as anyone: it must not be reachable. */
-function refuseToServeOthers({ name, http, processes }: PluginHost): void {
-  const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
+function refuseToServeOthers({ at, http, processes }: PluginHost): void {
+  const refuse = (why: string) => new StartError(why, { at })
   if (process.env['NODE_ENV'] === 'production') throw refuse('it lets everybody in; it does not run in production')
   if (processes > 1) throw refuse('its users and keys are in one process; start without --workers')
   if (!isLoopback(http.host)) throw refuse(`http.host is ${http.host}; it runs on a loopback address only`)

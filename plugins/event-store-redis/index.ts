@@ -60,7 +60,7 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledOption
     const { ttl, maxEvents, maxBytes } = options
     const lifetime = parseDuration(ttl)
     if (lifetime < MIN_TTL) {
-      throw new StartError(`plugins.${host.name}: ttl is less than 1s; no client comes back so soon`, { exitCode: 2 })
+      throw new StartError('it is less than 1s; no client comes back so soon', { at: [...host.at, 'ttl'] })
     }
     const bounds = { ttl: lifetime, maxEvents, maxBytes: parseSize(maxBytes) }
     host.fill('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))

@@ -43,24 +43,30 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
 }
 
 /** Throws a StartError for options that would make documents that clients must refuse. */
-function checkOptions({ name, http, log }: PluginHost, options: FilledResourceMetadata) {
-  const fail = (what: string) => new StartError(`plugins['${name}']${what}`, { exitCode: 2 })
+function checkOptions({ at, http, log, report }: PluginHost, options: FilledResourceMetadata) {
+  const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers, resourceMetadataUri } = options
-  if (!authorizationServers) throw fail('.authorizationServers: missing; say who gives out tokens')
+  if (!authorizationServers) throw fail('missing; say who gives out tokens', 'authorizationServers')
   if (options.dpopBoundAccessTokensRequired) {
-    throw fail('.dpopBoundAccessTokensRequired: nothing here checks a proof of possession (RFC 9449) yet; leave it out')
+    const why = 'nothing here checks a proof of possession (RFC 9449) yet; leave it out'
+    report(fail(why, 'dpopBoundAccessTokensRequired'))
   }
   for (const [name, value] of unchecked(options)) {
     log.warn({ [name]: value }, `${name} is published, but nothing here does what it promises`)
   }
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
-    throw fail(`: set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`)
+    report(fail(`set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`))
   }
   if (resourceMetadataUri !== undefined && resource === undefined) {
-    throw fail('.resourceMetadataUri: needs `resource`; one document can describe one resource only')
+    report(fail('it needs `resource`; one document can describe one resource only', 'resourceMetadataUri'))
   }
   if (resource?.startsWith('http:') && !isLoopbackUrl(resource)) {
-    throw fail(`.resource: ${resource} must be an https URL (RFC 9728 section 1.2)`)
+    report(fail(`${resource} must be an https URL (RFC 9728 section 1.2)`, 'resource'))
+  }
+  for (const [index, server] of authorizationServers.entries()) {
+    if (process.env['NODE_ENV'] !== 'production' || !server.startsWith('http:') || isLoopbackUrl(server)) continue
+    const why = `${server} is not https: in production whoever is on the way could give out tokens; use https`
+    report(fail(why, 'authorizationServers', index))
   }
   if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {
     log.warn({ publicUrl: http.publicUrl }, 'http.publicUrl is not https: whoever is on the way reads the tokens')
@@ -103,6 +109,7 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions) {
 
 export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledResourceMetadata>({
   options: optionsSchema,
+  provides: ['protectedResource'],
   setup(host, options) {
     if (host.routes.length === 0) return
     checkOptions(host, options)

@@ -8,13 +8,12 @@ import { createRedisSessionStore } from './store.ts'
 export type SessionStoreRedisOptions = BuiltInOptions['session-store-redis']
 
 /** Other nodes must be able to read the ids that this one signs. */
-function demandSecrets({ name, ownKeys }: PluginHost) {
+function demandSecrets({ at, ownKeys, report }: PluginHost) {
   if (!ownKeys) return
-  throw new StartError(
-    `plugins.${name}: sessions are for every node, but the keys that sign their ids were made by this one; make a ` +
-      "secret with `openssl rand -base64 32` and put it into the environment of every node as MCP_HOST_SECRETS, or into the config's `secrets`",
-    { exitCode: 2 },
-  )
+  const why =
+    'sessions are for every node, but the keys that sign their ids were made by this one; make a ' +
+    "secret with `openssl rand -base64 32` and put it into the environment of every node as MCP_HOST_SECRETS, or into the config's `secrets`"
+  report(new StartError(why, { at }))
 }
 
 /** What is sent beside EVAL, in scripts too. */

@@ -8,29 +8,31 @@ import {
   type PluginHost,
   type Route,
   type Services,
+  StartError,
   type User,
 } from '../../core/index.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
-import { compilePolicy, createHolder, denialFor, type Requirement } from './requirement.ts'
+import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
 import { createRouteAccess, type RouteAccess } from './route-access.ts'
 import { logShadow } from './shadow.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
-function compileRule(rule: AuthorizeRule, where: string, { policies }: Rules): Requirement {
+function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Tell): Requirement {
   const asked = rule === true ? {} : rule
-  if (typeof asked !== 'string') return compilePolicy(asked, where)
-  const hint = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
-  return policyNamed(asked, policies, where, hint)
+  if (typeof asked !== 'string') return compilePolicy(asked, at, tell)
+  const otherwise = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
+  return policyNamed(asked, { policies, at, tell, otherwise })
 }
 
-/** What each route's `authorize` asks, by the rule as written. Throws a StartError for an unknown policy. */
-function compileAuthorize(routes: readonly Route[], rules: Rules): Map<AuthorizeRule, Requirement> {
+/** What each route's `authorize` asks, by the rule as written. Tells of an unknown policy. */
+function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
-    if (authorize !== undefined) compiled.set(authorize, compileRule(authorize, `routes['${path}'].authorize`, rules))
+    if (authorize === undefined) continue
+    compiled.set(authorize, compileRule(authorize, ['routes', path, 'authorize'], rules, tell))
   }
   return compiled
 }
@@ -48,17 +50,22 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
-/** What the options say, compiled. Throws a StartError for what makes no sense. */
-function compile(options: FilledToolPolicy, host: PluginHost, where: string) {
-  const rules = compileRules(options, where)
-  const authorize = compileAuthorize(host.routes, rules)
+/** At a reload nothing is wrong by then that was not told before. */
+const refuse: Tell = (why, at) => {
+  throw new StartError(why, { at })
+}
+
+/** What the options say, compiled. Tells what makes no sense. */
+function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
+  const rules = compileRules(options, host.at, tell)
+  const authorize = compileAuthorize(host.routes, rules, tell)
   return {
     options,
     rules,
     holderOf: createHolder(options.scopeHierarchy ?? {}),
     hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
-    requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, where, rules),
+    requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, host.at, rules, tell),
     access: new Map<Route, RouteAccess>(),
   }
 }
@@ -83,7 +90,7 @@ function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHo
 
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  let now = compile(options, host, where)
+  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
   const on = (route: Route): RouteAccess => {
     const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
@@ -109,9 +116,9 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.serving(services => {
     openRoutes(now, host, services)
-    host.starting(() => lintNow(now, host, services))
+    host.checking(() => lintNow(now, host, services))
     host.reconfigure<FilledToolPolicy>(changed => {
-      const next = compile(changed, host, where)
+      const next = compile(changed, host, refuse)
       // Whether calls are looked at for shadow rules at all is decided at the start.
       if (next.hasShadow && !hasShadow) return undefined
       openRoutes(next, host, services)

@@ -1,10 +1,10 @@
 // From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
 import type { CatalogItem, ItemKind } from '../../core/auth.ts'
-import { nearest, StartError } from '../../core/index.ts'
+import { didYouMean } from '../../core/index.ts'
 import { globsOverlap, matchesGlob } from './glob.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
-import { allOf, compilePolicy, needScopeOrRole, type Requirement } from './requirement.ts'
+import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
 /** One thing that restricts an item. */
 export interface Source {
@@ -42,35 +42,40 @@ const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
   ['resource:', 'resources'],
 ]
 
-/** A policy by its name. Throws a StartError where there is none. */
-export function policyNamed(
-  name: string,
-  policies: ReadonlyMap<string, Requirement>,
-  where: string,
-  otherwise = '',
-): Requirement {
+interface Naming {
+  readonly policies: ReadonlyMap<string, Requirement>
+  readonly at: Path
+  readonly tell: Tell
+  /** What else may have been meant. */
+  readonly otherwise?: string
+}
+
+/** A policy by its name; where there is none that is told, and the answer is one that nobody meets. */
+export function policyNamed(name: string, { policies, at, tell, otherwise = '' }: Naming): Requirement {
   const policy = policies.get(name)
-  if (policy) return policy
-  const near = nearest(name, policies.keys())
-  const hint =
-    near === undefined ? ` there are: ${[...policies.keys()].join(', ') || 'none'}` : ` did you mean "${near}"?`
-  throw new StartError(`${where}: there is no policy "${name}";${hint}${otherwise}`, { exitCode: 2 })
+  if (!policy) tell(`there is no policy "${name}"; ${didYouMean(name, policies.keys())}${otherwise}`, at)
+  return policy ?? needScopeOrRole(name, false)
 }
 
 const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>
   typeof value === 'object' && 'policy' in value
 
-/** Compiles the options. Throws a StartError for an unknown policy, and for one that nobody can meet. */
-export function compileRules({ policies: named = {}, rules = {}, mode }: FilledToolPolicy, where: string): Rules {
+/** Compiles the options, which are at `place`. Tells of an unknown policy, and of one that nobody can meet. */
+export function compileRules(
+  { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
+  place: Path,
+  tell: Tell,
+): Rules {
   const policies = new Map(
-    Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy, `${where}.policies.${name}`)]),
+    Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy, [...place, 'policies', name], tell)]),
   )
   const list = Object.entries(rules).map(([key, value]): Rule => {
-    const at = `${where}.rules['${key}']`
+    const at = [...place, 'rules', key]
     const detailed: DetailedRule = isDetailed(value) ? value : { policy: value }
     const { policy, visibility, mode: own = mode } = detailed
     const [prefix = '', kind = 'tools'] = PREFIXES.find(([start]) => key.startsWith(start)) ?? []
-    const requirement = typeof policy === 'string' ? policyNamed(policy, policies, at) : compilePolicy(policy, at)
+    const requirement =
+      typeof policy === 'string' ? policyNamed(policy, { policies, at, tell }) : compilePolicy(policy, at, tell)
     const called = typeof policy === 'string' ? ` (policy "${policy}")` : ''
     return {
       name: `rule "${key}"${called}`,

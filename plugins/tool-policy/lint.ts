@@ -1,7 +1,7 @@
 // What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
 // (item-rules.ts, requirement.ts).
 import type { CatalogItem } from '../../core/auth.ts'
-import { nearest, type PluginHost, type Route, type Services } from '../../core/index.ts'
+import { nearest, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
 import { fits, type Rule, type Rules } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
@@ -22,9 +22,12 @@ const prefixHint = ({ kind, glob }: Rule) =>
 
 function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
   for (const rule of rules.list) {
-    if (!items.some(item => fits(rule, item))) {
-      host.log.warn({ rule: rule.key }, `the rule matches nothing that is defined at start${prefixHint(rule)}`)
-    }
+    if (items.some(item => fits(rule, item))) continue
+    const keys = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
+    const near = nearest(rule.glob.replaceAll('*', ''), keys)
+    const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
+    const what = `the rule matches nothing that is defined at start${hint}`
+    host.report(new StartError(what, { at: [...host.at, 'rules', rule.key] }), 'warning')
   }
 }
 

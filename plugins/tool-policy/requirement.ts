@@ -1,6 +1,6 @@
 // From a policy as written to a requirement that says, for one caller, what is needed and what is missing.
 import { claimAt, type Denial } from '../../core/auth.ts'
-import { StartError, type User } from '../../core/index.ts'
+import type { PluginHost, User } from '../../core/index.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
 /** What a caller brings: the scopes with all that they include. */
@@ -28,6 +28,9 @@ export interface Requirement {
   readonly scopes: readonly string[]
   standingOf(held: Held): Standing
 }
+
+/** Keys that lead to a value of the config. */
+export type Path = PluginHost['at']
 
 const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
@@ -119,18 +122,24 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   }
 }
 
-/** Compiles a policy. Throws a StartError for one that nobody can meet; `where` is its place in the config. */
-export function compilePolicy(policy: Policy, where: string): Requirement {
-  const bad = (why: string) => new StartError(`${where}: ${why}`, { exitCode: 2 })
+/** Takes what is wrong with a policy. */
+export type Tell = (why: string, at: Path) => void
+
+/** Compiles a policy. Tells of one that nobody can meet; `at` is its place in the config. */
+export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement {
   const scopes = list(policy.scope)
   const spaced = scopes.find(scope => /\s/.test(scope))
-  if (spaced !== undefined) throw bad(`nobody can meet it: scope "${spaced}" holds a space; write a list of scopes`)
+  if (spaced !== undefined) {
+    tell(`nobody can meet it: scope "${spaced}" holds a space; write a list of scopes`, [...at, 'scope'])
+  }
   const claims = Object.entries(policy.claim ?? {}).map(([name, value]) => [name, list(value)] as const)
   const without = claims.find(([, values]) => values.length === 0)
-  if (without) throw bad(`nobody can meet it: claim "${without[0]}" has no value that fits`)
-  if (policy.anyOf?.length === 0) throw bad('nobody can meet it: anyOf is empty')
+  if (without)
+    tell(`nobody can meet it: claim "${without[0]}" has no value that fits; list one`, [...at, 'claim', without[0]])
+  if (policy.anyOf?.length === 0)
+    tell('nobody can meet it: anyOf is empty; list policies, or remove it', [...at, 'anyOf'])
   const inner = (key: 'anyOf' | 'allOf') =>
-    (policy[key] ?? []).map((part, index) => compilePolicy(part, `${where}.${key}[${index}]`))
+    (policy[key] ?? []).map((part, index) => compilePolicy(part, [...at, key, index], tell))
   const alternatives = inner('anyOf')
   return allOf([
     ...scopes.map(needScope),

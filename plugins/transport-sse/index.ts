@@ -24,18 +24,18 @@ export const transportSse = definePlugin<TransportSseOptions>({
       },
     },
   },
+  provides: ['transport'],
   setup(host, { maxConcurrent }) {
     for (const { path, stateless, toolsets } of host.routes) {
-      const where = `routes['${path}']`
+      const at = ['routes', path]
       if (stateless) {
         const fix = `set plugins: { '${host.name}': false } on the route, or stateless: false`
-        throw new StartError(`${where} is stateless, and ${host.name} needs sessions; ${fix}`, { exitCode: 2 })
+        host.report(new StartError(`it is stateless, and ${host.name} needs sessions; ${fix}`, { at }))
       }
       const clash = path.includes(':') ? toolsets.find(name => RESERVED.includes(name)) : undefined
       if (clash !== undefined) {
-        throw new StartError(`${where}: the toolset "${clash}" would have the address of the SSE transport`, {
-          exitCode: 2,
-        })
+        const why = `the toolset "${clash}" would have the address of the SSE transport; rename it`
+        host.report(new StartError(why, { at, also: [{ at: ['toolsets', clash] }] }))
       }
     }
     host.revisions(() => HANDSHAKE_REVISIONS)

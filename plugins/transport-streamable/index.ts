@@ -5,6 +5,7 @@ import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from './listen.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
+import { createVisitPage } from './visit-page.ts'
 
 export type TransportStreamableOptions = BuiltInOptions['transport-streamable']
 
@@ -15,6 +16,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     additionalProperties: false,
     properties: {},
   },
+  provides: ['transport'],
   setup(host) {
     host.revisions(() => REVISIONS)
     host.serving(services => {
@@ -22,9 +24,10 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
       addListen(host, services)
       host.routeEndpoint('', route => {
         const post = createPostHandler(transport, route)
-        if (route.stateless) return { methods: { POST: post } }
+        const page = createVisitPage(host.server, route)
+        if (route.stateless) return { methods: { POST: post }, page }
         const { get, end } = createSessionGets(transport, route)
-        return { methods: { GET: get, POST: post, DELETE: end } }
+        return { methods: { GET: get, POST: post, DELETE: end }, page }
       })
     })
   },

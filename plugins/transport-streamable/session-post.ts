@@ -8,6 +8,7 @@ import {
   isHandshakeRevision,
   LATEST_HANDSHAKE,
   type Message,
+  MODERN_REVISION,
   openEventStream,
   RETRY,
   type RequestId,
@@ -30,6 +31,13 @@ type Request = Extract<Message, { kind: 'request' }>
 /** Only clients of this revision know that an empty first event is there to come back to. */
 export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
+/** GET and DELETE are of sessions alone. */
+const waysIn = ({ method }: HostContext) =>
+  method === 'POST'
+    ? `call initialize first and send the Mcp-Session-Id of its answer; or send this as a ${MODERN_REVISION} request, with ` +
+      'its _meta and headers; or have the server set stateless: true on this route'
+    : 'send the Mcp-Session-Id that the answer to initialize had'
+
 /** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
 export function findSession(
   host: Transport,
@@ -38,7 +46,7 @@ export function findSession(
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
-  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: 'send the Mcp-Session-Id header' })
+  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: waysIn(ctx) })
   const { params, user } = ctx.state
   return host.sessions.find(id, { route, params, user, ip: ctx.ip, admitted: true }, host.name, requests)
 }

@@ -86,8 +86,8 @@ describe('an error that nobody catches, in a tool’s timer', () => {
     expect((await waiting).message.result.content[0].text).to.match(/^\d+$/)
     const { code, stdout, stderr } = await running.ended
     const [line, ...more] = linesOf(stderr).filter(({ level }) => level === 60)
-    expect(line).to.deep.include({ err: { type: 'TypeError', message: 'left in a timer' } })
-    expect(line.at).to.match(/mcp\.config\.mjs/)
+    expect(line.err).to.deep.include({ type: 'TypeError', message: 'left in a timer' })
+    expect(line.err.at).to.match(/^mcp\.config\.mjs:\d+:\d+$/)
     expect(stdout).to.match(/stopped; running requests: 1 finished, 0 cancelled\n$/)
     expect([more, code]).to.deep.equal([[], 1])
   })

@@ -105,19 +105,20 @@ describe('mcp-host start with mistakes in the config', () => {
       '    path: 7',
     ].join('\n')
     const ended = await runCli(['start'], await makeFolder({ 'mcp.config.yaml': config }))
-    expectMessage(ended, 2, /^The config has 3 problems\./)
+    expectMessage(ended, 2, /^The config has 4 problems\./)
     const [, ...problems] = ended.stderr.trimEnd().split('\n\n')
-    expect(problems).to.have.lengthOf(3)
+    expect(problems).to.have.lengthOf(4)
     expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}missing\n/)
     expect(problems[1]).to.match(/^mcp\.config\.yaml:4 {2}http\.prot\n {2}unknown option; did you mean "port"\?\n/)
-    expect(problems[2]).to.match(
+    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a: there is no file a\.mjs/)
+    expect(problems[3]).to.match(
       /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}wrong value\n {2}found 7; expected a path that starts with '\/'$/,
     )
   })
 
   it('names a route that asks for authorization which no plugin can decide', async () => {
     const ended = await startWith({ routes: "{ '/': { toolsets: ['first'], authorize: true } }" })
-    expectMessage(ended, 2, /^routes\['\/'\]\.authorize: no plugin of this route can decide it/)
+    expectMessage(ended, 2, /^mcp\.config\.mjs:\d+: routes\['\/'\]\.authorize: no plugin of this route can decide it/)
   })
 })
 
@@ -127,7 +128,7 @@ describe('mcp-host start with code that throws', () => {
       before: failing("setup() { throw new Error('the disk is full') }"),
       plugins: 'broken: broken()',
     })
-    expectMessage(ended, 1, 'plugins\\.broken failed to start: the disk is full')
+    expectMessage(ended, 1, /^mcp\.config\.mjs:\d+: plugins\.broken failed to start: the disk is full$/)
   })
 
   it('names the plugin whose starting task rejects, and exits 1', async () => {
@@ -141,13 +142,13 @@ describe('mcp-host start with code that throws', () => {
   it('names the toolset and the file of a module that throws, and exits 2', async () => {
     const files = { 'tools.mjs': "throw new Error('no key')" }
     const ended = await startWith({ tool: "'./tools.mjs'" }, files)
-    expectMessage(ended, 2, /^toolsets\.second: \S+tools\.mjs cannot be loaded: no key$/)
+    expectMessage(ended, 2, /^tools\.mjs:1: toolsets\.second\[0\] cannot be loaded: no key$/)
   })
 
   it('names a local plugin whose module throws, and exits 2', async () => {
     const files = { 'audit.mjs': "throw new Error('no audit today')" }
     const ended = await startWith({ plugins: "'./audit.mjs': {}" }, files)
-    expectMessage(ended, 2, /^plugins\['\.\/audit\.mjs'\]: \S+audit\.mjs cannot be loaded: no audit today$/)
+    expectMessage(ended, 2, /^audit\.mjs:1: plugins\['\.\/audit\.mjs'\] cannot be loaded: no audit today$/)
   })
 
   it('shows the stack of what was thrown with --verbose', async () => {

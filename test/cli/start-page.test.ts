@@ -1,14 +1,22 @@
 // What `start` prints, and that the commands in it work as printed, by the shell that people paste them into.
 import { execFile } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { selfCommand } from '../../cli/self-command.ts'
+import { startPage } from '../../cli/start-page.ts'
+import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
 import { type ConfigParts, configText, type Running, startCli, stopAll } from './run-cli.ts'
 
 const run = promisify(execFile)
 
 after(removeFolders)
+after(stopHosts)
+after(stopIssuers)
 
 async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
   const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }))
@@ -61,6 +69,54 @@ describe('the page that mcp-host start prints', () => {
     const [, address] = /^curl -s (\S+)/m.exec(page) ?? []
     expect(page).to.match(/^npx -y @modelcontextprotocol\/inspector --cli .* --method tools\/list$/m)
     expect(page).to.include(`--cli ${address} `)
+  })
+})
+
+describe('the page of mcp-host start', () => {
+  afterEach(stopAll)
+
+  it('names the config, and has a call with arguments that fit, which works as printed', async () => {
+    const tool = `defineTool({
+      name: 'add', annotations: { readOnlyHint: true }, input: { type: 'object', required: ['a', 'b', 'how'], properties: {
+        a: { type: 'integer', minimum: 7 }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
+      } },
+      handler: ({ a, b, how }) => how + ' ' + (a + b),
+    })`
+    const { page } = await serve({ tool })
+    expect(page).to.match(/^mcp-host .*, config mcp\.config\.mjs\n/)
+    const [line = ''] = /^.* call .*$/m.exec(page) ?? []
+    expect((await run('sh', ['-c', line])).stdout).to.equal("it's 9.5\n")
+    expect(page).to.match(/^.* connect claude-code http:\S+$/m)
+  })
+
+  it('has for a guarded route the login and the call, and no curl that is refused', async () => {
+    const { url: authority } = await startIssuer()
+    const purge = defineTool({ name: 'purge', annotations: { destructiveHint: true }, handler: () => 'gone' })
+    const now = defineTool({ name: 'now', handler: () => 'now' })
+    const options = {
+      toolsets: { all: [purge, now] },
+      routes: { '/in': { toolsets: 'all', authorize: true as const } },
+    }
+    const auth = { 'auth-jwt': { authority, audience: 'a' } }
+    const metadata = { 'resource-metadata': { authorizationServers: [authority] } }
+    const { host } = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth, ...metadata } })
+    const page = startPage(host, '/srv/mcp.config.ts')
+    expect(page).to.contain(`Try it with a token, at /in:\n`)
+    expect(page).to.match(new RegExp(`^.* login ${host.url}/in\n.* call ${host.url}/in now$`, 'm'))
+    expect(page).not.to.match(/curl|purge|\nTry it:/)
+    const untold = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth } })
+    expect(startPage(untold.host, '/srv/mcp.config.ts'))
+      .to.match(/ doctor http:.*\/in$/m)
+      .and.not.match(/ login /)
+  })
+
+  it('says how this very program is started', () => {
+    const of = (script: string, env: NodeJS.ProcessEnv = {}, program = '/usr/bin/node') =>
+      selfCommand({ argv: [program, script], env })
+    expect(of('/usr/local/bin/mcp-host')).to.equal('mcp-host')
+    expect(of('/p/node_modules/.bin/mcp-host', { npm_command: 'exec' })).to.equal('npx mcp-host')
+    expect(of('/a b/dist/cli/main.js')).to.equal("node '/a b/dist/cli/main.js'")
+    expect(of(join(process.cwd(), 'cli/main.ts'))).to.equal('npx tsx cli/main.ts')
   })
 })
 

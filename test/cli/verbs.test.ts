@@ -24,7 +24,7 @@ describe('mcp-host check', () => {
     const { code, stdout, stderr } = await runCli(['check'], folder)
     busy.close()
     expect(stdout).to.match(
-      /^route +toolsets +protocol revisions +who may call\n\/ +first, second +2026-07-28 and older, to 2024-11-05 +anyone\n/,
+      /^config mcp\.config\.mjs\n\nroute +toolsets +protocol revisions +who may call\n\/ +first, second +2026-07-28 and older, to 2024-11-05 +anyone\n/,
     )
     expect(stdout).to.match(/\n\nThe config is fine\.\n$/)
     expect(stderr).to.equal('')

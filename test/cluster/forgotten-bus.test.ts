@@ -3,6 +3,7 @@
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { listen, nextMessage } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -41,8 +42,11 @@ describe('a change bus that Redis forgot twice', () => {
     const heard = async () => (await nextMessage(stream)).params.uri
     const publish = async (uri: string) => {
       a.host.runtime.resourceUpdated(uri)
-      while (redis.cli('XLEN', 'mcp-host:{bus}:changes')[0] !== '1')
-        await new Promise(resolve => setTimeout(resolve, 20))
+      await eventually(
+        'one change on the bus',
+        () => redis.cli('XLEN', 'mcp-host:{bus}:changes')[0],
+        length => length === '1',
+      )
     }
 
     await publish(FIRST)

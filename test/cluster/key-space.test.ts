@@ -2,6 +2,7 @@
 // one deployment are known by a secret that they have in common, so a rotation that goes step by step loses no session.
 import { expect } from 'chai'
 import { defineTool, StartError } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
 import { type StartedHost, stopHosts } from '../support/start-host.ts'
@@ -44,8 +45,11 @@ describe('the keys of a deployment', () => {
     // What one that is not refused does: it opens sessions, and those of others go for them.
     if ('url' in theirs) {
       for (let count = 0; count < 8; count++) await openSession(`${theirs.url}/`)
-      while (Number(redis.cli('ZCARD', 'mcp-host:{sessions}:idle')[0]) > 4)
-        await new Promise(resolve => setTimeout(resolve, 20))
+      await eventually(
+        'no more idle sessions than may be',
+        () => Number(redis.cli('ZCARD', 'mcp-host:{sessions}:idle')[0]),
+        idle => idle <= 4,
+      )
     }
     let ended = 0
     for (const session of sessions) if ((await session.request('ping')).status !== 200) ended++
@@ -80,12 +84,19 @@ describe('the keys of a deployment', () => {
     const theirs = await start([OTHER])
     await kept.start()
     const told = async () => (await fetch(`${theirs.url}/health`)).json() as Promise<{ reasons?: { redis?: string } }>
-    while ((await told()).reasons?.redis !== 'Redis refuses: keys of another host')
-      await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(
+      'health that names the keys of another host',
+      async () => (await told()).reasons?.redis,
+      reason => reason === 'Redis refuses: keys of another host',
+    )
     expect((await initialize(`${theirs.url}/`)).status).to.equal(503)
     const lines = theirs.log.filter(({ reason }) => String(reason).includes('are in use by a host'))
     expect(lines.map(({ level }) => level)).to.deep.equal(['error'])
-    while ((await session.request('ping')).status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(
+      'the session is served',
+      async () => (await session.request('ping')).status,
+      status => status === 200,
+    )
   })
 
   it('stay with nodes whose secrets are rotated one node after the other, and so do sessions', async () => {

@@ -1,6 +1,7 @@
 // GETs that come at once are counted before anything is waited for: where sessions are in Redis, opening a stream waits.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { needsRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -46,7 +47,11 @@ describe('the open GETs of a session in Redis', () => {
     const refused = await Promise.all(Array.from({ length: 6 }, () => session.get()))
     expect(new Set(refused.map(({ status }) => status))).to.deep.equal(new Set([503]))
     cluster.redis.resume()
-    while ((await session.request('ping')).status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(
+      'the session is served',
+      async () => (await session.request('ping')).status,
+      status => status === 200,
+    )
     const streams = [await session.get(), await session.get(), await session.get()]
     expect(streams.map(({ status }) => status)).to.deep.equal([200, 200, 200])
     drop(streams)

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { initialize, nextMessage, openSession, type SessionClient } from '../support/session-client.ts'
@@ -25,12 +26,13 @@ const config = {
 /** Asks until the answer is not 503, and says how often it was. */
 async function untilServed(ask: () => Promise<{ status: number }>) {
   let refused = 0
-  for (;;) {
+  const look = async () => {
     const { status } = await ask()
-    if (status !== 503) return { status, refused }
-    refused++
-    await new Promise(resolve => setTimeout(resolve, 50))
+    if (status === 503) refused++
+    return status
   }
+  const status = await eventually('an answer that is not 503', look, found => found !== 503)
+  return { status, refused }
 }
 
 describe('a cluster whose Redis', () => {

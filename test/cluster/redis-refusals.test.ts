@@ -8,6 +8,7 @@ import { CHANGE_BUS_COMMANDS } from '../../plugins/change-bus-redis/index.ts'
 import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
 import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   freePort,
   needsRedis,
@@ -36,21 +37,18 @@ const config = {
 const start = (redis: RedisServer, { user = '', path = '' } = {}) =>
   startNode({ url: `${redis.url.replace('://', `://${user}`)}${path}` }, config)
 
-const pause = () => new Promise(resolve => setTimeout(resolve, 20))
-
 async function healthOf({ url }: StartedHost) {
   const response = await fetch(`${url}/health`)
   const { reasons, checks } = (await response.json()) as { reasons?: { redis?: string }; checks: { redis: boolean } }
   return { status: response.status, redis: checks.redis, reason: reasons?.redis }
 }
 
-async function untilHealth(host: StartedHost, status: number, reason?: string) {
-  for (;;) {
-    const health = await healthOf(host)
-    if (health.status === status && health.reason === reason) return health
-    await pause()
-  }
-}
+const untilHealth = (host: StartedHost, status: number, reason?: string) =>
+  eventually(
+    `health of ${status}, ${reason ?? 'with no reason'}`,
+    () => healthOf(host),
+    health => health.status === status && health.reason === reason,
+  )
 
 interface RunningCase {
   readonly code: string
@@ -268,8 +266,11 @@ describe('a Redis that refuses', () => {
     one.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
     two.cli('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383')
     one.cli('CLUSTER', 'MEET', '127.0.0.1', String(two.port))
-    while (![one, two].every(node => node.cli('CLUSTER', 'INFO').some(line => line.startsWith('cluster_state:ok'))))
-      await pause()
+    await eventually(
+      'two nodes that say the cluster is well',
+      () => [one, two].map(node => node.cli('CLUSTER', 'INFO').find(line => line.startsWith('cluster_state:'))),
+      states => states.every(state => state?.startsWith('cluster_state:ok')),
+    )
     const error = await rejectionOf(start(one))
     expect(String(error)).to.match(/MOVED .*redis: { cluster: \['redis:/)
     const whole = await startNode({ url: '' }, { ...config, redis: { cluster: [one.url] } })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { sessionToolset } from '../fixtures/session-toolset.ts'
+import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis, stopRedis } from '../support/redis-server.ts'
 import { initialize, nextMessage, openSession, restOf } from '../support/session-client.ts'
@@ -163,16 +164,22 @@ describe('a session that every node serves', () => {
   it('goes for one more idle one at another node, of the owner who has most', async () => {
     const cluster = await startCluster(2, index => ({ ...config(index), sessions: { maxIdle: 3 } }))
     const [first, second] = cluster.nodes.map(({ url }) => `${url}/`) as [string, string]
+    const idle = () => Number(cluster.redis.cli('ZCARD', 'mcp-host:{sessions}:idle')[0])
     const bob = await openSession(first, { headers: { 'X-User': 'bob' } })
+    await eventually('it is told', idle)
     const ann = []
     for (const url of [first, second, first]) {
       ann.push(await openSession(url, { headers: { 'X-User': 'ann' } }))
       // Nodes tell the use of sessions four times a second, each by its own clock: one that is later is told later.
-      await new Promise(resolve => setTimeout(resolve, 300))
+      if (ann.length < 3) await eventually('it is told', idle, told => told === 1 + ann.length)
     }
     const statusOf = async (session = bob) => (await session.request('ping')).status
     // The bounds hear of a use a moment later: until then there are four.
-    while (cluster.redis.cli('KEYS', '*:session').length > 3) await new Promise(resolve => setTimeout(resolve, 50))
+    await eventually(
+      'three sessions are left',
+      () => cluster.redis.cli('KEYS', '*:session').length,
+      left => left <= 3,
+    )
     expect(await Promise.all([bob, ...ann].map(statusOf))).to.deep.equal([200, 404, 200, 200])
   })
 

@@ -1,8 +1,8 @@
 // The words of a problem: what was found, what fits, and what was probably meant.
 import { expect } from 'chai'
 import { formatProblems } from '../../core/config/check-config.ts'
-import { formatPath } from '../../core/config/position.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
+import { formatPath } from '../../core/http/start-error.ts'
 import { checkWith } from './checked.ts'
 
 /** The only problem that a change makes, as `path: found; expected`. */

@@ -134,11 +134,15 @@ describe('loadConfig', () => {
       ['mcp.config.yaml', 'a: 1\nb: !vault x', /:2: not valid YAML: Unresolved tag: !vault$/],
       ['mcp.config.yaml', 'a: 1\n---\nb: 1', /:2: not valid YAML: Source contains multiple documents/],
       ['mcp.config.yaml', 'a: *none', /: not valid YAML: Unresolved alias/],
-      ['mcp.config.ts', 'export default {\n  a: 1\n  b: 2,\n}', /^mcp\.config\.ts:3: Expected "}" but found "b"$/],
+      [
+        'mcp.config.ts',
+        'export default {\n  a: 1\n  b: 2,\n}',
+        /^mcp\.config\.ts:3: cannot be loaded: Expected "}" but found "b"$/,
+      ],
       [
         'mcp.config.mjs',
         'export default {\n  a: 1\n  b: 2 }',
-        /Unexpected identifier.*"node --check .*mcp\.config\.mjs" shows/,
+        /^mcp\.config\.mjs:3: cannot be loaded: Unexpected identifier/,
       ],
       [
         'mcp.config.ts',
@@ -149,7 +153,7 @@ describe('loadConfig', () => {
       [
         'mcp.config.ts',
         'import "./gone.ts"',
-        /^mcp\.config\.ts: cannot be loaded: Cannot find module.*; check the import/,
+        /^mcp\.config\.ts:1: cannot be loaded: it imports "\.\/gone\.ts", and there is no such file/,
       ],
       ['mcp.config.ts', 'export const config = {}', /^mcp\.config\.ts: no default export; write `export default/],
     ]
@@ -171,7 +175,9 @@ describe('loadConfig', () => {
 
     it('top-level await in a CommonJS folder, and says what to do', async () => {
       const files = { 'package.json': '{}', 'mcp.config.ts': 'export default await Promise.resolve({})' }
-      expect(await failure(files)).to.match(/^mcp\.config\.ts:1: Top-level await .*"type": "module".*\.mts/)
+      expect(await failure(files)).to.match(
+        /^mcp\.config\.ts:1: cannot be loaded: Top-level await .*"type": "module".*\.mts/,
+      )
     })
 
     it('broken JSON without quoting it: it may hold secrets', async () => {

@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { locateInCode } from '../../core/config/locate-in-code.ts'
-import type { Path } from '../../core/config/position.ts'
 import { readJson } from '../../core/config/read-document.ts'
+import type { Path } from '../../core/http/start-error.ts'
 
 const lineOf = (source: string, ...path: (string | number)[]): number | undefined => locateInCode(source)(path)?.line
 

@@ -105,18 +105,18 @@ export const acme = definePlugin({
     const other = { queue: { ...QUEUE_SECTIONS.queue } }
     await expectStopped(
       withQueue({ one: reading([]), other: reading([], other) }),
-      `plugins['other'] declares the section "queue", and so does one, with another schema`,
+      `plugins.other: it declares the section "queue", and so does one, with another schema`,
     )
     const taking = (name: string) =>
       definePlugin({ options: NO_OPTIONS, sections: { [name]: QUEUE_SECTIONS.queue }, setup: () => undefined })()
     await expectStopped(
       withPlugins({ one: taking('server') }),
-      `plugins['one'] declares the section "server", which is`,
+      `plugins.one: it declares the section "server", which is`,
     )
     await expectStopped(withPlugins({ one: taking('runSession') }), `the section "runSession", which is a key of the`)
     await expectStopped(
       withPlugins({ one: taking('redis') }),
-      `plugins['one'] declares the section "redis", and so does`,
+      `plugins.one: it declares the section "redis", and so does`,
     )
   })
 

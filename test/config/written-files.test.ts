@@ -17,6 +17,14 @@ describe('npm run schema', () => {
     })
   }
 
+  it('made each shape in types once', () => {
+    const shapes = Object.entries(files).flatMap(([, text]) =>
+      [...text.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name),
+    )
+    expect(shapes.filter((name, index) => shapes.indexOf(name) !== index)).to.deep.equal([])
+    expect(shapes).to.include('RedisTls')
+  })
+
   it(`made a schema for editors of less than ${MAX_SCHEMA} bytes, each $ref to something in it`, () => {
     const text = files['config.schema.json'] ?? ''
     const { $defs } = JSON.parse(text) as { $defs: object }
@@ -28,6 +36,8 @@ describe('npm run schema', () => {
   })
 })
 
+const textOf = (declarations: ReadonlyMap<string, string>) => [...declarations.values()].join('\n')
+
 describe('writeTypes', () => {
   const shape = (properties: object, required: readonly string[] = []) => ({
     title: 'Shape',
@@ -37,9 +47,10 @@ describe('writeTypes', () => {
   })
 
   it('writes what a key means, its default and whether it must be there', () => {
-    const { text, filled } = writeTypes([
+    const { declarations, filled } = writeTypes([
       shape({ a: { type: 'string', description: 'One.' }, b: { type: 'integer', default: 3 } }, ['a']),
     ])
+    const text = textOf(declarations)
     expect(text).to.include('/** One. */\na: string\n').and.include('/** Default `3`. */\nb?: number\n')
     expect(text).to.include('export interface FilledShape extends Shape {\nb: number\n}')
     expect(filled.get('Shape')).to.equal('FilledShape')
@@ -51,7 +62,8 @@ describe('writeTypes', () => {
       type: 'object',
       properties: { inner: { type: 'array', items: { $ref: '#/$defs/n' } } },
     }
-    const { text } = writeTypes([{ ...shape({ root: { $ref: '#/$defs/n' } }), $defs: { n: node } }])
+    const { declarations } = writeTypes([{ ...shape({ root: { $ref: '#/$defs/n' } }), $defs: { n: node } }])
+    const text = textOf(declarations)
     expect(text).to.include('root?: Node\n').and.include('inner?: Node[]\n')
   })
 

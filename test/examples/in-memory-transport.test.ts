@@ -1,5 +1,4 @@
 // The transport that is not HTTP, by hand and with the official client: everything that a session does, over a pair of ends.
-import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type Transport as ClientTransport } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { type Config, defineTool, HostError, type User } from 'mcp-host'
@@ -7,12 +6,16 @@ import { createHost, type Host } from 'mcp-host/host'
 import { createInMemoryTransport, type Who } from '../../examples/in-memory-transport/in-memory-transport.ts'
 import type { End } from '../../examples/in-memory-transport/pair.ts'
 import { plugin } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
+import { createGate } from '../support/gate.ts'
 import { clientAt, type Received } from './client-at.ts'
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 const ADA: User = { subject: 'ada', scopes: ['use'], roles: [], claims: {} }
 
 let aborted: unknown[] = []
+/** Calls of `wait` that have begun. */
+let waiting = 0
 const tools = [
   defineTool({
     name: 'count',
@@ -26,6 +29,7 @@ const tools = [
     name: 'wait',
     handler: (_args, { signal, progress }) =>
       new Promise((_resolve, reject) => {
+        waiting++
         signal.addEventListener('abort', () => {
           aborted.push(signal.reason)
           progress(9)
@@ -96,6 +100,7 @@ describe('examples/in-memory-transport', () => {
   })
   beforeEach(() => {
     aborted = []
+    waiting = 0
   })
 
   it('initializes, lists and calls, with progress before the answer', async () => {
@@ -118,11 +123,13 @@ describe('examples/in-memory-transport', () => {
     const client = await opened(connect('/'))
     for (let round = 1; round <= 6; round++) {
       client.call(7, 'wait', { _meta: { progressToken: 'p' } })
-      await pause(5)
+      await eventually('the call runs', () => waiting === round)
       client.say({ method: 'notifications/cancelled', params: { requestId: 7, reason: 'enough' } })
-      await pause(10)
-      expect(aborted).to.have.length(round)
+      await eventually('it is cancelled', () => aborted.length === round)
     }
+    // Comes after whatever else would have been sent.
+    await client.request(8, 'ping')
+    expect(aborted).to.have.length(6)
     expect(client.seen).to.deep.equal([])
   })
 
@@ -182,7 +189,7 @@ describe('examples/in-memory-transport', () => {
     for (const id of [2, 3, 4]) client.call(id, 'wait')
     expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
     client.end.close()
-    await pause(10)
+    await eventually('all are cancelled', () => aborted.length >= 3)
     expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client closed its end'))
     expect(client.seen).to.deep.equal([])
   })
@@ -194,18 +201,22 @@ describe('examples/in-memory-transport', () => {
         count = () => sessions.count
       })
     })
-    const { connect: connectSlowly } = await serve({ configureSession: () => pause(30), plugins: { spy } })
+    const [configuring, go] = [createGate(), createGate()]
+    const configureSession = () => {
+      configuring.open()
+      return go.opened
+    }
+    const { connect: connectSlowly } = await serve({ configureSession, plugins: { spy } })
     const client = clientAt(connectSlowly('/'))
     client.say({ id: 0, method: 'initialize', params: INITIALIZE })
-    await pause(5)
+    await configuring.opened
     client.end.close()
-    await pause(60)
-    expect(count()).to.equal(0)
+    go.open()
+    // Opened after whatever would have been left of the first.
     const second = await opened(connectSlowly('/'))
     expect(count()).to.equal(1)
     second.end.close()
-    await pause(10)
-    expect(count()).to.equal(0)
+    await eventually('no session is left', count, left => left === 0)
   })
 
   it('says so where no sessions are served', () => {
@@ -216,7 +227,7 @@ describe('examples/in-memory-transport', () => {
     const { host: closing, connect: connectTo } = await serve()
     const client = await opened(connectTo('/'))
     client.call(1, 'wait')
-    await pause(10)
+    await eventually('the call runs', () => waiting)
     const closed = closing.close({ grace: 20 })
     expect((await client.until(({ id }) => id === 1)).error?.code).to.equal(-32603)
     expect(await closed).to.include({ cancelled: 1 })
@@ -264,14 +275,17 @@ describe('examples/in-memory-transport', () => {
     const { content } = await client.callTool({ name: 'ask', arguments: {} })
     expect(content).to.deep.equal([{ type: 'text', text: 'Hello, Bob' }])
     const stop = new AbortController()
-    const waiting = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
-    setTimeout(() => stop.abort('enough'), 20)
-    expect(String(await waiting.catch((error: unknown) => error))).to.include('enough')
-    await pause(20)
-    expect(aborted).to.have.length(1)
+    const refused = client
+      .callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
+      .catch((error: unknown) => error)
+    await eventually('the call runs', () => waiting)
+    stop.abort('enough')
+    expect(String(await refused)).to.include('enough')
+    await eventually('it is cancelled', () => aborted.length)
     await client.callTool({ name: 'grow', arguments: {} })
-    await pause(20)
-    expect(changes).to.equal(1)
+    await eventually('the change is told', () => changes)
+    await client.ping()
+    expect([aborted.length, changes]).to.deep.equal([1, 1])
     await client.close()
     expect(host.routes).to.have.length(3)
   })

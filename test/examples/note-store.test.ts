@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { ToolError } from 'mcp-host'
 import { deleteNote, updateNote } from '../../examples/notes/notes.ts'
 import { compiledFile } from '../support/compiled.ts'
-import { callTool, createContext, rejectionOf } from './call-tool.ts'
+import { callTool, rejectionOf } from './call-tool.ts'
 import { add, listNotes, useNotesFolder } from './use-notes-folder.ts'
 
 describe('examples/notes: the file', () => {
@@ -24,7 +24,7 @@ describe('examples/notes: the file', () => {
 
   it('loses no change when adding, updating and deleting mix', async () => {
     const ids = (await Promise.all(Array.from({ length: 10 }, () => add()))).map(({ id }) => id)
-    const agreeing = createContext({ answer: { action: 'accept', content: { confirm: true } } })
+    const agreeing = { answers: [{ action: 'accept', content: { confirm: true } }] } as const
     await Promise.all(
       ids.flatMap(id => [
         add({ title: 'Later' }),

@@ -4,9 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ResourceDefinition } from 'mcp-host'
+import { testResource } from 'mcp-host/testing'
 import type { Note } from '../../examples/notes/note-store.ts'
 import { addNote, noteIndex } from '../../examples/notes/notes.ts'
-import { callTool, createContext } from './call-tool.ts'
+import { callTool } from './call-tool.ts'
 
 /** Gives each test of the suite a folder; `folder` is the current one. Other suites find `NOTES_FILE` as it was. */
 export function useNotesFolder(): { folder: string } {
@@ -25,10 +26,8 @@ export function useNotesFolder(): { folder: string } {
   return current
 }
 
-export const read = async (resource: ResourceDefinition, args: Record<string, string> = {}) =>
-  (await resource.handler(args, createContext().context)) as string
+export const read = async (resource: ResourceDefinition, uri?: string) => (await testResource(resource, uri)).text
 
 export const listNotes = async (): Promise<Note[]> => JSON.parse(await read(noteIndex))
 
-export const add = (fields: object = {}, context = createContext()) =>
-  callTool<Note>(addNote, { title: 'Milk', text: 'Buy milk.', ...fields }, context)
+export const add = (fields: object = {}) => callTool<Note>(addNote, { title: 'Milk', text: 'Buy milk.', ...fields })

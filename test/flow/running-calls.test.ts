@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Config } from '../../core/index.ts'
 import { defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
+import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSession, readWhole, type SessionClient } from '../support/session-client.ts'
 import { openSseSession } from '../support/sse-client.ts'
@@ -98,7 +99,11 @@ describe('calls that run at once', () => {
       }
       for (const id of [1, 2]) {
         void client.call('stubborn', {}, { id })
-        while (stubborn.length < count * 2 + id) await new Promise(resolve => setImmediate(resolve))
+        await eventually(
+          'the handler runs',
+          () => stubborn.length,
+          running => running >= count * 2 + id,
+        )
       }
       if (count % 2 === 0) await client.send({ method: 'notifications/cancelled', params: { requestId: 1 } })
       await client.end()

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { MAX_SENT_AHEAD } from '../../core/http/limits.ts'
 import { definePlugin, defineResource, defineTool, type Services } from '../../core/index.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
+import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
@@ -80,17 +81,14 @@ async function sendAndLeave(url: string, bytes: Buffer, until?: () => Promise<un
   socket.destroy()
 }
 
-/** Gives the host turns until this holds; a test that waits in vain ends by its time. */
-async function eventually(holds: () => boolean) {
-  while (!holds()) await turn()
-}
+const noneLeft = (what: string, count: () => number) => eventually(`no ${what} left`, count, left => left === 0)
 
 describe('a client that sends requests ahead and leaves', () => {
   it('leaves no session of transport-sse behind', async () => {
     const { url } = await start()
     const get = requestHead(url, { method: 'GET', path: '/sse', headers: { ...KEEP, Accept: 'text/event-stream' } })
     for (let client = 0; client < 3; client++) await sendAndLeave(url, times(MAX_SENT_AHEAD, get))
-    await eventually(() => held.sessions.count === 0)
+    await noneLeft('sessions', () => held.sessions.count)
     console.log(`      ${3 * MAX_SENT_AHEAD} GET /sse of 3 connections: ${held.sessions.count} sessions are left`)
   })
 
@@ -102,7 +100,7 @@ describe('a client that sends requests ahead and leaves', () => {
     socket.write(times(300, get))
     socket.resume()
     await closed
-    await eventually(() => held.sessions.count === 0)
+    await noneLeft('sessions', () => held.sessions.count)
     console.log(`      300 GET /sse of one connection: it was closed, ${held.sessions.count} sessions are left`)
   })
 
@@ -112,7 +110,7 @@ describe('a client that sends requests ahead and leaves', () => {
     for (let client = 0; client < 3; client++) {
       await sendAndLeave(url, times(MAX_SENT_AHEAD, modernBytes(url, 'subscriptions/listen', filter)))
     }
-    await eventually(() => held.changes.size === 0)
+    await noneLeft('subscriptions', () => held.changes.size)
     const streams = await Promise.all(Array.from({ length: 100 }, () => listen(url, filter.notifications)))
     const statuses = streams.map(({ status }) => status)
     console.log(
@@ -126,7 +124,7 @@ describe('a client that sends requests ahead and leaves', () => {
     const { url, host } = await start()
     const bytes = times(50, modernBytes(url, 'tools/call', { name: 'wait' }))
     await sendAndLeave(url, bytes, () => begun.opened)
-    await eventually(() => running === 0)
+    await noneLeft('calls', () => running)
     const report = await host.close({ grace: 60_000 })
     console.log(`      50 calls sent ahead and left: at most ${most} ran; the stop cancelled ${report.cancelled}`)
     expect([most, report.cancelled]).to.deep.equal([1, 0])

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
+import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'
@@ -27,6 +27,24 @@ const start = () =>
     routes: { '/': { toolsets: 'all' } },
     plugins: { 'transport-streamable': {}, watch: watch() },
   })
+
+/** Timers of this delay wait until they are called, or all are released. */
+function holdTimers(delay: number) {
+  const original = globalThis.setTimeout
+  const held: Array<() => void> = []
+  globalThis.setTimeout = ((task: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) => {
+    if (ms !== delay) return original(task, ms, ...given)
+    held.push(() => task(...given))
+    return original(() => undefined, 0)
+  }) as typeof setTimeout
+  return {
+    held,
+    release() {
+      globalThis.setTimeout = original
+      for (const run of held) run()
+    },
+  }
+}
 
 describe('a host that closes', () => {
   it('is not ready any more, while what runs still does', async () => {
@@ -114,19 +132,27 @@ describe('a host that closes', () => {
     const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'left twice' } })
     const { finish } = await call('left twice')
     const closing = host.close({ grace: 10_000 })
-    const left = await listen(url, {})
-    const leftAt = performance.now()
-    left.drop()
-    await pause(600)
-    const openedAt = performance.now()
-    const open = await Promise.all(Array.from({ length: MAX_LISTENS_PER_CALLER }, () => listen(url, {})))
-    expect(new Set(open.map(({ status }) => status))).to.deep.equal(new Set([200]))
-    // When the one that left would have been ended, which the others are only later.
-    await pause(leftAt + RETRY + 50 - performance.now())
-    const { status } = await listen(url, {})
-    // A busy machine may come too late: those that were open are over then, and nothing is shown.
-    if (performance.now() - openedAt < RETRY) expect(status).to.equal(429)
-    for (const stream of open) stream.drop()
+    const ends = holdTimers(RETRY)
+    try {
+      const left = await listen(url, {})
+      expect(ends.held).to.have.length(1)
+      left.drop()
+      const open = await Promise.all(Array.from({ length: MAX_LISTENS_PER_CALLER - 1 }, () => listen(url, {})))
+      expect(new Set(open.map(({ status }) => status))).to.deep.equal(new Set([200]))
+      // There is a place for one more once it is seen that the first has left.
+      const last = await eventually(
+        'a place',
+        () => listen(url, {}),
+        ({ status }) => status === 200,
+      )
+      expect((await listen(url, {})).status, 'none is left').to.equal(429)
+      // Now it would have been ended.
+      ends.held[0]?.()
+      expect((await listen(url, {})).status, 'and none came free').to.equal(429)
+      for (const stream of [...open, last]) stream.drop()
+    } finally {
+      ends.release()
+    }
     finish('')
     await running
     await closing

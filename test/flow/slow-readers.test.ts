@@ -12,6 +12,7 @@ import { expect } from 'chai'
 import { endSlowReaders, type SlowReaders, watchReaders } from '../../core/http/slow-readers.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
+import { eventually } from '../support/eventually.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
@@ -65,14 +66,17 @@ async function ask(url: string, bytes: string | Buffer): Promise<Socket> {
   return socket
 }
 
-async function eventually(holds: () => boolean) {
-  while (!holds()) await pause(10)
-}
+const areGivenUp = (started: StartedHost, count: number) =>
+  eventually(
+    `${count} readers given up`,
+    () => givenUp(started).connections,
+    connections => connections === count,
+  )
 
 /** `CLIENTS` of them, who must all be given up before they had it all. */
 async function expectGivenUp(started: StartedHost, what: string, url: string, bytes: string | Buffer) {
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(url, bytes)))
-  await eventually(() => givenUp(started).connections === CLIENTS)
+  await areGivenUp(started, CLIENTS)
   const read = await Promise.all(sockets.map(async socket => (await readToEnd(socket.resume())).length))
   const { connections, waiting } = givenUp(started)
   console.log(
@@ -113,7 +117,7 @@ describe('readers who take nothing', () => {
     const stream = await opening
     stream.pause()
     ctx.log('info', text)
-    await eventually(() => givenUp(started).connections === 1)
+    await areGivenUp(started, 1)
     console.log(`      an event stream: ${givenUp(started).connections} of 1 given up, the call goes on`)
     expect(ctx.signal.aborted).to.equal(false)
   })
@@ -202,7 +206,7 @@ describe('readers who take nothing, all together', () => {
     )
     const less = await ask(url, requestHead(url, { method: 'GET', path: `/${LARGE}` }))
     const connections = () => ended.reduce((total, one) => total + one.connections, 0)
-    await eventually(() => connections() === 3)
+    await eventually('three readers given up', connections, count => count === 3)
     const sizes = await Promise.all([...large, less].map(async socket => (await readToEnd(socket.resume())).length))
     console.log(`      asked for 7 x ${LARGE} bytes, 2 allowed: ${connections()} of 4 readers given up`)
     expect(sizes.map((size, index) => size > (index < 3 ? 2 : 1) * LARGE)).to.deep.equal([false, false, false, true])

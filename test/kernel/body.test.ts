@@ -1,9 +1,9 @@
 // Bodies of endpoints that ask for one: what arrives, and what is refused.
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { createGate } from '../support/gate.ts'
 import { openSocket, requestHead, sendRaw } from '../support/raw-http.ts'
 import { modern } from '../support/rpc.ts'
 import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
@@ -12,8 +12,16 @@ let url: string
 let largeUrl: string
 let log: LogLine[]
 let served = 0
+/** Of the request whose client leaves. */
+const came = createGate()
+const over = createGate()
 before(async () => {
   const pages = plugin(host => {
+    host.use(async (ctx, next) => {
+      if (ctx.get('X-Leaves')) came.open()
+      await next()
+      if (ctx.get('X-Leaves')) over.open()
+    })
     host.admit((ctx, next) => {
       if (!ctx.state.user) throw new HostError('unauthorized')
       return next()
@@ -181,11 +189,11 @@ describe('a body', () => {
   it('that ends early leaves nothing behind', async () => {
     const before = served
     const socket = await openSocket(url)
-    socket.write(requestHead(url, { path: '/json', headers: { 'Content-Length': '100' } }))
+    socket.write(requestHead(url, { path: '/json', headers: { 'Content-Length': '100', 'X-Leaves': 'yes' } }))
     socket.write('{"a"')
-    await pause(50)
+    await came.opened
     socket.destroy()
-    await pause(50)
+    await over.opened
     expect(served).to.equal(before)
     expect((await send('/json', 'application/json', '{}'))[0]).to.equal(200)
   })

@@ -10,6 +10,8 @@ import koaMount from 'koa-mount'
 import { createHost, type Host } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
+import { createGate } from '../support/gate.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
@@ -27,6 +29,10 @@ afterEach(async () => {
 let started = 0
 let began = 0
 let aborted = 0
+/** Opens for what `/slow` of the outer server answers. */
+let slow = createGate()
+/** Opens when `waits` runs. */
+let waiting = createGate()
 const toolset = [
   defineTool({
     name: 'where',
@@ -40,6 +46,7 @@ const toolset = [
     name: 'waits',
     handler: (_args, { signal }) =>
       new Promise<string>(resolve => {
+        waiting.open()
         signal.addEventListener('abort', () => {
           aborted++
           resolve('gone')
@@ -88,7 +95,7 @@ const stripping =
   (req, res) => {
     const url = req.url ?? '/'
     if (url !== PREFIX && !url.startsWith(`${PREFIX}/`))
-      return void setTimeout(() => res.end('outer'), url === '/slow' ? 200 : 0)
+      return void (url === '/slow' ? slow.opened : Promise.resolve()).then(() => res.end('outer'))
     Object.assign(req, { originalUrl: url, baseUrl: PREFIX, url: url.slice(PREFIX.length) || '/' })
     void handle(req, res)
   }
@@ -147,16 +154,25 @@ describe('Host.callback', () => {
   it('begins what was sent ahead in its turn, also behind what is not its own', async () => {
     const host = await embed(`https://acme.example${PREFIX}`)
     await host.start()
-    const url = await serve(stripping(host.callback()))
+    slow = createGate()
+    let handed = 0
+    const handle = stripping(host.callback())
+    const url = await serve((req, res) => {
+      handed++
+      handle(req, res)
+    })
     const { body, headers } = modernRequest('tools/call', { name: 'where' })
     const one = (path: string, connection: string) =>
       requestBytes(url, body, { path, headers: { ...headers, Connection: connection } })
     const socket = await openSocket(url)
     const answers = readToEnd(socket)
     socket.write(Buffer.concat([one('/slow', 'keep-alive'), one(PREFIX, 'keep-alive'), one(PREFIX, 'close')]))
+    await eventually('all three are handed over', () => handed === 3)
     began = 0
-    await new Promise(resolve => setTimeout(resolve, 100))
-    expect(began, 'before its turn').to.equal(0)
+    // Of what comes later, on a connection of its own, all is done.
+    expect((await modern(`${url}${PREFIX}`, 'tools/call', { name: 'where' })).status).to.equal(200)
+    expect(began, 'before its turn').to.equal(1)
+    slow.open()
     const text = await answers
     expect(text.match(/HTTP\/1\.1 200/g)).to.have.length(3)
     expect(text.match(/"here"/g)).to.have.length(2)
@@ -164,7 +180,7 @@ describe('Host.callback', () => {
 
   it('ends readers who leave what it answered, and nobody who reads slowly or leaves what is not its own', async () => {
     const log = createTestLog()
-    const host = await embed(`https://acme.example${PREFIX}`, { http: { writeTimeout: 500 } }, log)
+    const host = await embed(`https://acme.example${PREFIX}`, { http: { writeTimeout: 2_000 } }, log)
     await host.start()
     const embedded = stripping(host.callback())
     const url = await serve((req, res) => (req.url === '/large' ? void res.end(text) : embedded(req, res)))
@@ -184,19 +200,25 @@ describe('Host.callback', () => {
       got += chunk.length
     })
     const given = () => log.lines.filter(({ message }) => message === 'closed connections whose readers do not read')
-    const until = performance.now() + 1_500
-    while (given().length === 0 || performance.now() < until) {
-      slow.resume()
-      await pause(5)
-      slow.pause()
-      await pause(50)
+    async function readSlowlyUntil(count: number) {
+      while (given().length < count) {
+        slow.resume()
+        await pause(5)
+        slow.pause()
+        await pause(50)
+      }
     }
+    await readSlowlyUntil(1)
+    // Whoever comes now is given up after all who came before and were to be.
+    const later = await ask(call)
+    await readSlowlyUntil(2)
+    later.destroy()
     const [lost, whole] = await Promise.all([silent, others].map(socket => readToEnd(socket.resume())))
     await readToEnd(slow.resume())
     expect(lost?.length).to.be.below(LARGE)
     expect(whole?.length).to.be.above(LARGE)
     expect(got).to.be.above(LARGE)
-    expect(given().map(({ connections }) => connections)).to.deep.equal([1])
+    expect(given().map(({ connections }) => connections)).to.deep.equal([1, 1])
   })
 
   it('ends with the host: what runs is cancelled, and what comes then is 503', async () => {
@@ -205,8 +227,9 @@ describe('Host.callback', () => {
     const handle = host.callback()
     await host.start()
     const url = await serve((req, res) => void handle(req, res))
+    waiting = createGate()
     const running = modern(url, 'tools/call', { name: 'waits' })
-    await new Promise(resolve => setTimeout(resolve, 100))
+    await waiting.opened
     const { cancelled } = await host.close({ grace: 0 })
     expect([cancelled, aborted]).to.deep.equal([1, 1])
     expect((await running).message.error.code).to.equal(-32603)

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -32,13 +33,14 @@ async function open(url: string) {
 
 async function connectUntilRefused(url: string) {
   const taken: Awaited<ReturnType<typeof open>>[] = []
-  for (;;) {
-    const attempt = await open(url).catch((error: NodeJS.ErrnoException) => error)
-    if (attempt instanceof Error) return { taken, refused: attempt.code }
-    taken.push(attempt)
+  const attempt = async () => {
+    const opened = await open(url).catch((error: NodeJS.ErrnoException) => error)
+    if (opened instanceof Error) return opened.code
+    taken.push(opened)
     // The port closes when nothing comes for a moment.
-    await pause(20)
+    return void (await pause(20))
   }
+  return { refused: await eventually('a port that refuses', attempt), taken }
 }
 
 describe('a host that hands its port over', () => {

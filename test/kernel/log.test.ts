@@ -61,7 +61,11 @@ describe('the lines of one kind', () => {
     running.child.kill('SIGTERM')
     const { stderr } = await running.ended
     const [line] = linesOf(stderr).filter(({ err }) => err)
-    expect(line?.err).to.deep.equal({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
+    expect(line?.err).to.deep.include({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
+    expect(line?.err.at).to.match(/^mcp\.config\.mjs:\d+:\d+$/)
+    expect(line?.err.stack.split('\n')).to.have.length(4)
+    expect(line?.err.hidden).to.match(/^\d+ frames of Node and mcp-host: --log-level debug shows them$/)
+    expect(line?.fix).to.match(/ToolError/)
   })
 
   it('say a cause once, shortened, whatever it is', () => {

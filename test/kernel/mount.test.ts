@@ -1,12 +1,15 @@
 // A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
 import type { RequestListener } from 'node:http'
 import { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
 import Router from '@koa/router'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { type Endpoint, HostError } from '../../core/index.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
+import { eventually } from '../support/eventually.ts'
+import { createGate } from '../support/gate.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -98,6 +101,7 @@ describe('host.mount', () => {
   it('logs what the app tells Koa of its failures, once, and tells the app’s own listeners', async () => {
     const app = new Koa()
     const heard: string[] = []
+    const arrived = createGate()
     app.on('error', (error, ctx) => heard.push(`${ctx.originalUrl} ${error.message}`))
     app.use(ctx => {
       const failure = new Error('the password is swordfish')
@@ -109,7 +113,7 @@ describe('host.mount', () => {
     })
     async function* breaking(failure: Error) {
       yield 'x'.repeat(100_000)
-      await new Promise(resolve => setTimeout(resolve, 20))
+      await arrived.opened
       throw failure
     }
     const { url, log } = await startHost(withPlugins({ app: plugin(host => host.mount('/app', app)) }))
@@ -117,7 +121,9 @@ describe('host.mount', () => {
     expect((await get(`${url}/app/calls`))[1]).to.equal('Internal Server Error')
     expect((await get(`${url}/app/throws`))[1]).to.not.contain('swordfish')
     expect(await get(`${url}/app/refuses`)).to.deep.equal([409, 'meant for the client'])
-    expect(await get(`${url}/app/breaks`).then(String, () => 'cut')).to.equal('cut')
+    const broken = await fetch(`${url}/app/breaks`)
+    arrived.open()
+    expect(await broken.text().catch(() => 'cut')).to.equal('cut')
     const paths = ['emits', 'calls', 'throws', 'breaks'].map(name => `/app/${name}`)
     const errors = log.filter(({ level }) => level === 'error')
     expect(errors.map(({ path }) => path)).to.deep.equal(paths)
@@ -146,7 +152,7 @@ describe('host.mount', () => {
     const { body } = await fetch(`${url}/app/large`, { signal: leaving.signal })
     await body?.getReader().read()
     leaving.abort()
-    while (gone === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    await eventually('the answer is closed', () => gone)
     expect((await get(`${url}/app/fails`))[0]).to.equal(404)
     const errors = log.filter(({ level }) => level === 'error').map(({ err }) => String(err))
     expect(errors.sort()).to.deep.equal(['Error: a listener failed', 'Error: told'])
@@ -154,7 +160,7 @@ describe('host.mount', () => {
 
   it('serves what takes req and res, as Express does, where it says the status and waits for the end', async () => {
     const listener: RequestListener = async (req, res) => {
-      await new Promise(resolve => setTimeout(resolve, 5))
+      await turn()
       res.end(`${req.method} ${req.url}`)
     }
     const express = plugin(host =>

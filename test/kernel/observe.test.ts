@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -36,10 +37,6 @@ function createObserver() {
 
 const config = (plugins: NonNullable<Parameters<typeof withPlugins>[0]>) =>
   withPlugins(plugins, { toolsets: { all: toolset } })
-
-const until = async (holds: () => boolean) => {
-  while (!holds()) await new Promise(resolve => setTimeout(resolve, 5))
-}
 
 describe('host.observe', () => {
   it('tells of every outcome, of whoever brought it about', async () => {
@@ -84,7 +81,7 @@ describe('host.observe', () => {
     await first
     leaving.abort()
     await asked
-    await until(() => records.length > 0)
+    await eventually('a record of the call', () => records.length)
     expect(told()).to.deep.equal([['tools/call', 'cancelled', undefined]])
     waiting.clear()
     const session = await openSession(url)
@@ -94,7 +91,7 @@ describe('host.observe', () => {
     await second
     await session.send({ method: 'notifications/cancelled', params: { requestId: 'mine' } })
     await stream
-    await until(() => records.length > 0)
+    await eventually('a record of the call', () => records.length)
     expect(told()).to.deep.equal([['tools/call', 'cancelled', undefined]])
     waiting.clear()
   })

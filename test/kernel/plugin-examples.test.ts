@@ -1,10 +1,11 @@
 // The examples of docs/plugins.md do what the page says: each is taken from there, and runs in a host.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { PluginFactory } from '../../core/index.ts'
 import { hello } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
 import { importSources } from '../support/import-sources.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -47,8 +48,11 @@ describe('the examples of docs/plugins.md', () => {
     const { url, log } = await start('accessLog')
     await call(url)
     await (await fetch(`${url}/nowhere`)).text()
-    await new Promise(resolve => setTimeout(resolve, 50))
-    const lines = log.filter(({ message }) => message === 'request')
+    const lines = await eventually(
+      'a line for each request',
+      () => log.filter(({ message }) => message === 'request'),
+      found => found.length >= 2,
+    )
     expect(lines.map(({ method, path, route, status, whole }) => [method, path, route, status, whole])).to.deep.equal([
       ['POST', '/', '/', 200, true],
       ['GET', '/nowhere', undefined, 404, true],
@@ -66,9 +70,14 @@ describe('the examples of docs/plugins.md', () => {
     const { url } = await start('audit', { file })
     await call(url)
     await modern(url, 'tools/call', { name: 'unknown' })
-    await new Promise(resolve => setTimeout(resolve, 100))
-    const lines = readFileSync(file, 'utf8').trim().split('\n')
-    const told = lines
+    const written = await eventually(
+      'a line for each call',
+      () => (existsSync(file) ? readFileSync(file, 'utf8') : ''),
+      text => text.split('\n').length > 2,
+    )
+    const told = written
+      .trim()
+      .split('\n')
       .map(line => JSON.parse(line))
       .map(({ method, name, outcome, kind }) => [method, name, outcome, kind])
     expect(told).to.deep.equal([

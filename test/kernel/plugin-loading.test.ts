@@ -78,7 +78,7 @@ describe('a plugin is found', () => {
 
 describe('a plugin that is not found or none stops the start', () => {
   it('with the name that was probably meant', async () => {
-    await expectStopped(withPlugins({ helth: {} }), `plugins['helth']: there is no such plugin; did you mean "health"?`)
+    await expectStopped(withPlugins({ helth: {} }), `plugins.helth: there is no such plugin; did you mean "health"?`)
     const routes = { '/': { toolsets: 'all', plugins: { heatlh: {} } } }
     await expectStopped(withPlugins({}, { routes }), 'did you mean "health"?')
   })
@@ -103,7 +103,11 @@ describe('a plugin that is not found or none stops the start', () => {
   it('with the name and where it was looked for', async () => {
     const folder = await makeFolder({})
     await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)
-    await expectStopped(withPlugins({ './gone.ts': {} }), `plugins['./gone.ts']: ${folder}/gone.ts cannot be`, folder)
+    await expectStopped(
+      withPlugins({ './gone.ts': {} }),
+      `plugins['./gone.ts']: there is no file ${folder}/gone.ts`,
+      folder,
+    )
   })
 
   it('with the file that throws, has no plugin or has several', async () => {

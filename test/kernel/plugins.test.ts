@@ -105,7 +105,7 @@ describe('the order of set-up', () => {
   it('stops the start where a need is met by nobody, and says whose', async () => {
     await expectStopped(
       withPlugins({ limits: named('limits', { needs: ['user'] }) }),
-      'plugins.limits needs "user", which no plugin of this config provides',
+      'plugins.limits: it needs "user", which no plugin of this config provides',
     )
   })
 

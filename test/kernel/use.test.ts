@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { HostError, type HostMiddleware } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
 import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
 import { modern } from '../support/rpc.ts'
 import { initialize, openSession } from '../support/session-client.ts'
@@ -100,7 +101,7 @@ describe('host.use', () => {
     const stream = await session.get()
     expect(seen.splice(0)).to.deep.equal(['GET / 200'])
     stream.drop()
-    while (seen.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    await eventually('the end of the stream is seen', () => seen.length)
     expect(seen.splice(0)).to.deep.equal(['GET / over'])
     const sse = await connectSse(url)
     expect(seen.splice(0)).to.deep.equal(['GET /sse 200'])

@@ -175,7 +175,7 @@ describe('a key of a plugin that nobody knows', () => {
   it('stops the start, for one in place', async () => {
     const early = plugin(() => {}, { need: ['user'] } as object)
     const config = { ...served(), plugins: { 'transport-streamable': {}, early } }
-    await expectStopped(config, /plugins\['early'\].*need: unknown option; did you mean "needs"\?/)
+    await expectStopped(config, /plugins\.early: .*need: unknown option; did you mean "needs"\?/)
   })
 
   it('stops the start, for one in a file', async () => {

@@ -109,7 +109,7 @@ describe("the config's routes", () => {
 
   const mistakes: Array<[string, Config['routes'], RegExp]> = [
     ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
-    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; there are: clock, notes/],
+    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; did you mean "clock"\?/],
     ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
     ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
     ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
@@ -134,7 +134,7 @@ describe("the config's routes", () => {
     [
       'two paths of which neither is the narrower',
       { '/:who/info': { toolsets: 'clock' }, '/admin/:what': { toolsets: 'clock' } },
-      /'\/:who\/info'\] and .*'\/admin\/:what'\] both match \/admin\/info, and neither .*routes\['\/admin\/info'\]/,
+      /'\/admin\/:what'\]: it and .*'\/:who\/info'\] both match \/admin\/info, and neither .*routes\['\/admin\/info'\]/,
     ],
   ]
   for (const [what, routes, message] of mistakes) {

@@ -103,7 +103,7 @@ describe('a schema that cannot give its JSON Schema stops the start', () => {
   it('of valibot, whose own has none: the error names the function and the package that give it', async () => {
     const input = v.object({ item: v.string() })
     await expectStopped(start(input), /toolset "all": tool "order": its input, a schema of valibot, cannot give/)
-    await expectStopped(start(input), 'valibot through toStandardJsonSchema of @valibot/to-json-schema')
+    await expectStopped(start(input), 'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema')
   })
 
   it('of zod, where a part of it has no JSON: the error says which library and why', async () => {

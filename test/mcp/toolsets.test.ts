@@ -83,7 +83,7 @@ describe('a toolset', () => {
 describe('a toolset that cannot be loaded stops the start, with its name and file', () => {
   it('where the file is missing', async () => {
     const folder = await makeFolder({})
-    await expectStopped(config('./gone.ts'), `toolsets.all: ${folder}/gone.ts cannot be loaded`, folder)
+    await expectStopped(config('./gone.ts'), `toolsets.all: there is no file ${folder}/gone.ts`, folder)
   })
 
   it('where the file throws, or is not even code', async () => {
@@ -92,14 +92,26 @@ describe('a toolset that cannot be loaded stops the start, with its name and fil
       'broken.ts': 'export const a = {',
       'imports.mjs': "import 'nowhere-to-be-found'",
     })
-    await expectStopped(config('throws.ts'), 'throws.ts cannot be loaded: no key for the weather', folder)
-    await expectStopped(config('broken.ts'), /toolsets\.all: .*broken\.ts cannot be loaded: /, folder)
-    await expectStopped(config('imports.mjs'), /imports\.mjs cannot be loaded: .*nowhere-to-be-found/, folder)
+    await expectStopped(
+      config('throws.ts'),
+      'throws.ts:1: toolsets.all cannot be loaded: no key for the weather',
+      folder,
+    )
+    await expectStopped(config('broken.ts'), /broken\.ts:1: toolsets\.all cannot be loaded: /, folder)
+    await expectStopped(
+      config('imports.mjs'),
+      /imports\.mjs:1: .* cannot be loaded: .*npm install nowhere-to-be-found/,
+      folder,
+    )
   })
 
   it('where the file exports no definition', async () => {
     const folder = await makeFolder({ 'none.ts': 'export const tool = { name: "a", handler: () => "a" }' })
-    await expectStopped(config('none.ts'), /none\.ts exports no definition; export what defineTool/, folder)
+    await expectStopped(
+      config('none.ts'),
+      /none\.ts:1: toolsets\.all: "a" is a plain object, and no definition: wrap it/,
+      folder,
+    )
   })
 
   it('where a glob matches nothing', async () => {
@@ -109,6 +121,6 @@ describe('a toolset that cannot be loaded stops the start, with its name and fil
 
   it('where no toolset has the name that a route gives, with those there are', async () => {
     const wrong = { toolsets: { clock: [], notes: [] }, routes: { '/': { toolsets: ['clock', 'note'] } } }
-    await expectStopped(wrong, `routes['/']: there is no toolset "note"; there are: clock, notes`)
+    await expectStopped(wrong, `routes['/'].toolsets[1]: there is no toolset "note"; did you mean "notes"?`)
   })
 })

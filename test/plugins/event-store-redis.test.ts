@@ -1,12 +1,12 @@
 // Streams in Redis, beyond the contract of an event store (test/cluster/contracts.test.ts): bounded, stored once through any
 // trouble, and honest about what is gone.
-import { setImmediate as immediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
 import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
 import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
 import {
   needsRedis,
@@ -162,10 +162,11 @@ describe('an append that is tried again', () => {
     await Promise.all(names.map(write))
     let stored = 0
     for (const name of names) {
-      let events: StoredEvents
-      while (!events) events = await Promise.resolve(store.after('session', name, 0)).catch(() => undefined)
-      expect(texts(events)).to.deep.equal(Array.from({ length: count }, (_, index) => `${name} ${index}`))
-      stored += events.length
+      const events = await eventually('the stream is read', () =>
+        Promise.resolve(store.after('session', name, 0)).catch(() => undefined),
+      )
+      expect(texts(events ?? [])).to.deep.equal(Array.from({ length: count }, (_, index) => `${name} ${index}`))
+      stored += events?.length ?? 0
     }
     console.log(`${writers * count} messages, ${attempts} appends, ${Math.floor(packets / 7)} cuts: ${stored} stored`)
     await stop()
@@ -234,12 +235,19 @@ describe('a Redis that does not answer', () => {
     await fill(store, 50)
     redis.cli('eval', `for i = 1, 500 do redis.call('set', 'k' .. i, string.rep('x', 200)) end`, '0')
     redis.cli('bgrewriteaof')
-    while (redis.cli('info', 'persistence').some(line => line.startsWith('aof_rewrite_in_progress:1')))
-      await immediate()
+    await eventually(
+      'the file is written anew',
+      () => redis.cli('info', 'persistence'),
+      lines => !lines.some(line => line.startsWith('aof_rewrite_in_progress:1')),
+    )
     await redis.kill()
     await whenHealthy(connection, false)
     const starting = redis.start()
-    while (connection.trouble !== 'Redis refuses: LOADING') await immediate()
+    await eventually(
+      'a Redis that still loads',
+      () => connection.trouble,
+      trouble => trouble === 'Redis refuses: LOADING',
+    )
     const loading = connection
       .run(client => client.get('key'))
       .then(

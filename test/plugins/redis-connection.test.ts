@@ -5,9 +5,10 @@ import { type RedisSettings, redisScript } from '../../plugins/families/redis/in
 import { backOff } from '../../plugins/families/redis/link.ts'
 import { type ResolvedRedis, resolveRedis } from '../../plugins/families/redis/settings.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
 import { inPath, needsProgram } from '../support/needs-program.ts'
 import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { freePort, needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { freePort, needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { stopHosts } from '../support/start-host.ts'
 
 const PASSWORD = 'correct-horse-7'
@@ -20,10 +21,12 @@ after(async () => {
   await stopRedis()
 })
 
-/** Looks again at each turn of the loop. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise(resolve => setImmediate(resolve))
-}
+const untilClusterIsWell = (redis: RedisServer) =>
+  eventually(
+    'a cluster that serves all slots',
+    () => redis.cli('cluster', 'info'),
+    lines => lines.some(line => line.startsWith('cluster_state:ok')),
+  )
 
 /** What a promise is rejected with. */
 const refusal = (promise: Promise<unknown>): Promise<unknown> =>
@@ -41,7 +44,10 @@ const expectUnavailable = (error: unknown) => {
 
 describe('the settings of a connection', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
-    resolveRedis({ name: 'event-store-redis', directory: '/', section: () => redis as never }, options)
+    resolveRedis(
+      { at: ['plugins', 'x'], name: 'event-store-redis', directory: '/', section: () => redis as never },
+      options,
+    )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
 
   it('are those of the config, changed by single options of the plugin', () => {
@@ -157,7 +163,11 @@ describe('a connection to Redis', () => {
     const reader = await connection.duplicate()
     const reading = reader.client.xRead({ key: 'inbox', id: '$' }, { BLOCK: 4_000, COUNT: 1 })
     // Once it blocks, what is written is read.
-    await until(() => redis.cli('client', 'list').some(line => line.includes('cmd=xread')))
+    await eventually(
+      'a client that reads the bus',
+      () => redis.cli('client', 'list'),
+      lines => lines.some(line => line.includes('cmd=xread')),
+    )
     await connection.run(client => client.xAdd('inbox', '*', { text: 'hello' }))
     expect(JSON.stringify(await reading)).to.include('hello')
     reader.close()
@@ -326,7 +336,7 @@ describe('a Redis Cluster', () => {
   it('takes the keys of a session together', async () => {
     const redis = await startRedis({ cluster: true })
     redis.cli('cluster', 'addslots', ...Array.from({ length: 16_384 }, (_, slot) => String(slot)))
-    await until(() => redis.cli('cluster', 'info').some(line => line.startsWith('cluster_state:ok')))
+    await untilClusterIsWell(redis)
     const { connection } = await startRedisHost({ cluster: [redis.url] })
     await whenHealthy(connection)
     const keys = ['a', 'b'].map(part => connection.sessionKey('a session', part))
@@ -338,7 +348,7 @@ describe('a Redis Cluster', () => {
     await redis.start()
     // It says itself that it is not whole at first.
     await whenHealthy(connection)
-    await until(() => redis.cli('cluster', 'info').some(line => line.startsWith('cluster_state:ok')))
+    await untilClusterIsWell(redis)
     expect(await connection.run(client => client.get(keys[1] ?? ''))).to.equal(null)
   })
 })

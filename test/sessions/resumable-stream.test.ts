@@ -83,14 +83,20 @@ describe('a resumable stream over a store that answers late and in odd orders', 
 })
 
 describe('a resumable stream over a store that answers at once', () => {
+  /** Writes a fourth message so many turns after its client has begun to come back to three. */
+  async function writeInReplay(moment: number) {
+    const opened = openStream(createMemoryEventStore())
+    const { stream, client } = opened
+    for (const message of numbered(3)) stream.write(message)
+    const back = client.comeBack()
+    await turns(moment)
+    stream.write('4')
+    return { opened, stream, back }
+  }
+
   it('delivers a message that is written at any moment of a replay', async () => {
     for (let moment = 0; moment < 12; moment++) {
-      const opened = openStream(createMemoryEventStore())
-      const { stream, client } = opened
-      for (const message of numbered(3)) stream.write(message)
-      const back = client.comeBack()
-      await turns(moment)
-      stream.write('4')
+      const { opened, stream, back } = await writeInReplay(moment)
       await back
       stream.write('5')
       stream.finish()
@@ -101,12 +107,7 @@ describe('a resumable stream over a store that answers at once', () => {
 
   it('ends the reader of a replay after the last message, whenever the stream is finished', async () => {
     for (let moment = 0; moment < 12; moment++) {
-      const opened = openStream(createMemoryEventStore())
-      const { stream, client } = opened
-      for (const message of numbered(3)) stream.write(message)
-      const back = client.comeBack()
-      await turns(moment)
-      stream.write('4')
+      const { opened, stream, back } = await writeInReplay(moment)
       stream.finish()
       await back
       await turns(5)

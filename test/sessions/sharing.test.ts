@@ -1,6 +1,7 @@
 // What several processes would each keep to itself stops the start of a host that is one of them, all of it at once.
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
+import { stopAtFirst } from '../../core/http/start-error.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
@@ -57,7 +58,7 @@ describe('a host that is one of two processes refuses to start', () => {
 
   it('with the authorization server for development, whose users are in one process', async () => {
     const message = await refusal({ '/': stateless }, { plugins: { 'dev-auth-server': {} } })
-    expect(message).to.match(/^plugins\.dev-auth-server: .*start without --workers$/)
+    expect(message).to.match(/^plugins\['dev-auth-server'\]: .*start without --workers$/)
   })
 
   it('and says everything at once', async () => {
@@ -83,6 +84,7 @@ describe('a host starts', () => {
       isFilled,
       isShared: () => false,
       ownKeys: false,
+      report: stopAtFirst,
       suggest: () => 'something',
     }
     const check = () => checkSharing(parts)

@@ -2,13 +2,14 @@
 // Slow, for it builds and installs: `npx mocha 'test/slow/*.slow.ts'`. The project is test/slow/consumer.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { examplesOf } from '../support/page-examples.ts'
 import { modern } from '../support/rpc.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -27,6 +28,8 @@ before(async function () {
   tarball = (await readdir(folder)).find(name => name.endsWith('.tgz')) ?? ''
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
+  await mkdir(join(folder, 'esm/page'))
+  for (const { file, text } of examplesOf('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
   await run('npm', ['install', '--no-audit', '--no-fund', `./${tarball}`], { cwd: folder, env })
 })
 

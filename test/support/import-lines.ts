@@ -127,9 +127,9 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 /** The only file whose `import()` computes its module. */
 const LOADER = 'core/config/import-module.ts'
 
-/** The verbs that call any server speak to it with the official client. */
+/** The verbs that call any server speak to it with the official client, and so do tests with `mcp-host/testing`. */
 const isOfficialClient = (from: string, name: string | undefined) =>
-  isIn('cli/client', from) && name === '@modelcontextprotocol/client'
+  (isIn('cli/client', from) || isIn('core/testing', from)) && name === '@modelcontextprotocol/client'
 
 /** Whether a file of the repository may import this. The other official SDKs are for tests and benchmarks alone. */
 export function mayImport(from: string, imported: Import): boolean {

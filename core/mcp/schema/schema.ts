@@ -6,6 +6,7 @@ import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
+import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblem } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
@@ -27,6 +28,7 @@ export interface CompiledSchema {
  */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
   if (isStandardSchema(schema)) return compileStandardSchema(schema, role)
+  if (isObject(schema)) checkForeign(schema, role)
   if (!isObject(schema) || Object.values(schema).some(value => typeof value === 'function')) {
     throw new Error(`its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
   }
@@ -36,6 +38,13 @@ export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaR
 
 const LIBRARIES =
   'zod >= 4.2 and arktype >= 2.1.28 fit as they are, valibot through toStandardJsonSchema of @valibot/to-json-schema'
+
+const FIXES: Readonly<Record<string, string>> = {
+  zod: 'this is zod 3 or an early 4: npm install zod@latest, which is 4.2 or later',
+  valibot: 'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema',
+  arktype: 'npm install arktype@latest, which is 2.1.28 or later',
+}
+const fixFor = (vendor: string): string => FIXES[vendor] ?? LIBRARIES
 
 const isStandardSchema = (schema: unknown): schema is StandardSchema =>
   ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema
@@ -62,7 +71,9 @@ function compileStandardSchema(schema: StandardSchema, role: SchemaRole): Compil
 function standardToJson(standard: StandardSchema['~standard'], role: SchemaRole): JsonSchema {
   const convert = standard.jsonSchema?.[role]
   if (typeof convert !== 'function') {
-    throw new Error(`its ${role}, a schema of ${standard.vendor}, cannot give its JSON Schema; ${LIBRARIES}`)
+    throw new Error(
+      `its ${role}, a schema of ${standard.vendor}, cannot give its JSON Schema; ${fixFor(standard.vendor)}`,
+    )
   }
   try {
     // The spread leaves out what zod hides on its result; some vendor may not hide it.

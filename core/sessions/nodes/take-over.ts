@@ -94,6 +94,8 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const here = session.streams.get(name)
   if (here && before?.node === node && before.stream === name && session.claim?.epoch === epoch) return here
   const { place, resumed } = await fence(parts, session, claim, isResumed ? name : undefined)
+  // It may have ended meanwhile, and what ended with it would begin again.
+  if (session.disposed) throw sessionGone()
   if (isResumed && !resumed) throw eventsGone()
   session.claim = { stream: name, epoch }
   here?.abandon(true)
@@ -135,6 +137,10 @@ async function connect(
   parts.connect(session, outlet.send)
   // Read after the session is subscribed: every change is in what is read, or comes, or both.
   const missed = await missedSince()
+  if (session.disposed) {
+    session.disconnect()
+    throw sessionGone()
+  }
   const fenced = () => {
     if (session.claim?.epoch === epoch) session.disconnect()
     if (stream.attended) session.onDispose(() => stream.disconnect())

@@ -36,7 +36,7 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'name' | 'directory'> & SectionReader<RedisSections>
+type Host = Pick<PluginHost, 'at' | 'name' | 'directory'> & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster'] as const
 
@@ -124,7 +124,12 @@ function readTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): 
 
 /** Throws a StartError that says what is missing or does not go together. */
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
-  const stop = (why: string) => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
+  // Most of it stands in the section; what a plugin says itself, among its options.
+  const isOwn = KEYS.some(key => options[key] !== undefined)
+  const stop = (why: string) =>
+    new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
+      isOwn || !host.section('redis') ? host.at : ['redis'],
+    )
   const given = merge(host, options)
   const { url, cluster, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
   if (url !== undefined && cluster !== undefined) throw stop('redis has a url and a cluster; give one of them')

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 import { acquireFileLock, fileLockFreed, tryFileLock, withFileLock } from '../../../client/node/file-lock.ts'
 import { judgeOwner, nameOwner } from '../../../client/node/lock-owner.ts'
+import { eventually } from '../../support/eventually.ts'
 import { countTogether } from './support/counting-processes.ts'
 import { endForks, forkJob } from './support/forks.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
@@ -157,7 +158,7 @@ describe('the file lock', () => {
     const lock = await acquireFileLock(path, { timing: FAST })
     const [owner = ''] = readdirSync(path)
     utimesSync(join(path, owner), 0, 0)
-    while (statSync(join(path, owner)).mtimeMs === 0) await new Promise(setImmediate)
+    await eventually('a heartbeat', () => statSync(join(path, owner)).mtimeMs)
     await lock.release()
   })
 

@@ -10,6 +10,7 @@ import {
   startAuthorizationServer,
   stopAuthorizationServers,
 } from '../../support/authorization-server.ts'
+import { eventually } from '../../support/eventually.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { makeKey } from '../../support/test-issuer.ts'
@@ -129,7 +130,11 @@ describe('auth-introspection', () => {
     const token = await authority.issue({ resource: guarded })
     expect((await callAs(guarded, token)).status).to.equal(200)
     await authority.revoke(token)
-    while ((await callAs(guarded, token)).status !== 401) await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(
+      'the token is refused',
+      async () => (await callAs(guarded, token)).status,
+      status => status === 401,
+    )
     expect(questions()).to.equal(2)
   })
 

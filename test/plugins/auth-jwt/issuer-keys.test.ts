@@ -1,6 +1,7 @@
 // An issuer's key set over time, which the test tells: what is asked, when, and what serves meanwhile.
 import { expect } from 'chai'
 import { createIssuerKeys, type IssuerKeys } from '../../../plugins/auth-jwt/issuer-keys.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createTestLog } from '../../support/start-host.ts'
 import { makeKey, startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'
 
@@ -41,7 +42,7 @@ describe('the keys of an issuer', () => {
     time += 4.5 * MINUTE
     issuer.keys = [first, makeKey('first')]
     expect(await look(), 'the set in hand').to.equal(1)
-    while ((await look()) !== 2) await new Promise(setImmediate)
+    await eventually('both keys', look, found => found === 2)
     expect(issuer.asked).to.have.lengthOf(2)
   })
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { metadataUrls } from '../../../plugins/auth-jwt/discover-keys.ts'
+import { eventually } from '../../support/eventually.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -10,10 +11,13 @@ afterEach(async () => {
   await stopIssuers()
 })
 
-/** Asks until the answer has this status; the test's own timeout ends it. */
-async function until(status: number, ask: () => Promise<{ status: number }>): Promise<void> {
-  while ((await ask()).status !== status) await new Promise(resolve => setTimeout(resolve, 50))
-}
+/** Asks until the answer has this status. */
+const until = (wanted: number, ask: () => Promise<{ status: number }>) =>
+  eventually(
+    `an answer of ${wanted}`,
+    async () => (await ask()).status,
+    status => status === wanted,
+  )
 
 describe('auth-jwt: discovery', () => {
   it('asks at the address of RFC 8414 first, then at that of OpenID Connect', () => {

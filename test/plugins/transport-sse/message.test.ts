@@ -1,8 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { MODERN_REVISION } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { plugin } from '../../fixtures/plugins.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { openSocket, parseAnswer, readToEnd, requestHead } from '../../support/raw-http.ts'
 import { ask, initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
@@ -11,6 +12,15 @@ import { type StartedHost, startHost, stopHosts } from '../../support/start-host
 
 const { tool: puppet, call } = createPuppet()
 const who = defineTool({ name: 'who', handler: (_args, { user }) => String(user?.claims['tier']) })
+
+/** What was asked for, from its head on. */
+const begun = new Set<string>()
+const watch = plugin(host =>
+  host.use((ctx, next) => {
+    begun.add(ctx.url)
+    return next()
+  }),
+)
 
 let started: StartedHost
 let url: string
@@ -24,7 +34,7 @@ before(async () => {
       '/none': { toolsets: 'all', plugins: { 'transport-sse': false } },
       '/few': { toolsets: 'all', plugins: { 'transport-sse': { maxConcurrent: 2 } } },
     },
-    plugins: { 'transport-streamable': {}, 'transport-sse': {}, who: identifyByHeader() },
+    plugins: { 'transport-streamable': {}, 'transport-sse': {}, who: identifyByHeader(), watch },
     http: { port: 0, maxBodySize: '2kb' },
   })
   url = started.url
@@ -102,9 +112,13 @@ describe('POST <route>/message', () => {
       const socket = await openSocket(url)
       socket.write(requestHead(url, { path, headers }))
       socket.write(body.slice(0, 10))
-      await pause(50)
+      await eventually('the request has begun', () => begun.has(path))
       client.stream.drop()
-      await pause(100)
+      await eventually(
+        'the session is over',
+        async () => (await tell(`${url}${path}`, PING)).status,
+        status => status === 404,
+      )
       socket.write(body.slice(10))
       const { status } = parseAnswer(await readToEnd(socket))
       expect([status, ran], message.method).to.deep.equal([404, false])

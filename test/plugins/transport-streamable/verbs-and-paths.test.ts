@@ -60,7 +60,7 @@ describe('verbs and paths', () => {
     const { message } = await modern(`${stateful}/nowhere`, 'server/discover')
     expect([message.error.code, message.error.message]).to.deep.equal([
       -32600,
-      'Not found: nothing is served at this path',
+      'Not found: nothing is served at this path; there are: /, /Sub/mcp',
     ])
   })
 

@@ -1,0 +1,123 @@
+// `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
+import { homedir } from 'node:os'
+import { errorText, nearest, StartError } from '../core/index.ts'
+import { ask, hasPerson, say } from './client/terminal.ts'
+import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
+import { type Edit, setEntry } from './connect/edit-json.ts'
+import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
+import { readConfig, writeConfig } from './connect/write-config.ts'
+import { shellWord } from './shell-word.ts'
+import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  ...CONFIG_OPTION,
+  route: { type: 'string', value: '<path>', help: 'of the config here; default: the first plain one' },
+  name: {
+    type: 'string',
+    value: '<name>',
+    help: 'what the client calls the server; default: its own name, or its host',
+  },
+  stdio: { type: 'boolean', help: 'have the client start the config here by itself, with mcp-host stdio' },
+  write: { type: 'boolean', help: "write it into the client's file, after showing the change" },
+  yes: { type: 'boolean', help: 'do not ask before writing' },
+} as const
+
+const usage = (what: string) => new StartError(what, { exitCode: 2 })
+
+function findClient(given: string): ClientRow {
+  const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
+  if (found !== undefined) return CLIENTS[found]
+  const near = nearest(given, Object.keys(CLIENTS))
+  const hint = near === undefined ? '' : `; did you mean "${near}"?`
+  throw usage(`there is no client "${given}"${hint}; there are: ${Object.keys(CLIENTS).join(', ')}`)
+}
+
+type Setting = Required<Pick<ClientRow, 'config'>>['config']
+
+function print(client: ClientRow, name: string, reached: Reached, machine: Machine): void {
+  const command = client.command?.(name, reached)
+  const { config } = client
+  const parts = [
+    ...(command ? [command.map(shellWord).join(' ')] : []),
+    ...(config
+      ? [
+          `${command ? 'Or in' : 'In'} ${config.file(machine)} (--write does it):`,
+          JSON.stringify({ [config.key]: { [name]: config.entry(reached) } }, undefined, 2),
+        ]
+      : []),
+    client.next,
+  ]
+  console.log(parts.join('\n\n'))
+}
+
+/** What goes and what comes: nothing else of a file that may hold others' keys. */
+const diffOf = ({ removed, added }: Edit): string =>
+  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)].join('\n')
+
+function planEdit(file: string, before: string, { key, entry }: Setting, name: string, reached: Reached) {
+  try {
+    // As it is read again: without what is undefined.
+    return setEntry(before, [key, name], JSON.parse(JSON.stringify(entry(reached))) as object)
+  } catch (cause) {
+    throw new StartError(
+      `${file} stays as it is: ${errorText(cause)}; add it by hand, as without --write it is shown`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+async function isWanted(yes: boolean): Promise<boolean> {
+  if (yes) return true
+  if (!hasPerson()) throw usage('nobody is there to be asked; give --yes to write it')
+  return /^y(?:es)?$/i.test((await ask('Write this? [y/N] '))?.trim() ?? '')
+}
+
+async function write(client: ClientRow, name: string, reached: Reached, machine: Machine, yes: boolean): Promise<void> {
+  const { config } = client
+  if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
+  const file = config.file(machine)
+  const before = await readConfig(file)
+  const edit = planEdit(file, before ?? '', config, name, reached)
+  if (!edit) return console.log(`${file} has it already.`)
+  console.log(`${file}${before === undefined ? ' (new)' : ''}\n${diffOf(edit)}\n`)
+  if (!(await isWanted(yes))) {
+    say('nothing was written')
+    process.exitCode = 1
+    return
+  }
+  const old = await writeConfig(file, before, edit.text)
+  console.log(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
+}
+
+async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: readonly string[]): Promise<void> {
+  const client: ClientRow = findClient(given)
+  const { route, config, stdio = false } = values
+  if (url !== undefined && (route !== undefined || config !== undefined)) {
+    throw usage('--route and --config are of the config here: leave them out, or the URL')
+  }
+  const named = values.name === undefined ? undefined : checkName(values.name)
+  const endpoint =
+    url === undefined
+      ? await endpointHere({ ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
+      : endpointAt(url)
+  const { platform, env } = process
+  const reached = stdio
+    ? throughStdio(endpoint, process)
+    : client.remote
+      ? { url: endpoint.url }
+      : throughProxy(endpoint, platform)
+  const machine: Machine = { platform, env, home: homedir(), cwd: process.cwd() }
+  const name = named ?? endpoint.name
+  if (values.write) await write(client, name, reached, machine, values.yes ?? false)
+  else print(client, name, reached, machine)
+}
+
+export const connectVerb = defineVerb({
+  summary: 'print or write the configuration of a client: claude-code, claude-desktop, cursor, vscode, inspector',
+  positionals: ['CLIENT', '[URL]'],
+  options: OPTIONS,
+  notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the config here is what it connects to.`,
+  run: connect,
+})

@@ -1,0 +1,102 @@
+// The server that a client is to be connected with: at a URL that was given, or the one that the config here makes.
+import { realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
+import { StartError } from '../../core/index.ts'
+import { checkServerUrl } from '../client/logins.ts'
+import { openLog } from '../log.ts'
+import { showcase } from '../start-page.ts'
+import type { Reached } from './clients.ts'
+
+/** A server, and what is known of it. */
+export interface Endpoint {
+  readonly url: string
+  /** What clients may call it. */
+  readonly name: string
+  /** Where the config here makes it. */
+  readonly local?: { readonly file: string; readonly route: string }
+}
+
+const usage = (what: string) => new StartError(what, { exitCode: 2 })
+
+/** Letters, digits, `_` and `-`: what every client takes. */
+const asName = (text: string) =>
+  text
+    .replace(/[^\w-]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 64) || 'mcp-server'
+
+export function checkName(name: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name
+  throw usage(`--name is ${JSON.stringify(name)}; give 1 to 64 letters, digits, _ or -`)
+}
+
+function nameOfHost({ hostname, port }: URL): string {
+  return asName(/^(?:localhost|127\.|\[)/.test(hostname) ? `local-${port || '80'}` : hostname)
+}
+
+/** Of a URL. Throws a StartError (exit code 2). */
+export function endpointAt(given: string): Endpoint {
+  const url = checkServerUrl(given)
+  const parsed = new URL(url)
+  if (parsed.username !== '' || parsed.password !== '') {
+    throw usage('the URL has a user or password in it, which would be kept in the file as it is; leave it out')
+  }
+  return { url, name: nameOfHost(parsed) }
+}
+
+/** A server that listens everywhere is reached by loopback. */
+function reachable(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || parsed.port === '0') {
+    throw usage('the config does not say where it will listen; give the URL, or set http.port or http.publicUrl')
+  }
+  return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/]|$)/, '$1127.0.0.1')
+}
+
+function endpointOf(host: Host, asked: string | undefined): { url: string; route: string } {
+  // The first look-up fixes the address, which is in every URL.
+  const looked = host.inspect(asked ?? '/')
+  const shown = showcase(host.routes)
+  const known = host.routes.map(({ path }) => path).join(', ')
+  if (asked !== undefined) {
+    if (!looked) throw usage(`--route: nothing is served at ${asked}; there are: ${known}`)
+    return { url: reachable(looked.route.url(looked.params)), route: asked }
+  }
+  if (!shown) throw usage(`no transport serves any of the routes ${known}`)
+  return { url: reachable(shown.url), route: shown.samplePath }
+}
+
+/** Of the config here; nothing listens. */
+export async function endpointHere(options: { config?: string; route?: string }): Promise<Endpoint> {
+  const { config } = options
+  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
+  const log = openLog({ 'log-level': 'fatal' })
+  log.directory = dirname(loaded.file)
+  const host = await hostOf(loaded, log)
+  try {
+    const { url, route } = endpointOf(host, options.route)
+    const { server } = loaded.config as { server: { name: string } }
+    return { url, name: asName(server.name), local: { file: loaded.file, route } }
+  } finally {
+    await host.close({ grace: 0 })
+  }
+}
+
+/** npx as a program that starts without a shell. */
+function npx(words: readonly string[], platform: NodeJS.Platform): Reached {
+  const args = ['-y', 'mcp-host', ...words]
+  return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
+}
+
+/** By `mcp-host proxy`, which logs in for clients that cannot. */
+export const throughProxy = ({ url }: Endpoint, platform: NodeJS.Platform): Reached => npx(['proxy', url], platform)
+
+/** By `mcp-host stdio`: this very installation, because a client starts it in another folder. */
+export function throughStdio({ local }: Endpoint, { platform, argv, execPath }: NodeJS.Process): Reached {
+  if (!local) throw usage('--stdio starts the server of a config on this machine: leave the URL out')
+  const words = ['stdio', '--config', local.file, '--route', local.route]
+  const script = argv[1] === undefined ? '' : realpathSync(argv[1])
+  const isKept = script.endsWith('.js') && !/[\\/]_npx[\\/]/.test(script)
+  return isKept ? { command: execPath, args: [script, ...words] } : npx(words, platform)
+}

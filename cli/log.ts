@@ -1,0 +1,93 @@
+// The log of the verbs that load a config: JSON lines for programs, readable ones at a terminal. What of it is shown, and
+// how, is said by LOG_OPTIONS (verb.ts).
+import { createRequire } from 'node:module'
+import { createLogger, type ProcessLog } from '../core/create-host.ts'
+import { StartError } from '../core/http/errors.ts'
+import { nearest } from '../core/mcp/nearest.ts'
+import type { LogValues } from './verb.ts'
+
+const FORMATS = ['json', 'pretty'] as const
+const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const
+
+/** The log of a process. */
+export interface CliLog extends ProcessLog {
+  /** Files in stacks are shown from here: the config's folder, once it is known. */
+  directory: string
+}
+
+function readChoice<Known extends string>(option: string, given: string | undefined, known: readonly Known[]) {
+  const choice = known.find(one => one === given)
+  if (given === undefined || choice !== undefined) return choice
+  const near = nearest(given, known)
+  const hint = near === undefined ? '' : `; did you mean "${near}"?`
+  throw new StartError(`--${option} is ${JSON.stringify(given)}; give one of ${known.join(', ')}${hint}`, {
+    exitCode: 2,
+  })
+}
+
+/** Escapes of a JSON text, and what in one is not escaped and yet steers a terminal. */
+const STEERING = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gi
+/** Line breaks and tabs are what stacks are made of. */
+const HARMLESS = /^\\(?:["\\/nt]|u(?!00[01]|007f|00[89]|061c|200[ef]|202[89a-e]|206[6-9]|feff))/i
+
+function writtenOut(found: string): string {
+  if (HARMLESS.test(found)) return found
+  return found.startsWith('\\') ? `\\${found}` : `\\\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** A line of JSON in which nothing moves a cursor, once it is read: it has such characters as `\uXXXX`. */
+const harmless = (line: string): string => line.replace(STEERING, writtenOut)
+
+type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
+
+/** The stack begins with type and message. */
+function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
+  const because = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
+  return [stack ?? `${type}: ${message}`, ...because, ...(hidden === undefined ? [] : [`    … ${hidden}`])]
+    .join('\n')
+    .replaceAll('\n', '\n    ')
+}
+
+const hasColors = ({ NO_COLOR = '', TERM }: NodeJS.ProcessEnv): boolean =>
+  process.stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
+
+/** `name=stock`: a word as it is, anything else as JSON, in which no line ends. */
+const fieldText = ([name, value]: [string, unknown]): string =>
+  `${name}=${typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)}`
+
+/** As pino-pretty is to see a line: it would take some of the fields, such as `name`, for something else. */
+function arrange(line: string) {
+  const { level, time, pid, msg = '', err, ...fields } = JSON.parse(harmless(line)) as Record<string, unknown>
+  const text = String(msg).replaceAll('\n', '\n    ')
+  const told = Object.entries(fields).map(fieldText).join(' ')
+  return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
+}
+
+/** Makes readable lines of those of JSON. pino-pretty is loaded with the first: a quiet start does without it. */
+export function createPretty(colorize: boolean = hasColors(process.env)): (line: string) => string {
+  let pretty: ((line: object) => string) | undefined
+  return line => {
+    pretty ??= (createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty')).prettyFactory({
+      colorize,
+      translateTime: 'SYS:HH:MM:ss.l',
+      ignore: 'told',
+      messageFormat: ({ msg, told }, _key, _level, { colors }) =>
+        `${msg}${told === '' ? '' : ` ${colors.gray(`${told}`)}`}`,
+      customPrettifiers: { err: failure => describeFailure(failure as Failure) },
+    })
+    return pretty(arrange(line))
+  }
+}
+
+/** Opens the log. Throws a StartError (exit code 2) for a format or level that there is not. */
+export function openLog(values: LogValues, pid?: number): CliLog {
+  const { verbose = false } = values
+  const format = readChoice('log-format', values['log-format'], FORMATS)
+  const level = readChoice('log-level', values['log-level'], LEVELS) ?? (verbose ? 'debug' : 'info')
+  const isPretty = format === undefined ? process.stderr.isTTY === true : format === 'pretty'
+  const log: CliLog = Object.assign(
+    createLogger({ level, pid, directory: () => log.directory, ...(isPretty && { render: createPretty() }) }),
+    { directory: process.cwd() },
+  )
+  return log
+}

@@ -1,0 +1,93 @@
+// Where what a config says is written: its own keys, and the definitions of the modules that it names. For create-host.ts,
+// which gives mistakes their file and line; a file is read again only for one that is in it.
+import { readFileSync } from 'node:fs'
+import { formatPath, type Path, type Written } from '../http/start-error.ts'
+import { type Definition, kindOf } from '../mcp/define.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { LoadedConfig } from './load-config.ts'
+import { locateDefinition } from './locate-in-code.ts'
+import type { Locate } from './position.ts'
+import type { Place } from './problems.ts'
+
+type Source = Pick<LoadedConfig, 'file' | 'locate'>
+
+export interface Places {
+  /** Notes the module that a definition comes from. */
+  note(definition: Definition, file: string): void
+  /** Where a definition of a module is, and its keys. */
+  sourceOf(definition: Definition): Source | undefined
+  placeOf(written: Written): Place & { path?: string }
+}
+
+export function createPlaces(loaded: LoadedConfig): Places {
+  const files = new WeakMap<object, { readonly file: string; readonly nth: number }>()
+  const counts = new Map<string, number>()
+  const texts = new Map<string, string>()
+  const textOf = (file: string) => {
+    const text = texts.get(file) ?? readFileSync(file, 'utf8')
+    texts.set(file, text)
+    return text
+  }
+
+  function sourceOf(definition: Definition): Source | undefined {
+    const { file, nth } = files.get(definition) ?? {}
+    if (file === undefined) return undefined
+    return { file, locate: locateDefinition(textOf(file), `${kindOf(definition)}`, definition.name, nth) }
+  }
+
+  function placeInConfig(at: Path): Place {
+    if (loaded.isInHand) return {}
+    const line = loaded.locate(at)?.line ?? lineOfGeneral(loaded, at) ?? lineOf(loaded, at)
+    return { file: loaded.file, ...(line !== undefined && { line }) }
+  }
+
+  return {
+    note(definition, file) {
+      if (files.has(definition)) return
+      const key = `${kindOf(definition)} ${definition.name} ${file}`
+      const nth = counts.get(key) ?? 0
+      counts.set(key, nth + 1)
+      files.set(definition, { file, nth })
+    },
+    sourceOf,
+    placeOf({ at, of }) {
+      const path = at && at.length > 0 ? { path: formatPath(at) } : {}
+      if (!of) return at ? { ...placeInConfig(at), ...path } : {}
+      const source = sourceOf(of as Definition)
+      if (!source) {
+        const inline = findInline(loaded.config, of)
+        return inline
+          ? { ...placeInConfig([...inline, ...(at ?? [])]), path: formatPath([...inline, ...(at ?? [])]) }
+          : path
+      }
+      const line = lineOf(source, at ?? [], true)
+      return { file: source.file, ...(line !== undefined && { line }), ...path }
+    },
+  }
+}
+
+/** The keys that lead to a definition that the config itself holds. */
+function findInline(config: unknown, definition: object): Path | undefined {
+  const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
+  for (const [name, source] of Object.entries(toolsets)) {
+    if (source === definition) return ['toolsets', name]
+    const index = Array.isArray(source) ? source.indexOf(definition) : -1
+    if (index !== -1) return ['toolsets', name, index]
+  }
+  return undefined
+}
+
+/** What a route's own options leave out stands among the general ones. */
+function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
+  return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2))?.line : undefined
+}
+
+/** The line of a value or, where that is not known, of what it stands in; of the whole only where `orWhole`. */
+export function lineOf({ locate }: { locate: Locate }, path: Path, orWhole = path.length <= 1): number | undefined {
+  for (let length = path.length; length > 0; length -= 1) {
+    const position = locate(path.slice(0, length))
+    if (position) return position.line
+  }
+  // The whole config is a place only for what is missing at its top.
+  return orWhole ? locate([])?.line : undefined
+}

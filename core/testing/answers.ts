@@ -1,0 +1,79 @@
+// Whom a handler asks in a test: the answers that the test gives, by name, by kind or in order. What has none is told in
+// words that say how to give one.
+import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
+
+/** A question of a handler: `ctx.elicit`, `ctx.sample` or `ctx.roots`. */
+export type Ask =
+  | { readonly kind: 'elicit'; readonly key: string; readonly params: ElicitParams }
+  | { readonly kind: 'sample'; readonly key: string; readonly params: SampleParams }
+  | { readonly kind: 'roots'; readonly key: string; readonly params: object }
+
+/** What a client answers: the protocol's own result. */
+export type AskResult = ElicitResult | SampleResult | RootsResult
+
+/** An answer, or what makes it of the question. */
+export type Answer = AskResult | ((ask: Ask) => AskResult | Promise<AskResult>)
+
+/**
+ * The answers to what a handler asks: a list, in the order of the questions; an object, by the question's key (`elicit-1`, or
+ * its own `key`) or its kind (`elicit`, `sample`, `roots`); or one function for all of them.
+ */
+export type Answers = readonly Answer[] | Readonly<Record<string, Answer>> | Extract<Answer, (ask: Ask) => unknown>
+
+const KINDS: Readonly<Record<string, Ask['kind']>> = {
+  'elicitation/create': 'elicit',
+  'sampling/createMessage': 'sample',
+  'roots/list': 'roots',
+}
+
+/** An example of each kind, as it is written in a test. */
+const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
+  elicit: "{ action: 'accept', content: { … } }",
+  sample: "{ role: 'assistant', model: 'test', content: { type: 'text', text: '…' } }",
+  roots: "{ roots: [{ uri: 'file:///project' }] }",
+}
+
+/** What was asked, for a person: the question of an elicit. */
+const quoted = ({ kind, params }: Ask) => (kind === 'elicit' ? ` ${JSON.stringify(params.message)}` : '')
+
+const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray(answers)
+
+/** Answers questions, and keeps what was asked. */
+export interface Questioned {
+  readonly asks: Ask[]
+  /** Rejects where the test gives no answer. `key`: undefined where the client is not told it. */
+  answer(method: string, params: unknown, key?: string): Promise<AskResult>
+}
+
+export function createQuestioned(answers: Answers = []): Questioned {
+  const asks: Ask[] = []
+
+  function find(ask: Ask): Answer | undefined {
+    if (typeof answers === 'function') return answers
+    if (isList(answers)) return answers[asks.length - 1]
+    const named = Object.hasOwn(answers, ask.key) ? answers[ask.key] : undefined
+    return named ?? (Object.hasOwn(answers, ask.kind) ? answers[ask.kind] : undefined)
+  }
+
+  return {
+    asks,
+    async answer(method, params, key) {
+      const kind = KINDS[method] ?? 'elicit'
+      const ordinal = asks.filter(ask => ask.kind === kind).length + 1
+      const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
+      if (asks.some(earlier => earlier.key === ask.key)) {
+        throw new Error(
+          `the answer to "${ask.key}"${quoted(ask)} is not one that the question takes, so it was asked again`,
+        )
+      }
+      asks.push(ask)
+      const answer = find(ask)
+      if (answer !== undefined) return typeof answer === 'function' ? answer(ask) : answer
+      const place = isList(answers) && answers.length > 0 ? `answer ${asks.length} of the list` : `'${ask.key}'`
+      throw new Error(
+        `the handler asked (${kind})${quoted(ask)} and the test has no answer: give ${place}, as in ` +
+          `answers: { '${ask.key}': ${EXAMPLES[kind]} }`,
+      )
+    },
+  }
+}

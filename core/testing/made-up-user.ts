@@ -1,0 +1,14 @@
+// Users that a test makes up, as handlers see them where no token is involved.
+import { makeClaims } from '../access/make-claims.ts'
+import { readUser } from '../access/user-claims.ts'
+import type { TestUser } from '../kernel/define-plugin.ts'
+import type { User } from '../kernel/user.ts'
+
+const ISSUER = 'https://issuer.test'
+
+/** The user as an auth plugin would have established it. Throws where there is nobody: an empty subject. */
+export function makeUser(user: TestUser): User {
+  const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
+  if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
+  return made
+}

@@ -1,0 +1,202 @@
+// Runs one definition as a route would: a host of its own, which listens nowhere, a Call through the same dispatch, a client
+// that answers from the test. For test-tool.ts, test-resource.ts and test-prompt.ts.
+import { randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { openAccess } from '../access/access.ts'
+import { createHost, type Host } from '../create-host.ts'
+import { HostError } from '../http/errors.ts'
+import type { TestUser } from '../kernel/define-plugin.ts'
+import type { Call, CallRequest } from '../mcp/call.ts'
+import { createMemoryChangeBus } from '../mcp/change-bus.ts'
+import type { Definition } from '../mcp/define.ts'
+import { FAILURE } from '../mcp/methods/tools.ts'
+import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
+import { resultTypeOf } from '../mcp/result-type.ts'
+import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import { definePlugin, type Services } from '../plugin-host.ts'
+import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
+import { keepChanges, type ToldChange } from './changes.ts'
+import { createKeptLog } from './kept-log.ts'
+import { makeUser } from './made-up-user.ts'
+
+/** Who calls, and from where: all of it may be left out. */
+export interface RunSettings {
+  /** Absent: nobody, an anonymous caller. */
+  user?: TestUser
+  /** To what the handler asks. */
+  answers?: Answers
+  /** What the client declares. Default: everything that can be asked. */
+  capabilities?: ClientCapabilities
+  /** The client's revision of the protocol. Default: the newest, in which a handler that asks runs again from its start. */
+  revision?: Revision
+  /** The values of the route's parameters, `ctx.route.params`. */
+  params?: Readonly<Record<string, string>>
+  /** Of the request, names in lower case. */
+  headers?: Readonly<IncomingHttpHeaders>
+  /** The id of the session, `ctx.session`. Default: none. */
+  session?: string
+  /** Aborts the call, as a client does that cancels. */
+  signal?: AbortSignal
+  /** Hears of progress as it is reported: to cancel in the middle. */
+  onProgress?: (report: Happened['progress'][number]) => void
+}
+
+/** What happened while a handler ran. */
+export interface Happened {
+  /** What it sent with `ctx.log`, all levels, in order. */
+  readonly logs: ReadonlyArray<{ readonly level: LogLevel; readonly data: unknown; readonly logger?: string }>
+  /** What it reported with `ctx.progress`. */
+  readonly progress: ReadonlyArray<{ readonly progress: number; readonly total?: number; readonly message?: string }>
+  /** What it asked, each question once. */
+  readonly asks: readonly Ask[]
+  /** What it changed through `ctx.host`, as clients are told of it. */
+  readonly changes: readonly ToldChange[]
+}
+
+const CLIENT = { name: 'test-client', version: '1.0.0' }
+const ALL: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} }
+const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
+
+interface Alone {
+  readonly host: Host
+  readonly services: Services
+  readonly route: McpRoute
+  readonly changes: readonly ToldChange[]
+}
+
+/** A host of this definition alone. Rejects with the StartError that says what is wrong with it. */
+async function openAlone(definition: Definition): Promise<Alone> {
+  const bus = createMemoryChangeBus()
+  let found: Pick<Alone, 'services' | 'route'> | undefined
+  const caller = definePlugin<Record<never, never>>({
+    options: NO_OPTIONS,
+    // Who may call is the config's business: testHost has it.
+    provides: ['access', 'policy'],
+    setup(host) {
+      host.revisions(() => REVISIONS)
+      host.fill('access', openAccess)
+      host.fill('changeBus', bus)
+      host.serving(services => {
+        found = { services, route: host.routes[0] as McpRoute }
+      })
+    },
+  })
+  const host = await createHost(
+    {
+      server: { name: 'test-host', version: '1.0.0' },
+      secrets: [randomBytes(32).toString('base64')],
+      tools: { stallWarning: 'off' },
+      toolsets: { alone: [definition] },
+      routes: { '/': { toolsets: 'alone' } },
+      plugins: { caller: caller() },
+    },
+    { log: createKeptLog() },
+  )
+  if (!found) throw new Error('the host has no services')
+  const changes: ToldChange[] = []
+  keepChanges(bus, changes)
+  return { host, ...found, changes }
+}
+
+/** Runs a request to its result, its questions answered on the way. */
+async function answerCall(
+  { services, route }: Alone,
+  method: string,
+  params: JsonObject,
+  settings: RunSettings,
+  { questioned, send }: { questioned: Questioned; send: (message: string) => void },
+): Promise<object> {
+  const { revision = MODERN_REVISION, headers = {}, session, capabilities = ALL } = settings
+  const user = settings.user && makeUser(settings.user)
+  const signal = settings.signal ?? new AbortController().signal
+  const facts = { route, params: settings.params ?? {}, user, headers, ip: '127.0.0.1', signal: () => signal }
+  const offer = await services.makeOffer({
+    ...facts,
+    admitted: true,
+    ...(session !== undefined && { sessionId: session }),
+  })
+  const handshake = isHandshakeRevision(revision)
+  let unanswered: unknown
+  const asks: CallRequest['asks'] = handshake
+    ? {
+        ask: (method, params) =>
+          questioned.answer(method, params).catch(error => {
+            unanswered = error
+            throw error
+          }),
+      }
+    : 'input_required'
+  const meta = {
+    progressToken: 'progress',
+    ...(!handshake && {
+      [META.protocolVersion]: revision,
+      [META.clientInfo]: CLIENT,
+      [META.clientCapabilities]: capabilities,
+    }),
+  }
+  const call = (more: JsonObject): Call =>
+    services.createCall({
+      id: 1,
+      method,
+      params: { ...params, ...more, _meta: meta },
+      revision,
+      offer,
+      session: undefined,
+      client: { info: CLIENT, capabilities },
+      user,
+      headers,
+      asks,
+      logLevel: 'debug',
+      channel: { send, signal: () => signal, disconnect: () => undefined },
+    })
+
+  let result = await services.answer(call({}))
+  if (unanswered !== undefined) throw unanswered
+  while (resultTypeOf(result)?.name === 'input_required') {
+    const { inputRequests, requestState } = result as {
+      inputRequests: Record<string, { method: string; params: unknown }>
+      requestState: string
+    }
+    const inputResponses: JsonObject = {}
+    for (const [key, asked] of Object.entries(inputRequests)) {
+      inputResponses[key] = await questioned.answer(asked.method, asked.params, key)
+    }
+    result = await services.answer(call({ inputResponses, requestState }))
+  }
+  return result
+}
+
+/** A result as a client gets it, and what happened; `error` is what the handler threw and clients are not told. */
+export async function runAlone<Result extends object>(
+  definition: Definition,
+  method: string,
+  params: JsonObject,
+  settings: RunSettings = {},
+): Promise<{ readonly result: Result; readonly error: unknown; readonly happened: Happened }> {
+  const alone = await openAlone(definition)
+  const logs: Array<Happened['logs'][number]> = []
+  const progress: Array<Happened['progress'][number]> = []
+  const questioned = createQuestioned(settings.answers)
+  function send(text: string) {
+    const message = JSON.parse(text) as { method: string; params: never }
+    if (message.method === 'notifications/message') logs.push(message.params)
+    if (message.method !== 'notifications/progress') return
+    const { progressToken: _, ...reported } = message.params as Happened['progress'][number] & {
+      progressToken: unknown
+    }
+    progress.push(reported)
+    settings.onProgress?.(reported)
+  }
+  try {
+    const result = await answerCall(alone, method, params, settings, { questioned, send })
+    const error = FAILURE in result ? result[FAILURE] : undefined
+    const happened = { logs, progress, asks: questioned.asks, changes: [...alone.changes] }
+    return { result: JSON.parse(JSON.stringify(result)) as Result, error, happened }
+  } catch (error) {
+    // What clients are not told is what a test is about.
+    throw HostError.is(error) && error.kind === 'internal' && error.cause !== undefined ? error.cause : error
+  } finally {
+    await alone.host.close({ grace: 0 })
+  }
+}

@@ -1,0 +1,234 @@
+// A client in a test: the official one, of the revision that the test wants, with the answers that the test gives.
+import type { Client, Transport } from '@modelcontextprotocol/client'
+import type { TestUser } from '../kernel/define-plugin.ts'
+import type {
+  CallToolResult,
+  GetPromptResult,
+  Implementation,
+  JsonObject,
+  ReadResourceResult,
+} from '../mcp/protocol.ts'
+import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
+import { type Answers, type Ask, createQuestioned } from './answers.ts'
+import { promptText, resourceText, toolOutcome } from './outcomes.ts'
+
+/** Who connects, where and how; all of it may be left out. */
+export interface ClientSettings {
+  /** The path. Default: the address of the config's first route. */
+  route?: string
+  /** Default: the newest. */
+  revision?: Revision
+  /** Over HTTP+SSE, at `<route>/sse`, for revisions with `initialize`. */
+  sse?: boolean
+  /** Calls with a token of this user. Default: without one. */
+  user?: TestUser
+  /** A token of your own, in the place of `user`. */
+  token?: string
+  /** Sent with every request. */
+  headers?: Readonly<Record<string, string>>
+  /** To what tools ask; without them the client declares nothing that can be asked. */
+  answers?: Answers
+}
+
+/** A tool, resource, template or prompt as it is listed. */
+export type Listed = { readonly name: string; readonly description?: string } & JsonObject
+
+/** A notification that a client got. */
+export interface Notified {
+  readonly method: string
+  readonly params: JsonObject
+}
+
+/** A connected client. Its requests reject as the official client's do: with the error's `code`, or the HTTP `status`. */
+export interface TestClient extends AsyncDisposable {
+  readonly url: string
+  readonly revision: string
+  /** Undefined where there is none. */
+  readonly sessionId: string | undefined
+  /** What the server says of itself. */
+  readonly server: Implementation | undefined
+  readonly instructions: string | undefined
+  listTools(): Promise<Listed[]>
+  listResources(): Promise<Listed[]>
+  listPrompts(): Promise<Listed[]>
+  callTool(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ result: CallToolResult; structured: unknown; text: string; isError: boolean }>
+  readResource(uri: string): Promise<{ result: ReadResourceResult; text: string }>
+  getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<{ result: GetPromptResult; text: string }>
+  /** Any method, and its result as it came. */
+  request(method: string, params?: JsonObject): Promise<JsonObject>
+  /** From now on it is told when this resource changes. */
+  watch(uri: string): Promise<void>
+  /** What tools asked so far. */
+  readonly asks: readonly Ask[]
+  /** What it was told so far, progress of calls apart. */
+  readonly notifications: readonly Notified[]
+  /** The first notification of this method that nobody waited for yet, once it is there. Rejects after `patience` ms, default 5,000. */
+  notified(method: string, patience?: number): Promise<Notified>
+  /** Ends its session, and the connection. */
+  close(): Promise<void>
+}
+
+const CAPABILITIES = {
+  elicitation: { form: {}, url: {} },
+  sampling: { tools: {}, context: {} },
+  roots: {},
+}
+
+/** Takes any result as it is. */
+const ANY = {
+  '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value: value as JsonObject }) },
+} as const
+
+type Sdk = typeof import('@modelcontextprotocol/client')
+
+/** Keeps notifications, and those who wait for one. */
+function createInbox() {
+  const notifications: Notified[] = []
+  const taken = new Set<Notified>()
+  const waiting = new Set<() => void>()
+  const take = (method: string) => {
+    const found = notifications.find(one => one.method === method && !taken.has(one))
+    if (found) taken.add(found)
+    return found
+  }
+  return {
+    notifications,
+    put(one: Notified) {
+      notifications.push(one)
+      for (const look of [...waiting]) look()
+    },
+    async notified(method: string, patience = 5_000): Promise<Notified> {
+      const there = take(method)
+      if (there) return there
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          const came = notifications.map(one => one.method).join(', ') || 'none'
+          reject(new Error(`no ${method} within ${patience} ms; notifications so far: ${came}`))
+        }, patience)
+        function look() {
+          const found = take(method)
+          if (!found) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+      })
+    },
+  }
+}
+
+function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) {
+  const handshake = isHandshakeRevision(revision)
+  const client = new sdk.Client(
+    { name: 'test-client', version: '1.0.0' },
+    {
+      capabilities: answers === undefined ? {} : CAPABILITIES,
+      versionNegotiation: { mode: handshake ? 'legacy' : { pin: revision } },
+      ...(handshake && { supportedProtocolVersions: [revision] }),
+    },
+  )
+  const inbox = createInbox()
+  client.fallbackNotificationHandler = async ({ method, params = {} }) => inbox.put({ method, params })
+  const questioned = createQuestioned(answers)
+  const missing: unknown[] = []
+  const answer = (method: string, params: unknown) =>
+    questioned.answer(method, params).catch((error: unknown) => {
+      missing.push(error)
+      throw error
+    })
+  if (answers !== undefined) {
+    client.setRequestHandler(
+      'elicitation/create',
+      ({ params }) => answer('elicitation/create', params) as Promise<never>,
+    )
+    client.setRequestHandler(
+      'sampling/createMessage',
+      ({ params }) => answer('sampling/createMessage', params) as Promise<never>,
+    )
+    client.setRequestHandler('roots/list', () => answer('roots/list', {}) as Promise<never>)
+  }
+  /** The result of what the server answered; a question without an answer is the test's to hear of. */
+  async function hear<Result>(asked: Promise<Result>): Promise<Result> {
+    const [ended] = await Promise.allSettled([asked])
+    if (missing.length > 0) throw missing.splice(0)[0]
+    if (ended.status === 'rejected') throw ended.reason
+    return ended.value
+  }
+  return { client, inbox, questioned, hear }
+}
+
+/** Has the lists' changes told, where requests are served one by one: elsewhere sessions are. */
+async function listenToLists(client: Client): Promise<void> {
+  const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
+  const filter = {
+    ...(tools?.listChanged && { toolsListChanged: true }),
+    ...(prompts?.listChanged && { promptsListChanged: true }),
+    ...(resources?.listChanged && { resourcesListChanged: true }),
+  }
+  if (Object.keys(filter).length > 0) await client.listen(filter)
+}
+
+/** Connects. Rejects as the official client does. */
+export async function openClient(at: URL, settings: ClientSettings, bearer: string | undefined): Promise<TestClient> {
+  const sdk = await import('@modelcontextprotocol/client')
+  const { revision = MODERN_REVISION, sse = false, answers } = settings
+  const { client, inbox, questioned, hear } = makeClient(sdk, revision, answers)
+  const headers = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...settings.headers }
+  const http = sse ? undefined : new sdk.StreamableHTTPClientTransport(at, { requestInit: { headers } })
+  const transport =
+    http ?? new sdk.SSEClientTransport(new URL(`${at.href.replace(/\/$/, '')}/sse`), { requestInit: { headers } })
+  try {
+    await client.connect(transport as Transport)
+    if (!isHandshakeRevision(revision)) await listenToLists(client)
+  } catch (error) {
+    await client.close().catch(() => undefined)
+    throw error
+  }
+  let closing: Promise<void> | undefined
+  async function end() {
+    // A server without sessions refuses.
+    await http?.terminateSession().catch(() => undefined)
+    await client.close()
+  }
+  function close() {
+    closing ??= end()
+    return closing
+  }
+  const fresh = { cacheMode: 'refresh' } as const
+  return {
+    url: at.href,
+    revision: client.getNegotiatedProtocolVersion() ?? revision,
+    sessionId: http?.sessionId,
+    server: client.getServerVersion() as Implementation | undefined,
+    instructions: client.getInstructions(),
+    listTools: async () => (await client.listTools({}, fresh)).tools as unknown as Listed[],
+    listResources: async () => (await client.listResources({}, fresh)).resources as unknown as Listed[],
+    listPrompts: async () => (await client.listPrompts({}, fresh)).prompts as unknown as Listed[],
+    callTool: async (name, args = {}, { signal } = {}) =>
+      toolOutcome((await hear(client.callTool({ name, arguments: args }, signal && { signal }))) as CallToolResult),
+    async readResource(uri) {
+      const result = (await hear(client.readResource({ uri }, fresh))) as ReadResourceResult
+      return { result, text: resourceText(result) }
+    },
+    async getPrompt(name, args = {}) {
+      const result = (await hear(client.getPrompt({ name, arguments: { ...args } }))) as GetPromptResult
+      return { result, text: promptText(result) }
+    },
+    request: (method, params = {}) => hear(client.request({ method, params }, ANY) as Promise<JsonObject>),
+    async watch(uri) {
+      if (isHandshakeRevision(revision)) await client.subscribeResource({ uri })
+      else await client.listen({ resourceSubscriptions: [uri] })
+    },
+    asks: questioned.asks,
+    notifications: inbox.notifications,
+    notified: inbox.notified,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}

@@ -1,0 +1,171 @@
+// `testHost`: a config as it will be served, on a free port, with users that the test makes up.
+import { randomBytes } from 'node:crypto'
+import { basename, dirname, resolve } from 'node:path'
+import type { Config, PluginsSettings } from '../config/define-config.ts'
+import { createHost, type Host, loadConfig, pluginsFor } from '../create-host.ts'
+import { StartError } from '../http/errors.ts'
+import type { TestUser } from '../kernel/define-plugin.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import { definePlugin, type Services } from '../plugin-host.ts'
+import { type Repointed, repoint } from './authenticators.ts'
+import { keepChanges, type ToldChange } from './changes.ts'
+import { createKeptLog, type LoggedLine } from './kept-log.ts'
+import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
+
+/** How a config is served in a test. */
+export interface TestHostSettings {
+  /** The config's relative paths start here. Default: the working directory, or the folder of the config's file. */
+  directory?: string
+  /** Over the config's own; `false` switches one off, such as a store that a test does not have. */
+  plugins?: PluginsSettings
+}
+
+/** For whom and what a token is. */
+export interface TokenSettings {
+  /** The path that it is for. Default: the address of the config's first route. */
+  route?: string
+  /** Seconds until it expires; less than 0: it has expired. Default 3,600. */
+  expiresIn?: number
+}
+
+/** A host that a test started. `await using` closes it. */
+export interface TestHost extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:41234`. */
+  readonly url: string
+  /** The host itself: `runtime`, `routes`, `inspect`. */
+  readonly host: Host
+  /** Connects a client: of any revision, as any user. It is closed with the host. */
+  client(settings?: ClientSettings): Promise<TestClient>
+  /** A token as the config's own issuer would sign it. Throws where no plugin of the route takes tokens that a test makes up. */
+  token(user?: TestUser, settings?: TokenSettings): string
+  /** What the host logged so far, of this level or all. */
+  logged(level?: LoggedLine['level']): readonly LoggedLine[]
+  /** What changed so far and clients that listen are told of: lists, and resources, in order. */
+  changes(): readonly ToldChange[]
+  /** Ends its clients and it, at once: what still runs is cancelled. */
+  close(): Promise<void>
+}
+
+const WATCHER = 'mcp-host/testing'
+
+/** The same config for a test: a free port, keys of its own, and a transport where it has none. */
+function forTest(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
+  const isOn = (name: string) => plugins[name] !== undefined && plugins[name] !== false
+  const [transport] = transports
+  return {
+    ...config,
+    http: { ...config.http, host: '127.0.0.1', port: 0 },
+    secrets: [randomBytes(32).toString('base64')],
+    plugins: { ...(transport !== undefined && !transports.some(isOn) && { [transport]: {} }), ...plugins },
+  }
+}
+
+/** Sees what only plugins see. */
+function createWatcher() {
+  const seen: { services?: Services; routes: readonly McpRoute[] } = { routes: [] }
+  const plugin = definePlugin<Record<never, never>>({
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup(host) {
+      host.serving(services => {
+        Object.assign(seen, { services, routes: host.routes })
+      })
+    },
+  })
+  return { seen, plugin }
+}
+
+async function configOf(given: Config | string, directory: string | undefined) {
+  if (typeof given !== 'string') return { config: given, directory: directory ?? process.cwd() }
+  const file = resolve(directory ?? process.cwd(), given)
+  const { config } = await loadConfig({ cwd: dirname(file), file: basename(file) })
+  return { config: config as Config, directory: dirname(file) }
+}
+
+/** Finds plugins and gives them issuers; a config that cannot be read that far is for the start to refuse. */
+async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<Repointed> {
+  const unchanged = { config, issue: () => '', close: async () => undefined }
+  if (!isObject(config) || !isObject(config.routes)) return unchanged
+  const plugins = { ...config.plugins, ...overrides }
+  const known = await pluginsFor({ ...config, plugins }, directory, createKeptLog())
+  const transports = [...known].filter(([, { provides }]) => provides?.includes('transport')).map(([name]) => name)
+  return repoint(forTest(config, plugins, transports), known)
+}
+
+/**
+ * Starts a host of a config, given or in a file, on a free port of 127.0.0.1. The config is as it would be served, but for
+ * this: keys are made up, tokens are the test's (`token`), there is a transport where it names none, and the log is kept.
+ * Rejects with the StartError that an operator would see.
+ */
+export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
+  const { config, directory } = await configOf(given, settings.directory)
+  const prepared = await prepare(config, settings.plugins, directory)
+  const { seen, plugin } = createWatcher()
+  const log = createKeptLog()
+  let host: Host
+  try {
+    const { config } = prepared
+    const watched = () => ({ ...config, plugins: { ...config.plugins, [WATCHER]: plugin() } })
+    host = await createHost(isObject(config) ? watched() : config, { directory, log })
+    await host.listen()
+  } catch (error) {
+    await prepared.close()
+    throw error
+  }
+  host.unref()
+  return openTestHost({ host, prepared, log: log.lines, ...seen })
+}
+
+interface Started {
+  readonly host: Host
+  readonly prepared: Repointed
+  readonly log: readonly LoggedLine[]
+  readonly services?: Services
+  readonly routes: readonly McpRoute[]
+}
+
+function openTestHost({ host, prepared, log, services, routes }: Started): TestHost {
+  if (!services) throw new StartError('the host has no services')
+  const buses = new Set(routes.map(route => services.slot('changeBus', route)))
+  const changes: ToldChange[] = []
+  const watching = [...buses].map(bus => keepChanges(bus, changes))
+  const clients = new Set<TestClient>()
+  const first = () => new URL(host.routes[0]?.url ?? host.url).pathname
+
+  function token(user: TestUser = {}, { route = first(), expiresIn = 3_600 }: TokenSettings = {}): string {
+    const found = host.inspect(route)
+    if (!found)
+      throw new Error(`nothing is served at ${route}; there are: ${host.routes.map(({ path }) => path).join(', ')}`)
+    const resource = services?.slot('protectedResource', found.route).resourceOf(found.route, found.params) ?? ''
+    return prepared.issue(found.route.path, user, resource, expiresIn)
+  }
+
+  let closing: Promise<void> | undefined
+  async function end() {
+    await Promise.all([...clients].map(client => client.close()))
+    for (const stop of watching) stop()
+    await host.close({ grace: 0 })
+    await prepared.close()
+  }
+  function close() {
+    closing ??= end()
+    return closing
+  }
+
+  return {
+    url: host.url,
+    host,
+    token,
+    async client(settings = {}) {
+      const { route = first(), user } = settings
+      const bearer = settings.token ?? (user && token(user, { route }))
+      const client = await openClient(new URL(route, host.url), settings, bearer)
+      clients.add(client)
+      return client
+    },
+    logged: level => log.filter(line => level === undefined || line.level === level),
+    changes: () => [...changes],
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}

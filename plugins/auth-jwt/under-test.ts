@@ -1,0 +1,37 @@
+// For `testHost`: the same options with a key of the test's own in the place of the issuers', so that it signs tokens as they
+// would: their names, audience and claims stay what the config says. Nothing is fetched.
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import jwt from 'jsonwebtoken'
+import type { UnderTest } from '../../core/auth.ts'
+import { makeClaims, writeClaim } from '../../core/auth.ts'
+import type { AuthJwtOptions, IssuerOptions } from './options.ts'
+
+/** Where the config's comes from the environment, and is not there. */
+const NAMELESS = 'https://issuer.test'
+const KID = 'test'
+
+export function issueInTest(options: AuthJwtOptions): UnderTest<AuthJwtOptions> {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: KID, alg: 'ES256', use: 'sig' }]
+  const signedHere = ({ authority, issuer, jwksUri: _, keys: __, secret: ___, ...rest }: IssuerOptions) => ({
+    ...rest,
+    issuer: issuer ?? authority ?? NAMELESS,
+    keys,
+  })
+  const { issuers, algorithms: _, ...rest } = options
+  const [first = rest] = issuers ?? []
+  const { issuer } = signedHere(first)
+  const { audience, claims: paths = {} } = { ...rest, ...first }
+  return {
+    options: issuers ? { ...rest, issuers: issuers.map(signedHere) } : signedHere(rest),
+    issue(user, resource, lifetime) {
+      const exp = Math.floor(Date.now() / 1_000) + lifetime
+      const claims: Record<string, unknown> = { iss: issuer, jti: randomUUID() }
+      writeClaim(claims, [paths.audience ?? 'aud'].flat()[0] ?? 'aud', [audience ?? resource].flat()[0])
+      for (const [path, value] of Object.entries(paths.required ?? {})) writeClaim(claims, path, value)
+      const times = { exp, iat: Math.min(exp, Math.floor(Date.now() / 1_000)) }
+      const payload = { ...claims, ...times, ...makeClaims(user, paths) }
+      return jwt.sign(payload, privateKey, { algorithm: 'ES256', keyid: KID, header: { alg: 'ES256', typ: 'at+jwt' } })
+    },
+  }
+}

@@ -1,0 +1,91 @@
+// Somebody else's file of JSON: one entry is set, and all else stays as it is written.
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { setEntry } from '../../cli/connect/edit-json.ts'
+
+const ENTRY = { url: 'http://127.0.0.1:3000/' }
+const set = (text: string, name = 'clock') => setEntry(text, ['mcpServers', name], ENTRY)
+
+describe('an entry in a file of JSON', () => {
+  for (const [what, before, after] of [
+    [
+      'an empty file',
+      '',
+      '{\n  "mcpServers": {\n    "clock": {\n      "url": "http://127.0.0.1:3000/"\n    }\n  }\n}\n',
+    ],
+    [
+      'an empty object',
+      '{}',
+      '{\n  "mcpServers": {\n    "clock": {\n      "url": "http://127.0.0.1:3000/"\n    }\n  }\n}',
+    ],
+    [
+      'an object with other keys, indented by tabs',
+      '{\n\t"theme": "dark" // mine\n}\n',
+      '{\n\t"theme": "dark", // mine\n\t"mcpServers": {\n\t\t"clock": {\n\t\t\t"url": "http://127.0.0.1:3000/"\n\t\t}\n\t}\n}\n',
+    ],
+    [
+      'other servers, with comments and a trailing comma',
+      '{\n  /* a */ "mcpServers": {\n    "a": { "command": "x" }, // the {first}\n  },\n  "z": [1, -2.5e3],\n}\n',
+      '{\n  /* a */ "mcpServers": {\n    "a": { "command": "x" }, // the {first}\n    "clock": {\n      "url": "http://127.0.0.1:3000/"\n    }\n  },\n  "z": [1, -2.5e3],\n}\n',
+    ],
+    [
+      'an older entry of the name',
+      '{\n  "mcpServers": {\n    "clock": { "url": "old" }, "b": {}\n  }\n}',
+      '{\n  "mcpServers": {\n    "clock": {\n      "url": "http://127.0.0.1:3000/"\n    }, "b": {}\n  }\n}',
+    ],
+    [
+      'a byte order mark and Windows line ends',
+      '\ufeff{\r\n  "mcpServers": {}\r\n}\r\n',
+      '\ufeff{\r\n  "mcpServers": {\r\n    "clock": {\r\n      "url": "http://127.0.0.1:3000/"\r\n    }\r\n  }\r\n}\r\n',
+    ],
+  ] as const) {
+    it(`is set in ${what}`, () => expect(set(before)?.text).to.equal(after))
+  }
+
+  it('is not set again where it is there, however it is written', () => {
+    expect(set('{"mcpServers":{"clock":{ /* here */ "url" : "http:\\/\\/127.0.0.1:3000/" }}}')).to.equal(undefined)
+  })
+
+  it('tells what goes and what comes, and nothing of other entries', () => {
+    const edit = set('{"mcpServers":{"other":{"env":{"KEY":"secret"}},"clock":{"url":"old"}}}')
+    expect(edit?.removed).to.deep.equal(['"clock": {"url":"old"}'])
+    expect(edit?.added.join('\n')).to.contain('127.0.0.1')
+    expect(JSON.stringify([edit?.removed, edit?.added])).not.to.contain('secret')
+  })
+
+  for (const [what, text, why] of [
+    ['no JSON', '{ "a": ', /JSON/],
+    ['a list', '[]', /no JSON object/],
+    ['servers that are a list', '{"mcpServers":[]}', /"mcpServers" in it is no object/],
+    ['two documents', '{}{}', /JSON/],
+  ] as const) {
+    it(`is refused in ${what}`, () => expect(() => set(text)).to.throw(why))
+  }
+
+  it('leaves any other value as it was, however the file is indented', () => {
+    let files = 0
+    const name = fc.string({ maxLength: 8 }).filter(text => text !== '__proto__')
+    const json = fc.jsonValue({ maxDepth: 3 })
+    fc.assert(
+      fc.property(
+        fc.dictionary(name, json),
+        fc.option(fc.dictionary(name, json)),
+        fc.constantFrom(undefined, 1, 2, '\t'),
+        name,
+        (others, servers, indent, key) => {
+          const before = { ...others, ...(servers && { mcpServers: servers }) }
+          fc.pre(servers !== null || !Object.hasOwn(others, 'mcpServers'))
+          const text = JSON.stringify(before, undefined, indent)
+          const edit = set(text, key)
+          files++
+          expect(JSON.parse(edit?.text ?? text)).to.deep.equal({
+            ...JSON.parse(text),
+            mcpServers: { ...JSON.parse(text).mcpServers, [key]: ENTRY },
+          })
+        },
+      ),
+      { numRuns: 300 },
+    )
+    console.log(`an entry set in ${files} made-up files, every other value kept`)
+  })
+})

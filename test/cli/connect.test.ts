@@ -1,0 +1,153 @@
+// `mcp-host connect`: what each client is given, and how it is written into its file.
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { readArguments } from '../../cli/arguments.ts'
+import { CLIENTS, type Machine } from '../../cli/connect/clients.ts'
+import { writeConfig } from '../../cli/connect/write-config.ts'
+import { connectVerb } from '../../cli/connect.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { configText, runCli, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+const machine = (platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Machine => ({
+  platform,
+  home: '/home/ada',
+  cwd: '/work',
+  env,
+})
+const URL_GIVEN = 'https://mcp.example.com/mcp'
+
+describe('the table of clients', () => {
+  it('knows where each has its file', () => {
+    const fileOf = CLIENTS['claude-desktop'].config.file
+    expect(fileOf(machine('darwin'))).to.equal(
+      '/home/ada/Library/Application Support/Claude/claude_desktop_config.json',
+    )
+    expect(fileOf(machine('win32', { APPDATA: 'C:\\Users\\ada\\AppData\\Roaming' }))).to.contain(
+      'C:\\Users\\ada\\AppData\\Roaming\\Claude',
+    )
+    expect(fileOf(machine('linux'))).to.equal('/home/ada/.config/Claude/claude_desktop_config.json')
+    expect(CLIENTS.cursor.config.file(machine('linux'))).to.equal('/home/ada/.cursor/mcp.json')
+    expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/work/.vscode/mcp.json')
+    expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/work/.mcp.json')
+  })
+})
+
+describe('mcp-host connect', () => {
+  it('prints what each client takes', async () => {
+    const folder = await makeFolder({})
+    const clients = ['claude-code', 'claude-desktop', 'cursor', 'vscode', 'inspector']
+    const home = { HOME: folder, XDG_CONFIG_HOME: '' }
+    const ends = await Promise.all(clients.map(client => runCli(['connect', client, URL_GIVEN], folder, home)))
+    const [code, desktop, cursor, vscode, inspector] = ends.map(({ stdout }) => stdout)
+    expect(code).to.contain(`claude mcp add --transport http mcp-example-com ${URL_GIVEN}\n`)
+    expect(desktop).to.contain('"args": [\n        "-y",\n        "mcp-host",\n        "proxy",\n        "https:')
+    expect(cursor).to.contain(`"mcpServers": {\n    "mcp-example-com": {\n      "url": "${URL_GIVEN}"`)
+    expect(vscode).to.contain('"servers": {\n    "mcp-example-com": {\n      "type": "http"')
+    expect(inspector).to.contain(`npx -y @modelcontextprotocol/inspector --transport http --server-url ${URL_GIVEN}\n`)
+    expect(ends.map(end => end.code)).to.deep.equal([0, 0, 0, 0, 0])
+  })
+
+  it('takes the server of the config here, by its route, or as a program', async () => {
+    const config = configText({ http: '{ port: 4711 }', routes: "{ '/t/:category': { toolsets: ':category' } }" })
+    const folder = await makeFolder({ 'mcp.config.mjs': config })
+    const [plain, routed, stdio, nowhere] = await Promise.all([
+      runCli(['connect', 'claude-code', '--name', 'mine'], folder),
+      runCli(['connect', 'cursor', '--route', '/t/second'], folder),
+      runCli(['connect', 'vscode', '--stdio'], folder),
+      runCli(['connect', 'cursor', '--route', '/nope'], folder),
+    ])
+    expect(plain?.stdout).to.contain('claude mcp add --transport http mine http://127.0.0.1:4711/t/first\n')
+    expect(routed?.stdout).to.contain('"cli-test": {\n      "url": "http://127.0.0.1:4711/t/second"')
+    expect(stdio?.stdout).to.match(/"type": "stdio",\n.*"command": ".*node"/)
+    expect(stdio?.stdout).to.contain(`"--config",\n        "${join(folder, 'mcp.config.mjs')}",`)
+    expect(stdio?.stdout).to.contain('"--route",\n        "/t/first"')
+    expect(nowhere?.stderr).to.contain('--route: nothing is served at /nope; there are: /t/:category')
+    expect(nowhere?.code).to.equal(2)
+  })
+
+  for (const [what, args, message] of [
+    ['a client that it does not know', ['curser', URL_GIVEN], 'there is no client "curser"; did you mean "cursor"?'],
+    ['a name that no client takes', ['cursor', URL_GIVEN, '--name', 'a b'], '--name is "a b"; give 1 to 64 letters'],
+    ['a password in the URL', ['cursor', 'https://a:b@example.com/'], 'the URL has a user or password in it'],
+    ['a URL and a route', ['cursor', URL_GIVEN, '--route', '/'], '--route and --config are of the config here'],
+    ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a config on this machine'],
+    ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no file of servers'],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { values, positionals } = readArguments('connect', connectVerb, args)
+      const error = await rejectionOf(connectVerb.run(values, positionals))
+      expect(String(error)).to.contain(message)
+      expect(error).to.have.property('exitCode', 2)
+    })
+  }
+
+  it('writes after it has shown the change, and keeps all else, the mode and the old file', async () => {
+    const before = '{\n  // mine\n  "mcpServers": { "a": { "env": { "KEY": "hidden" } } }\n}\n'
+    const folder = await makeFolder({ '.cursor/mcp.json': before })
+    const file = join(folder, '.cursor/mcp.json')
+    await chmod(file, 0o640)
+    const args = ['connect', 'cursor', URL_GIVEN, '--write', '--yes']
+    const first = await runCli(args, folder, { HOME: folder })
+    expect(first.stdout).to.contain('+     "mcp-example-com": {\n').and.to.contain(`the old file is ${file}.bak\n`)
+    expect(first.stdout).not.to.contain('hidden')
+    const text = await readFile(file, 'utf8')
+    expect(text).to.contain('// mine').and.to.contain('hidden').and.to.contain(URL_GIVEN)
+    expect((await stat(file)).mode & 0o777).to.equal(0o640)
+    expect(await readFile(`${file}.bak`, 'utf8')).to.equal(before)
+    const again = await runCli(args, folder, { HOME: folder })
+    expect(again.stdout).to.equal(`${file} has it already.\n`)
+    expect((await readdir(join(folder, '.cursor'))).sort()).to.deep.equal(['mcp.json', 'mcp.json.bak'])
+  })
+
+  it('writes nothing where nobody can be asked', async () => {
+    const folder = await makeFolder({})
+    const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
+    expect(stderr).to.contain('nobody is there to be asked; give --yes to write it')
+    expect(code).to.equal(2)
+    expect(await readdir(folder)).to.deep.equal(['package.json'])
+  })
+
+  it('leaves a file alone that it cannot read', async () => {
+    const folder = await makeFolder({ '.vscode/mcp.json': '{ "servers": ' })
+    const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write', '--yes'], folder)
+    expect(stderr).to.contain('mcp.json stays as it is: ')
+    expect(code).to.equal(1)
+    expect(await readFile(join(folder, '.vscode/mcp.json'), 'utf8')).to.equal('{ "servers": ')
+  })
+})
+
+describe("a client's file", () => {
+  it('is made for the user alone, with its folder', async () => {
+    const file = join(await makeFolder({}), 'deep/er/mcp.json')
+    expect(await writeConfig(file, undefined, '{}\n')).to.equal(undefined)
+    expect((await stat(file)).mode & 0o777).to.equal(0o600)
+  })
+
+  it('that is a link stays one, and no old file is written over', async () => {
+    const folder = await makeFolder({ 'real.json': '1', 'real.json.bak': 'older' })
+    await symlink('real.json', join(folder, 'link.json'))
+    expect(await writeConfig(join(folder, 'link.json'), '1', '2')).to.equal(join(folder, 'real.json.bak1'))
+    expect(await readFile(join(folder, 'real.json'), 'utf8')).to.equal('2')
+    expect(await readFile(join(folder, 'real.json.bak'), 'utf8')).to.equal('older')
+  })
+
+  it('that was changed meanwhile is not written', async () => {
+    const folder = await makeFolder({ 'a.json': 'theirs' })
+    const error = await rejectionOf(writeConfig(join(folder, 'a.json'), 'mine', 'new'))
+    expect(String(error)).to.contain('was changed meanwhile; run this again')
+    expect(await readFile(join(folder, 'a.json'), 'utf8')).to.equal('theirs')
+  })
+
+  it('is whole or not there: where it cannot be written, nothing is left', async () => {
+    const folder = await makeFolder({})
+    await mkdir(join(folder, 'x'))
+    await writeFile(join(folder, 'x', 'y'), '')
+    const error = await rejectionOf(writeConfig(join(folder, 'x', 'y', 'z.json'), undefined, '{}'))
+    expect(String(error)).to.match(/cannot be (?:read|written)/)
+  })
+})

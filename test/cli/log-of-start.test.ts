@@ -1,0 +1,115 @@
+// What `start` and `check` write while they work, as the person in front of them reads it.
+import { expect } from 'chai'
+import { checkServerUrl } from '../../cli/client/logins.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { modern } from '../support/rpc.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { CORE, configText, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+const FAILING = `defineTool({ name: 'fail', handler() { throw new Error('\\u001b[2J fell over') } })`
+
+const TYPESCRIPT = {
+  'mcp.config.ts': `import tool from './tools/stock.ts'
+export default {
+  server: { name: 'cli-test', version: '1.0.0' },
+  http: { port: 0 },
+  toolsets: { stock: [tool] },
+  routes: { '/': { toolsets: 'stock' } },
+  plugins: { 'transport-streamable': {} },
+}
+`,
+  'tools/stock.ts': `import { defineTool } from '${CORE}'
+
+interface Args {
+  readonly sku: string
+}
+
+function look({ sku }: Args): never {
+  throw new Error('no stock of ' + sku)
+}
+
+export default defineTool({ name: 'stock', handler: () => look({ sku: 'a' }) })
+`,
+}
+
+describe('the log of mcp-host start', () => {
+  it('has the line of the TypeScript file, from the folder of the config, and the client has none of it', async () => {
+    const folder = await makeFolder({ ...TYPESCRIPT, 'sub/package.json': '{}' })
+    const running = startCli(['start', '--config', '../mcp.config.ts'], `${folder}/sub`)
+    const url = await running.listening()
+    const { message } = await modern(url, 'tools/call', { name: 'stock' })
+    expect(message.result.content).to.deep.equal([{ type: 'text', text: 'stock failed' }])
+    const [line = ''] = await running.logged(/^.*a handler failed.*$/m)
+    const { err } = JSON.parse(line)
+    expect(err.at).to.equal('tools/stock.ts:8:9')
+    expect(err.stack).to.match(/^Error: no stock of a\n {4}at look \(tools\/stock\.ts:8:9\)\n {4}at .*stock\.ts:11:/)
+    expect(err.stack).not.to.match(/node:|dispatch/)
+  })
+
+  it('is readable at a terminal, where nothing of it steers the terminal', async function () {
+    if (!hasTerminals()) this.skip()
+    const folder = await makeFolder({ 'mcp.config.mjs': configText({ tool: FAILING }) })
+    const running = startInTerminal(['start'], folder, { NO_COLOR: '1' })
+    await modern(await running.listening(), 'tools/call', { name: 'fail' })
+    const [text] = await running.printed(/ERROR: a handler failed[\s\S]*fell over[\s\S]*--log-level debug/)
+    expect(text).to.contain('\\u001b[2J fell over').and.not.to.contain('\u001b')
+  })
+
+  it('is JSON at a terminal and readable elsewhere, where that is asked for, of workers too', async function () {
+    const folder = await makeFolder({
+      'mcp.config.mjs': configText({ tool: FAILING, routes: "{ '/': { toolsets: ['second'], stateless: true } }" }),
+    })
+    const running = startCli(['start', '--workers', '1', '--log-format', 'pretty', '--log-level', 'error'], folder)
+    await modern(await running.listening(), 'tools/call', { name: 'fail' })
+    const [text] = await running.logged(/^\[.*ERROR \(\d+\): a handler failed/m)
+    expect(text).not.to.contain('{')
+    if (!hasTerminals()) this.skip()
+    const inTerminal = startInTerminal(['start', '--log-format', 'json'], folder)
+    await modern(await inTerminal.listening(), 'tools/call', { name: 'fail' })
+    await inTerminal.printed(/\{"level":50,.*a handler failed/)
+  })
+})
+
+describe('mcp-host check', () => {
+  it('tells its warnings in its answer, below the routes, and nothing above', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': configText({ secrets: '[]' }) })
+    const { code, stdout, stderr } = await runCli(['check'], folder, { MCP_HOST_SECRETS: '' })
+    expect(stdout).to.match(
+      /^config mcp\.config\.mjs\n\nroute .*\n\/ .*\n\nWarnings\n {2}no `secrets`.*\n\nThe config is fine\.\n$/,
+    )
+    expect([code, stderr]).to.deep.equal([0, ''])
+  })
+})
+
+describe('the URL of a server', () => {
+  for (const [given, url] of [
+    ['localhost:3000/mcp', 'http://localhost:3000/mcp'],
+    ['127.0.0.1:3000', 'http://127.0.0.1:3000'],
+    ['[::1]:3000/', 'http://[::1]:3000/'],
+    ['app.localhost', 'http://app.localhost'],
+    ['mcp.example.com/mcp', 'https://mcp.example.com/mcp'],
+    ['build-host:8443', 'https://build-host:8443'],
+    ['localhost.evil.example/', 'https://localhost.evil.example/'],
+    ['127.0.0.1.evil.example', 'https://127.0.0.1.evil.example'],
+    ['http://mcp.example.com', 'http://mcp.example.com'],
+  ] as const) {
+    it(`is ${url} where ${given} is given`, () => expect(checkServerUrl(given)).to.equal(url))
+  }
+
+  for (const given of [
+    '',
+    'clock',
+    'ftp://example.com',
+    'mailto:a@b.example',
+    '/mcp',
+    'javascript:alert(1)',
+    'a b.example',
+  ]) {
+    it(`is none where ${JSON.stringify(given)} is given`, () => {
+      expect(() => checkServerUrl(given)).to.throw('is no http or https URL')
+    })
+  }
+})

@@ -1,0 +1,120 @@
+// Every mistake answered: a table of what people get wrong, each row with the place that the answer must name and the words
+// that it must have: what was found, and what to do. Each is asked of the same check that `mcp-host check` is.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { reportOn } from '../../cli/check.ts'
+import type { Reported } from '../../cli/check-report.ts'
+import { makeFolder, removeFolders } from './folder.ts'
+import { AUTH_ROWS } from './mistakes/auth.ts'
+import { DEFINITION_ROWS } from './mistakes/definitions.ts'
+import { FILE_ROWS } from './mistakes/files.ts'
+import { FOREIGN_ROWS } from './mistakes/foreign.ts'
+import { IMPORT_ROWS } from './mistakes/imports.ts'
+import { PLUGIN_ROWS } from './mistakes/plugins.ts'
+import { POLICY_ROWS } from './mistakes/policies.ts'
+import { ROUTE_ROWS } from './mistakes/routes.ts'
+import type { Row } from './mistakes/row.ts'
+import { SHAPE_ROWS } from './mistakes/shape.ts'
+
+const TABLE: Readonly<Record<string, readonly Row[]>> = {
+  'the shape of a config': SHAPE_ROWS,
+  files: FILE_ROWS,
+  imports: IMPORT_ROWS,
+  'routes and toolsets': ROUTE_ROWS,
+  'tools, resources and prompts': DEFINITION_ROWS,
+  'names from other frameworks': FOREIGN_ROWS,
+  plugins: PLUGIN_ROWS,
+  policies: POLICY_ROWS,
+  authentication: AUTH_ROWS,
+}
+
+/** The place that a row must be told at: `file:line`, or a file. */
+function placeOf({ files, at }: Row): string | undefined {
+  if (at !== undefined) return at
+  for (const [name, text] of Object.entries(files)) {
+    const line = text.split('\n').findIndex(written => written.includes('HERE'))
+    if (line !== -1) return `${name}:${line + 1}`
+  }
+  return undefined
+}
+
+const shown = ({ file, line }: Reported, folder: string): string | undefined =>
+  file === undefined ? undefined : `${file.replace(`${folder}/`, '')}${line === undefined ? '' : `:${line}`}`
+
+async function withEnvironment<T>(env: Readonly<Record<string, string>>, run: () => Promise<T>): Promise<T> {
+  const before = Object.fromEntries(Object.keys(env).map(name => [name, process.env[name]]))
+  Object.assign(process.env, env)
+  try {
+    return await run()
+  } finally {
+    for (const [name, value] of Object.entries(before)) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  }
+}
+
+async function answered(row: Row): Promise<void> {
+  const folder = await makeFolder(row.files)
+  const report = await withEnvironment(row.env ?? {}, () => reportOn(undefined, folder))
+  const told = row.severity === 'warning' ? report.warnings : report.problems
+  const all = JSON.stringify(told, undefined, 2)
+  const place = placeOf(row)
+  const fits = (one: Reported) =>
+    shown(one, folder) === place && row.says.every(words => one.message.includes(words.replaceAll('<folder>', folder)))
+  expect(told.some(fits), `${place}: ${row.says.join(' | ')}\nwas answered: ${all}`).to.equal(true)
+  if (row.severity === 'warning') expect(report.problems, 'errors').to.deep.equal([])
+  else expect(report.problems, all).to.have.lengthOf(row.errors ?? 1)
+}
+
+describe('every mistake is answered', () => {
+  after(removeFolders)
+
+  for (const [area, rows] of Object.entries(TABLE)) {
+    describe(area, () => {
+      for (const row of rows) it(row.mistake, () => answered(row))
+    })
+  }
+
+  const all = Object.values(TABLE).flat()
+
+  it('in at least 120 rows, each of its own name', () => {
+    console.log(`      ${all.length} mistakes`)
+    expect(all.length).to.be.at.least(120)
+    expect(new Set(all.map(({ mistake }) => mistake)).size).to.equal(all.length)
+  })
+
+  it('with a line, or with the reason why there is none', () => {
+    const unplaced = all.filter(row => !/:\d+$/.test(placeOf(row) ?? '') && row.noLine === undefined)
+    expect(unplaced.map(({ mistake }) => mistake)).to.deep.equal([])
+  })
+
+  it('with what was found and what to do: two parts at least', () => {
+    expect(all.filter(({ says }) => says.length < 2).map(({ mistake }) => mistake)).to.deep.equal([])
+  })
+
+  it('all at once: one of each kind in one config', async () => {
+    const folder = await makeFolder({
+      'mcp.config.yaml': [
+        'server: { name: a, version: "1" }',
+        'toolsets: { a: ./a.mjs, b: ./gone.mjs, c: ./c.mjs }',
+        'routes:',
+        '  /: { toolsets: [aa] }',
+        '  /x: { toolsets: a, authorize: true }',
+        '  /y/:id: { toolsets: a }',
+        '  /y/:other: { toolsets: a }',
+        'plugins:',
+        '  transport-streamable: {}',
+        "  cors: { policies: { open: { origins: ['*'], credentials: true } } }",
+      ].join('\n'),
+      'a.mjs': 'export const nothing = 1',
+      'c.mjs': "\nthrow new Error('no key')",
+    })
+    const { problems, config } = await reportOn(undefined, folder)
+    expect(config).to.equal(join(folder, 'mcp.config.yaml'))
+    expect(problems.map(one => shown(one, folder))).to.have.members([
+      ...['mcp.config.yaml:2', 'mcp.config.yaml:4', 'mcp.config.yaml:5', 'mcp.config.yaml:7', 'mcp.config.yaml:10'],
+      ...['a.mjs', 'c.mjs:2'],
+    ])
+  })
+})

@@ -1,0 +1,120 @@
+// Files: not there, empty, broken, of another kind, two of them.
+import { code, config, GOOD_TOOL, type Row, tools, yaml } from './row.ts'
+
+export const FILE_ROWS: readonly Row[] = [
+  {
+    mistake: 'no config at all',
+    files: { 'readme.txt': '' },
+    noLine: 'there is no file',
+    says: ['No config found in <folder>', 'Create mcp.config.ts'],
+  },
+  {
+    mistake: 'an empty config',
+    files: { 'mcp.config.yaml': '' },
+    at: 'mcp.config.yaml',
+    noLine: 'the file has none',
+    says: ['the file is empty', 'it needs server, toolsets and routes'],
+  },
+  {
+    mistake: 'a config in code without a default export',
+    files: code('\nexport const config = defineConfig({} as never)'),
+    at: 'mcp.config.ts',
+    noLine: 'what is missing may stand anywhere',
+    says: ['no default export', 'write `export default defineConfig({ … })`'],
+  },
+  {
+    mistake: 'TypeScript that is none, in a config',
+    files: code("export default {\n  server: { name: 'a' }\n  toolsets: {}, // HERE\n}"),
+    says: ['cannot be loaded', 'Expected "}" but found "toolsets"'],
+  },
+  {
+    mistake: 'JavaScript that is none, in a config',
+    files: { 'mcp.config.mjs': "export default {\n  server: { name: 'a' }\n  toolsets: {}, // HERE\n}" },
+    says: ['cannot be loaded', "Unexpected identifier 'toolsets'"],
+  },
+  {
+    mistake: 'JSON with a comma too many',
+    files: { 'mcp.config.json': '{\n  "server": { "name": "a", "version": "1" },\n}' },
+    at: 'mcp.config.json:3',
+    says: ['not valid JSON', "not '}' after ','"],
+  },
+  {
+    mistake: 'JSON with comments',
+    files: { 'mcp.config.json': '{\n  // HERE\n  "server": {}\n}' },
+    says: ['not valid JSON', 'JSON has no comments'],
+  },
+  {
+    mistake: 'JSON with a key twice',
+    files: { 'mcp.config.json': '{\n  "server": {},\n  "server": {}\n}' },
+    at: 'mcp.config.json:3',
+    says: ['the same key', 'stands twice'],
+  },
+  {
+    mistake: 'YAML that is indented by a tab',
+    files: { 'mcp.config.yaml': 'server:\n\tname: a # HERE\n' },
+    says: ['not valid YAML', 'Tabs are not allowed'],
+  },
+  {
+    mistake: 'YAML with a key twice',
+    files: { 'mcp.config.yaml': 'server: {}\nroutes: {}\nserver: {} # HERE\n' },
+    says: ['not valid YAML', 'Map keys must be unique'],
+  },
+  {
+    mistake: 'a config that throws',
+    files: code("const url = ''\nif (url === '') throw new Error('no URL') // HERE\nexport default {}"),
+    says: ['cannot be loaded', 'no URL'],
+  },
+  {
+    mistake: 'a config that reads a file that is not there',
+    files: code(
+      "import { readFileSync } from 'node:fs'\nexport default { secrets: [readFileSync('gone.txt', 'utf8')] } // HERE",
+    ),
+    says: ['cannot be loaded', 'ENOENT'],
+  },
+  {
+    mistake: 'two configs in one folder',
+    files: { ...config({}), 'mcp.config.yml': 'server: {}' },
+    at: 'mcp.config.yaml:1',
+    severity: 'warning',
+    says: ['mcp.config.yaml is used, and mcp.config.yml beside it is not', 'delete it, or name one with --config'],
+  },
+  {
+    mistake: 'a config that is a list',
+    files: { 'mcp.config.yaml': '- server # HERE' },
+    says: ['found a list', 'an object'],
+  },
+  {
+    mistake: 'a toolset of a file that is not there',
+    files: { ...yaml({ toolsets: 'toolsets:\n  a: ./tool.mjs # HERE' }), ...tools(GOOD_TOOL) },
+    says: ['there is no file <folder>/tool.mjs', 'did you mean "./tools.mjs"?'],
+  },
+  {
+    mistake: 'a toolset of a file with another extension',
+    files: { ...yaml({ toolsets: 'toolsets:\n  a:\n    - ./tools.ts # HERE' }), ...tools(GOOD_TOOL) },
+    says: ['there is no file <folder>/tools.ts', 'did you mean "./tools.mjs"?'],
+  },
+  {
+    mistake: 'a toolset of a folder that is not there',
+    files: { ...yaml({ toolsets: 'toolsets:\n  a: ./tool/clock.mjs # HERE' }), ...tools(GOOD_TOOL) },
+    says: ['there is no file <folder>/tool/clock.mjs', 'there is no folder <folder>/tool either'],
+  },
+  {
+    mistake: 'a glob that matches nothing',
+    files: { ...yaml({ toolsets: 'toolsets:\n  a: ./tools/*.ts # HERE' }), ...tools(GOOD_TOOL) },
+    says: ['no file matches ./tools/*.ts', 'in <folder>'],
+  },
+  {
+    mistake: 'a toolset of a module that exports nothing',
+    files: { ...yaml(), 'tools.mjs': '' },
+    at: 'tools.mjs',
+    noLine: 'what is missing may stand anywhere',
+    says: ['it exports nothing', 'export what defineTool, defineResource or definePrompt return'],
+  },
+  {
+    mistake: 'a toolset of a module that exports something else',
+    files: { ...yaml(), 'tools.mjs': 'export const answer = 42' },
+    at: 'tools.mjs',
+    noLine: 'what is missing may stand anywhere',
+    says: ['it exports answer', 'export what defineTool, defineResource or definePrompt return'],
+  },
+]

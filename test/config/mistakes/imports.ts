@@ -1,0 +1,130 @@
+// Imports that fail, and modules that throw: the author's own file and line.
+import { code, config, GOOD_TOOL, ofTools, type Row, tools, yaml } from './row.ts'
+
+const rest = "export default defineConfig({ server: { name: 'a', version: '1' }, toolsets: {}, routes: {} })"
+
+export const IMPORT_ROWS: readonly Row[] = [
+  {
+    mistake: 'a config that imports a package that is not installed',
+    files: code(`import 'no-such-package' // HERE\n${rest}`),
+    says: ['it imports "no-such-package", which is not installed', 'run: npm install no-such-package'],
+  },
+  {
+    mistake: 'a tool that imports a package that is not installed',
+    files: ofTools(`import { z } from '@acme/no-such/part' // HERE\n${GOOD_TOOL}`),
+    says: ['toolsets.a cannot be loaded', 'it imports "@acme/no-such/part"', 'run: npm install @acme/no-such'],
+  },
+  {
+    mistake: 'a package whose name is nearly that of one in package.json',
+    files: {
+      ...ofTools(`import { z } from 'zoddd' // HERE\n${GOOD_TOOL}`),
+      'package.json': '{ "type": "module", "dependencies": { "zod": "4" } }',
+    },
+    says: ['it imports "zoddd", which is not installed', 'did you mean "zod"?'],
+  },
+  {
+    mistake: 'a tool that imports a file that is not there',
+    files: {
+      ...ofTools(`import { now } from './clokc.mjs' // HERE\n${GOOD_TOOL}`),
+      'clock.mjs': 'export const now = 1',
+    },
+    says: ['it imports "./clokc.mjs", and there is no such file', 'did you mean "./clock.mjs"?'],
+  },
+  {
+    mistake: 'a config that imports a file that is not there',
+    files: { ...code(`import './tools/clock.ts' // HERE\n${rest}`), 'tools/clocks.ts': 'export const clock = 1' },
+    says: ['it imports "./tools/clock.ts", and there is no such file', 'did you mean "./tools/clocks.ts"?'],
+  },
+  {
+    mistake: 'an import without its extension',
+    files: { ...ofTools(`import { now } from './clock' // HERE\n${GOOD_TOOL}`), 'clocks.mjs': '' },
+    says: ['it imports "./clock"', 'did you mean "./clocks.mjs"?'],
+  },
+  {
+    mistake: 'a module that is imported by a tool and imports what is not there',
+    files: { ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`), 'inner.mjs': "\nimport 'gone-package' // HERE" },
+    says: ['toolsets.a cannot be loaded', 'it imports "gone-package"', 'npm install gone-package'],
+  },
+  {
+    mistake: 'an import of a name that is not exported',
+    files: {
+      ...ofTools(`import { tody } from './clock.mjs' // HERE\n${GOOD_TOOL}\ntody`),
+      'clock.mjs': 'export const today = 1',
+    },
+    says: ['it imports "tody", which "./clock.mjs" does not export', 'did you mean "today"?'],
+  },
+  {
+    mistake: 'a default import of what has none',
+    files: {
+      ...ofTools(`import clock from './clock.mjs' // HERE\n${GOOD_TOOL}\nclock`),
+      'clock.mjs': 'export const now = 1',
+    },
+    says: ['it imports "default", which "./clock.mjs" does not export', 'import it in braces'],
+  },
+  {
+    mistake: 'an import by an alias that nothing resolves',
+    files: ofTools(`import { now } from '@/clock' // HERE\n${GOOD_TOOL}`),
+    says: ['it imports "@/clock"', 'write a path that begins with "./"'],
+  },
+  {
+    mistake: 'a tool that throws at its top',
+    files: ofTools(`const key = undefined\nconst length = key.length // HERE\n${GOOD_TOOL}\nlength`),
+    says: ['toolsets.a cannot be loaded', 'Cannot read properties of undefined'],
+  },
+  {
+    mistake: 'a tool in TypeScript that throws at its top',
+    files: {
+      ...yaml({ toolsets: 'toolsets: { a: ./tools.ts }' }),
+      ...tools(
+        `interface Key {\n  readonly text: string\n}\nconst key: Key | undefined = undefined\nthrow new Error('no key', { cause: key }) // HERE\n${GOOD_TOOL}`,
+        'ts',
+      ),
+    },
+    says: ['toolsets.a cannot be loaded', 'no key'],
+  },
+  {
+    mistake: 'a module of a tool that throws in a function',
+    files: {
+      ...ofTools(`import { read } from './read.mjs'\nread()\n${GOOD_TOOL}`),
+      'read.mjs': "export function read() {\n  throw new Error('no database') // HERE\n}",
+    },
+    says: ['toolsets.a cannot be loaded', 'no database'],
+  },
+  {
+    mistake: 'JavaScript that is none, in a tool',
+    files: ofTools(`const x = {\n  a: 1\n  b: 2 // HERE\n}\n${GOOD_TOOL}`),
+    says: ['toolsets.a cannot be loaded', "Unexpected identifier 'b'"],
+  },
+  {
+    mistake: 'JavaScript that is none, in what a tool imports',
+    files: {
+      ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`),
+      'inner.mjs': 'export const x = {\n  a: 1\n  b: 2 // HERE\n}',
+    },
+    says: ['toolsets.a cannot be loaded', "Unexpected identifier 'b'"],
+  },
+  {
+    mistake: 'TypeScript that is none, in a tool',
+    files: {
+      ...yaml({ toolsets: 'toolsets: { a: ./tools.ts }' }),
+      ...tools(`const x = {\n  a: 1\n  b: 2 // HERE\n}\n${GOOD_TOOL}`, 'ts'),
+    },
+    says: ['toolsets.a cannot be loaded', 'Expected "}" but found "b"'],
+  },
+  {
+    mistake: 'a tool in CommonJS that requires what is not there',
+    files: {
+      ...yaml({ toolsets: 'toolsets: { a: ./tools.cjs }' }),
+      'tools.cjs': "\nconst x = require('gone-package') // HERE\n",
+    },
+    says: ['toolsets.a cannot be loaded', 'it imports "gone-package"', 'npm install gone-package'],
+  },
+  {
+    mistake: 'a plugin that imports what is not installed',
+    files: {
+      ...config({ plugins: 'plugins:\n  transport-streamable: {}\n  ./audit.mjs: {}' }),
+      'audit.mjs': "import 'gone-package' // HERE",
+    },
+    says: ["plugins['./audit.mjs'] cannot be loaded", 'npm install gone-package'],
+  },
+]

@@ -1,0 +1,201 @@
+// What a config may hold: unknown keys at each level, near misses, types, units.
+import { code, config, GOOD_TOOL, type Row, tools, withPlugin } from './row.ts'
+
+export const SHAPE_ROWS: readonly Row[] = [
+  {
+    mistake: 'a top-level key that is nearly one',
+    files: config({ more: 'toolset: {} # HERE' }),
+    says: ['unknown option', 'did you mean "toolsets"?'],
+  },
+  {
+    mistake: 'a top-level key that is none',
+    files: config({ more: 'wibble: 1 # HERE' }),
+    says: ['unknown option', 'expected', 'toolsets'],
+  },
+  {
+    mistake: 'a key at the top that belongs into http',
+    files: config({ more: 'port: 3000 # HERE' }),
+    says: ['unknown option', 'did you mean "http.port"?'],
+  },
+  {
+    mistake: 'a key at the top that belongs into server',
+    files: config({ more: 'instructions: be kind # HERE' }),
+    says: ['unknown option', 'did you mean "server.instructions"?'],
+  },
+  {
+    mistake: 'an unknown key of server',
+    files: config({ server: 'server:\n  name: a\n  versoin: "1" # HERE\n  version: "1"' }),
+    says: ['unknown option', 'did you mean "version"?'],
+  },
+  {
+    mistake: 'an unknown key of http',
+    files: config({ more: 'http:\n  prot: 3000 # HERE' }),
+    says: ['unknown option', 'did you mean "port"?'],
+  },
+  {
+    mistake: 'an unknown key of sessions',
+    files: config({ more: 'sessions:\n  idleTimout: 1h # HERE' }),
+    says: ['unknown option', 'did you mean "idleTimeout"?'],
+  },
+  {
+    mistake: 'an unknown key of tools',
+    files: config({ more: 'tools:\n  calTimeout: 30s # HERE' }),
+    says: ['unknown option', 'did you mean "callTimeout"?'],
+  },
+  {
+    mistake: 'an unknown key of a route',
+    files: config({ routes: 'routes:\n  /:\n    toolsets: a\n    authorise: true # HERE' }),
+    says: ['unknown option', 'did you mean "authorize"?'],
+  },
+  {
+    mistake: 'toolset for toolsets on a route',
+    files: config({ routes: 'routes:\n  /:\n    toolset: a # HERE' }),
+    says: ['unknown option', 'did you mean "toolsets"?'],
+    errors: 2,
+  },
+  {
+    mistake: 'no server',
+    files: config({ server: '' }),
+    at: 'mcp.config.yaml:2',
+    says: ['missing', 'expected', 'acme-tools'],
+  },
+  {
+    mistake: 'a server without a version',
+    files: config({ server: 'server: { name: a } # HERE' }),
+    says: ['missing', "such as '1.0.0'"],
+  },
+  { mistake: 'no toolsets', files: config({ toolsets: '' }), at: 'mcp.config.yaml:1', says: ['missing', 'an object'] },
+  { mistake: 'no routes', files: config({ routes: '' }), at: 'mcp.config.yaml:1', says: ['missing', 'an object'] },
+  {
+    mistake: 'a port that is text',
+    files: config({ more: 'http:\n  port: "3000" # HERE' }),
+    says: ['found "3000"', 'an integer from 0 to 65535'],
+  },
+  {
+    mistake: 'a port out of range',
+    files: config({ more: 'http:\n  port: 70000 # HERE' }),
+    says: ['found 70000', 'an integer from 0 to 65535'],
+  },
+  {
+    mistake: 'a duration without a unit that is known',
+    files: config({ more: 'sessions:\n  idleTimeout: 2 hours # HERE' }),
+    says: ['found "2 hours"', 'expected'],
+  },
+  {
+    mistake: 'a duration in upper case',
+    files: config({ more: 'sessions:\n  idleTimeout: 2H # HERE' }),
+    says: ['found "2H"', 'did you mean "2h"?'],
+  },
+  {
+    mistake: 'a size that is none',
+    files: config({ more: 'http:\n  maxBodySize: large # HERE' }),
+    says: ['found "large"', 'expected'],
+  },
+  {
+    mistake: 'a public URL without a scheme',
+    files: config({ more: 'http:\n  publicUrl: mcp.acme.example # HERE' }),
+    says: ['found "mcp.acme.example"', "such as 'https://mcp.acme.example'"],
+  },
+  {
+    mistake: 'a switch that is text',
+    files: config({ more: 'stateless: "yes" # HERE' }),
+    says: ['found "yes"', 'true or false'],
+  },
+  {
+    mistake: 'a list where an object is to be',
+    files: config({ routes: 'routes: [/] # HERE' }),
+    says: ['found a list', 'an object'],
+  },
+  {
+    mistake: 'a toolset that is a number',
+    files: config({ toolsets: 'toolsets:\n  a: 7 # HERE' }),
+    says: ['found 7', 'expected'],
+  },
+  {
+    mistake: 'a route without a slash',
+    files: config({ routes: 'routes:\n  admin: { toolsets: a } # HERE' }),
+    says: ["a path that starts with '/'", 'did you mean "/admin"?'],
+  },
+  {
+    mistake: 'a toolset whose name has a slash',
+    files: config({ toolsets: 'toolsets:\n  a: ./tools.mjs\n  x/y: ./tools.mjs # HERE' }),
+    says: ['found "x/y"', "a name without '/'"],
+  },
+  {
+    mistake: 'an icon without src',
+    files: config({ server: 'server:\n  name: a\n  version: "1"\n  icons:\n    - mimeType: image/png # HERE' }),
+    says: ['missing', 'a non-empty string'],
+  },
+  {
+    mistake: 'a secret that is a number',
+    files: config({ more: 'secrets:\n  - 123456 # HERE' }),
+    says: ['(not shown)', 'expected'],
+  },
+  {
+    mistake: 'secrets that are one text',
+    files: config({ more: 'secrets: abc # HERE' }),
+    says: ['a string (not shown)', 'a list'],
+  },
+  {
+    mistake: 'a secret that is short',
+    files: config({ more: 'secrets:\n  - short # HERE' }),
+    says: ['is shorter than 32 characters', 'openssl rand -base64 32'],
+  },
+  {
+    mistake: 'a secret that is a public key',
+    files: config({
+      more: 'secrets:\n  - "-----BEGIN PUBLIC KEY-----\\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\\n-----END PUBLIC KEY-----" # HERE',
+    }),
+    says: ['secrets[0] is', 'make a secret with'],
+  },
+  {
+    mistake: 'short secrets in the environment',
+    files: config({}),
+    env: { MCP_HOST_SECRETS: 'short' },
+    noLine: 'it is in the environment',
+    says: ['MCP_HOST_SECRETS[0] is shorter than 32 characters', 'openssl rand -base64 32'],
+  },
+  {
+    mistake: 'MCP_HOST_SECRET for MCP_HOST_SECRETS',
+    files: config({}),
+    env: { MCP_HOST_SECRET: 'a secret of more than 32 characters, surely' },
+    noLine: 'it is in the environment',
+    severity: 'warning',
+    says: ['the environment has MCP_HOST_SECRET, which nothing reads', 'did you mean "MCP_HOST_SECRETS"?'],
+  },
+  {
+    mistake: 'a proxy that is no address',
+    files: config({ more: 'http:\n  trustProxy: [10.0.0.0/99] # HERE' }),
+    says: ['10.0.0.0/99', 'each entry is an address, a range such as 10.0.0.0/8'],
+  },
+  {
+    mistake: 'a plugin that is switched on by true',
+    files: withPlugin('  health: true # HERE'),
+    says: ['found true', 'false or an object'],
+  },
+  {
+    mistake: 'plugins that are a list',
+    files: config({ plugins: 'plugins: [transport-streamable] # HERE' }),
+    says: ['found a list', 'an object'],
+  },
+  {
+    mistake: 'an unknown key in a config in code',
+    files: {
+      ...code(
+        "export default defineConfig({\n  server: { name: 'a', version: '1' },\n  toolsets: { a: './tools.mjs' },\n  routes: { '/': { toolsets: 'a', statelss: true } }, // HERE\n  plugins: { 'transport-streamable': {} },\n} as never)",
+      ),
+      ...tools(GOOD_TOOL),
+    },
+    says: ['unknown option', 'did you mean "stateless"?'],
+  },
+  {
+    mistake: 'an unknown key in a config of JSON',
+    files: {
+      'mcp.config.json':
+        '{\n  "server": { "name": "a", "version": "1" },\n  "toolsets": { "a": "./tools.mjs" },\n  "routes": {\n    "/": {\n      "toolsets": "a",\n      "lissten": true\n    }\n  },\n  "plugins": { "transport-streamable": {} }\n}',
+      ...tools(GOOD_TOOL),
+    },
+    at: 'mcp.config.json:7',
+    says: ['unknown option', 'did you mean "listen"?'],
+  },
+]

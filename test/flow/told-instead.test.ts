@@ -1,0 +1,72 @@
+// What an error says of what there is instead: to whom it may be told, and no more of it than a person reads.
+import { expect } from 'chai'
+import { hintAt } from '../../core/http/refuse-address.ts'
+import { defineTool } from '../../core/index.ts'
+import { MODERN_REVISION } from '../../core/transport.ts'
+import { legacy } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
+
+after(stopHosts)
+after(stopIssuers)
+
+const toolset = (name: string) => [defineTool({ name, handler: () => name })]
+
+let url: string
+before(async () => {
+  const { url: authority } = await startIssuer()
+  ;({ url } = await startHost({
+    toolsets: { clock: toolset('now'), stock: toolset('find'), admin: toolset('purge') },
+    routes: {
+      '/open': { toolsets: 'clock' },
+      '/t/:category': { toolsets: ':category' },
+      '/admin': { toolsets: 'admin', authorize: true },
+      '/a/:category': { toolsets: ':category', authorize: true },
+    },
+    plugins: {
+      'transport-streamable': {},
+      'auth-jwt': { authority },
+      'resource-metadata': { authorizationServers: [authority] },
+    },
+  }))
+})
+
+async function messageAt(path: string, headers: Record<string, string> = {}): Promise<string> {
+  const { error } = (await (await fetch(`${url}${path}`, { headers })).json()) as { error: { message: string } }
+  return error.message
+}
+
+describe('an error says what there is instead', () => {
+  it('where nothing is served: the routes that are open to anyone', async () => {
+    expect(await messageAt('/opne')).to.equal(
+      'Not found: nothing is served at this path; there are: /open, /t/:category',
+    )
+  })
+
+  it('where a category is none: those of an open route', async () => {
+    expect(await messageAt('/t/clok')).to.equal(
+      'Not found: nothing is served at this path; at /t/:category there are: clock, stock, admin',
+    )
+  })
+
+  it('and nothing of a route that is not open', async () => {
+    expect(await messageAt('/a/clok')).to.equal('Not found: nothing is served at this path')
+  })
+
+  it('no more than a person reads, and nothing where there is nothing', () => {
+    const many = Array.from({ length: 300 }, (_, index) => `/${index}${'x'.repeat(100)}`)
+    expect(hintAt('there are', many).length).to.be.lessThan(600)
+    expect(hintAt('there are', many)).to.match(/, …$/)
+    expect(hintAt('there are', [])).to.equal('')
+  })
+
+  it('without a session: the three ways in', async () => {
+    const { status, message } = await legacy(`${url}/open`, 'tools/list', {}, { revision: '2025-11-25' })
+    expect([status, message.error.code]).to.deep.equal([400, -32000])
+    expect(message.error.message).to.match(/^Session id missing: call initialize first and send the Mcp-Session-Id/)
+    expect(message.error.message).to.contain(MODERN_REVISION).and.to.contain('stateless: true')
+    expect(await messageAt('/open', { Accept: 'text/event-stream' })).to.equal(
+      'Session id missing: send the Mcp-Session-Id that the answer to initialize had',
+    )
+  })
+})

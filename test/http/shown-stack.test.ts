@@ -1,0 +1,92 @@
+// What of a stack the log shows, and to whom it belongs.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { blame, blamed, describeFailure } from '../../core/http/describe-thrown.ts'
+import { shownStack } from '../../core/http/shown-stack.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const stack = (...frames: string[]) => ['Error: no', ...frames.map(frame => `    at ${frame}`)].join('\n')
+
+describe('the frames of a stack', () => {
+  it('are those of the author, from the folder of the config; Node, this package and who called are counted', () => {
+    const shown = shownStack(
+      stack(
+        'look (file:///srv/app/tools/stock.ts?generation=2:8:9)',
+        'query (/srv/app/node_modules/pg/lib/client.js:5:1)',
+        'async Object.handler (/srv/app/tools/stock.ts:16:12)',
+        `runToValue (file://${ROOT}/dist/core/mcp/context.js:1:2)`,
+        'dispatch (/srv/app/node_modules/koa-compose/index.js:47:32)',
+        'node:internal/process/task_queues:95:5',
+        'async Promise.all (index 0)',
+      ),
+      '/srv/app',
+    )
+    expect(shown).to.deep.equal({
+      at: 'tools/stock.ts:8:9',
+      frames: [
+        'at look (tools/stock.ts:8:9)',
+        'at query (node_modules/pg/lib/client.js:5:1)',
+        'at async Object.handler (tools/stock.ts:16:12)',
+      ],
+      left: 3,
+    })
+  })
+
+  it('begin with the author even where a package threw', () => {
+    const frames = stack('query (/srv/app/node_modules/pg/lib/client.js:5:1)', 'look (/srv/app/tools/stock.ts:8:9)')
+    expect(shownStack(frames, '/srv/app').at).to.equal('tools/stock.ts:8:9')
+  })
+
+  it('are ours where no author has one: a mistake of ours', () => {
+    const shown = shownStack(stack(`find (file://${ROOT}/core/mcp/view.ts:3:4)`, 'node:net:1:2'), '/srv/app')
+    expect(shown).to.deep.equal({
+      at: `${ROOT}/core/mcp/view.ts:3:4`,
+      frames: [`at find (${ROOT}/core/mcp/view.ts:3:4)`],
+      left: 1,
+    })
+  })
+
+  it('are none of what has none, or what cannot be read', () => {
+    expect(shownStack('', '/')).to.deep.equal({ frames: [], left: 0 })
+    expect(shownStack('Error: a\n    at nowhere\n    at (x:y:z)', '/')).to.deep.equal({ frames: [], left: 0 })
+  })
+})
+
+describe('a failure in the log', () => {
+  const about = { whole: false, directory: ROOT }
+
+  it('has place, frames, and those of what caused it', () => {
+    const failure = describeFailure(new Error('cannot', { cause: new TypeError('gone') }), about)
+    expect(failure).to.deep.include({ type: 'Error', message: 'cannot', cause: 'gone' })
+    expect(failure.at).to.match(/^test\/http\/shown-stack\.test\.ts:\d+:\d+$/)
+    expect(failure.stack).to.match(/^Error: cannot\n {4}at .*shown-stack.*\ncaused by: TypeError: gone\n {4}at /s)
+    expect(failure.hidden ?? '').not.to.match(/[^\d]0 frames/)
+  })
+
+  it('is whole at level debug', () => {
+    const { stack: whole, hidden } = describeFailure(new Error('cannot'), { ...about, whole: true })
+    expect(whole).to.match(/^Error: cannot\n {4}at .*\n/)
+    expect(hidden).to.equal(undefined)
+  })
+
+  it('ends, whatever causes it and however long it is', () => {
+    const circle = new Error('circle')
+    circle.cause = circle
+    expect(describeFailure(circle, about).stack?.match(/caused by/g)).to.have.length(3)
+    const long = Object.assign(new Error('x'.repeat(50_000)), { cause: new Error('y'.repeat(50_000)) })
+    expect(JSON.stringify(describeFailure(long, about)).length).to.be.lessThan(15_000)
+    expect(describeFailure('a text', about)).to.deep.equal({ message: 'a text' })
+    expect(describeFailure(Object.assign(new Error('a'), { stack: 7 }), about)).to.deep.equal({
+      type: 'Error',
+      message: 'a',
+    })
+  })
+
+  it('is of the plugin that was named first', () => {
+    const error = new Error('a')
+    blame(error, 'audit')
+    blame(error, 'other')
+    blame('no object', 'audit')
+    expect([blamed(error), blamed(new Error('b')), blamed('no object')]).to.deep.equal([{ plugin: 'audit' }, {}, {}])
+  })
+})

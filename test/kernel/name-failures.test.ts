@@ -1,0 +1,71 @@
+// What a plugin of a stranger throws has the plugin's name in the log, wherever it throws it; what it only passes on has not.
+import { expect } from 'chai'
+import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
+import { modern } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+after(stopHosts)
+
+const plugin = (setup: (host: PluginHost) => void) =>
+  definePlugin<object>({ options: { type: 'object', additionalProperties: false, properties: {} }, setup })()
+
+const fail = (): never => {
+  throw new Error('fell over')
+}
+
+const broken = defineResource({ name: 'broken', uri: 'test://broken', handler: fail })
+const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
+
+/** The plugins that the log names, of the lines with an error, for one request. */
+async function namedBy(plugins: Record<string, (host: PluginHost) => void>, method = 'tools/call', path = '') {
+  const { url, log } = await startHost({
+    toolsets: { all: [echo, broken] },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: {
+      'transport-streamable': {},
+      ...Object.fromEntries(Object.entries(plugins).map(([name, setup]) => [name, plugin(setup)])),
+    },
+  })
+  if (path !== '') await fetch(`${url}${path}`)
+  else await modern(url, method, method === 'tools/call' ? { name: 'echo' } : { uri: 'test://broken' })
+  return log.filter(({ err }) => err).map(({ plugin: name, message }) => [name, message])
+}
+
+const passOn = (host: PluginHost) => {
+  host.use((_, next) => next())
+  host.edge((_, next) => next())
+  host.around((_, next) => next())
+}
+
+describe('the log of what fails', () => {
+  for (const [hook, setup, message] of [
+    ['use', host => host.use(fail), 'a request failed'],
+    ['edge', host => host.edge(async () => fail()), 'a request failed'],
+    ['identify', host => host.identify(fail), 'a request failed'],
+    ['admit', host => host.admit(async () => fail()), 'a request failed'],
+    ['around', host => host.around(async () => fail()), 'a plugin failed'],
+    ['observe', host => host.observe(fail), 'an observer failed'],
+  ] satisfies ReadonlyArray<readonly [string, (host: PluginHost) => void, string]>) {
+    it(`names the plugin whose ${hook} threw, and nobody who passed it on`, async () => {
+      expect(await namedBy({ outer: passOn, audit: setup, inner: passOn })).to.deep.equal([['audit', message]])
+    })
+  }
+
+  it('names the plugin of an endpoint', async () => {
+    const setup = (host: PluginHost) => host.endpoint('/own', { methods: { GET: fail } })
+    expect(await namedBy({ audit: setup }, '', '/own')).to.deep.equal([['audit', 'a request failed']])
+  })
+
+  it('names one that goes on twice', async () => {
+    const twice = (host: PluginHost) =>
+      host.edge(async (_, next) => {
+        await next()
+        await next()
+      })
+    expect(await namedBy({ audit: twice })).to.deep.equal([['audit', 'a request failed']])
+  })
+
+  it('names none for a handler that failed below them', async () => {
+    expect(await namedBy({ audit: passOn }, 'resources/read')).to.deep.equal([[undefined, 'a handler failed']])
+  })
+})

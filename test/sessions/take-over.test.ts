@@ -1,0 +1,97 @@
+// A session that ends while this node takes its stream over: nothing of it is connected again.
+import { expect } from 'chai'
+import { HostError } from '../../core/index.ts'
+import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { createChangeFeed } from '../../core/sessions/change-feed.ts'
+import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
+import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
+import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import { takeOver } from '../../core/sessions/nodes/take-over.ts'
+import { Session, type SessionFacts } from '../../core/sessions/session.ts'
+import { createParts, type StreamParts } from '../../core/sessions/stream-parts.ts'
+import { createGate } from '../support/gate.ts'
+import { createTestLog } from '../support/start-host.ts'
+
+const STATE = { facts: '{"node":"other","requests":[]}', last: 0, finished: false, epoch: 1, bus: '5' }
+
+/** A session whose stream another node has, at a node whose stores answer when `asked` of them is let go on. */
+function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
+  const [asked, goOn] = [createGate(), createGate()]
+  async function answer<Value>(what: typeof waitsAt, value: Value): Promise<Value> {
+    if (what !== waitsAt) return value
+    asked.open()
+    await goOn.opened
+    return value
+  }
+  const bus = createMemoryChangeBus()
+  const feed = createChangeFeed(bus)
+  let subscribed = 0
+  const keeper = {
+    disposed: () => undefined,
+    feedOn: () => ({
+      ...feed,
+      subscribe(...given: Parameters<typeof feed.subscribe>) {
+        subscribed++
+        const subscription = feed.subscribe(...given)
+        const end = () => {
+          subscribed--
+          subscription.end()
+        }
+        return { ...subscription, end }
+      },
+    }),
+  }
+  const facts = { id: 'session', digest: 'digest', offer: { route: {}, toolsets: () => [] }, keeper, opening: {} }
+  const session = new Session({ ...facts, home: 'other', version: 1 } as unknown as SessionFacts)
+  const shared = {
+    claim: () => answer('claim', STATE),
+    open: async () => undefined,
+    finish: async () => undefined,
+    state: async () => STATE,
+  }
+  const history = {
+    position: '7',
+    isAfter: (one: string, other: string) => one > other,
+    since: () => answer('since', []),
+  }
+  const store = createMemorySessionStore('here')
+  const claim = { epoch: 2, before: { node: 'other', stream: 'theirs' } }
+  const node = {
+    name: 'here',
+    store: { ...store, shared: true, claimStream: () => answer('claimStream', claim) },
+    peers: createMemoryPeers('here'),
+    events: () => ({ ...createMemoryEventStore(), shared }),
+    bus: () => ({ ...bus, history }),
+    log: createTestLog(),
+  }
+  const registry = { released: false }
+  const settings = { node, registry, whenWritten: () => () => undefined } as unknown as StreamParts
+  const parts = createParts(settings, () => undefined)
+  return { session, parts, asked, goOn, subscribed: () => subscribed }
+}
+
+describe('a session whose stream is taken over', () => {
+  for (const place of ['claimStream', 'claim', 'since'] as const) {
+    it(`and that ends while \`${place}\` is awaited is gone, and hears of nothing any more`, async () => {
+      const { session, parts, asked, goOn, subscribed } = openElsewhere(place)
+      const taking = takeOver(parts, session, 'ours', false).catch((error: unknown) => error)
+      await asked.opened
+      session.dispose(new Error('the client ended it'))
+      goOn.open()
+      const refusal = await taking
+      expect(HostError.is(refusal) ? refusal.kind : refusal).to.equal('sessionNotFound')
+      expect([subscribed(), session.streams.size]).to.deep.equal([0, 0])
+    })
+  }
+
+  it('hears of what changes from then on', async () => {
+    const { session, parts, asked, goOn, subscribed } = openElsewhere('since')
+    const taking = takeOver(parts, session, 'ours', false)
+    await asked.opened
+    goOn.open()
+    expect((await taking).name).to.equal('ours')
+    expect([subscribed(), session.streams.size]).to.deep.equal([1, 1])
+    session.dispose(new Error('the test is over'))
+    expect(subscribed()).to.equal(0)
+  })
+})

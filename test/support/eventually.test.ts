@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { eventually } from './eventually.ts'
+
+const failureOf = (promise: Promise<unknown>) => promise.then(String, String)
+
+describe('eventually', () => {
+  it('gives what was found once it holds, truthy or by a test', async () => {
+    let count = 0
+    expect(await eventually('three', () => ++count === 3 && 'three')).to.equal('three')
+    expect(
+      await eventually(
+        'five',
+        async () => ++count,
+        found => found > 4,
+      ),
+    ).to.equal(5)
+  })
+
+  it('fails with what was waited for, and what was found last, also where a look hangs or throws', async () => {
+    expect(await failureOf(eventually('a light', () => ({ light: 0 }), Object.isFrozen, 30))).to.equal(
+      'Error: waited 30 ms in vain for this: a light; found last: { light: 0 }',
+    )
+    expect(await failureOf(eventually('an answer', () => new Promise(() => undefined), Boolean, 20))).to.equal(
+      'Error: waited 20 ms in vain for this: an answer; found last: nothing: the look did not end',
+    )
+    expect(await failureOf(eventually('an answer', () => Promise.reject(new Error('refused'))))).to.equal(
+      'Error: refused',
+    )
+  })
+})

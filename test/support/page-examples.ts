@@ -1,0 +1,17 @@
+// The examples of a page of the docs that say which file they are: `// price.ts` is their first line.
+import { readFileSync } from 'node:fs'
+
+export interface PageExample {
+  readonly file: string
+  readonly text: string
+}
+
+/** Every block of TypeScript on the page; throws for one that names no file. */
+export function examplesOf(page: string): PageExample[] {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
+  return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block = '']) => {
+    const [, file] = /^\/\/ ([\w.-]+\.ts)\n/.exec(block) ?? []
+    if (file === undefined) throw new Error(`docs/${page} has an example that names no file: ${block.slice(0, 80)}`)
+    return { file, text: block }
+  })
+}

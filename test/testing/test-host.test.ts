@@ -1,0 +1,351 @@
+// `testHost`: a config on a free port, clients of every revision, made-up users where tokens are asked for, and an end.
+import { expect } from 'chai'
+import { type Config, defineConfig, definePlugin, defineResource, defineTool, StartError } from 'mcp-host'
+import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/auth'
+import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
+import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
+import { REVISIONS } from 'mcp-host/transport'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+
+const who = defineTool({
+  name: 'who',
+  handler: (_args, { user, route }) => ({ user: user ?? null, route: route.path }),
+})
+const purge = defineTool({ name: 'purge', access: 'admin', handler: () => 'purged' })
+const ask = defineTool({
+  name: 'ask',
+  async handler(_args, { elicit }) {
+    const { action, content } = await elicit({
+      message: 'Name?',
+      requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+    })
+    return action === 'accept' ? `Hello, ${content?.['name']}` : action
+  },
+})
+const grow = defineTool({
+  name: 'grow',
+  handler(_args, { host }) {
+    host.tools.add(defineTool({ name: `extra-${Math.random()}`, handler: () => 'extra' }))
+    host.resourceUpdated('test://page')
+  },
+})
+const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'a page' })
+
+const open = defineConfig({
+  server: { name: 'tested', version: '1.0.0', instructions: 'Be kind.' },
+  toolsets: { all: [who, ask, grow, page] },
+  routes: { '/mcp': { toolsets: 'all' } },
+})
+
+describe('testHost', () => {
+  it('serves a config without a transport, a port or secrets', async () => {
+    await using host = await testHost(open)
+    await using client = await host.client()
+    expect((await client.listTools()).map(({ name }) => name)).to.have.members(['who', 'ask', 'grow'])
+    expect(client.server).to.deep.equal({ name: 'tested', version: '1.0.0' })
+    expect(client.instructions).to.equal('Be kind.')
+    expect((await client.readResource('test://page')).text).to.equal('a page')
+    expect(host.logged('warn')).to.deep.equal([])
+    expect(host.host.routes.map(({ path }) => path)).to.deep.equal(['/mcp'])
+  })
+
+  for (const revision of REVISIONS) {
+    it(`has a client of ${revision}: calls, answers, and hears of changes`, async () => {
+      await using host = await testHost(open)
+      await using client = await host.client({ revision, answers: [{ action: 'accept', content: { name: 'Ann' } }] })
+      expect(client.revision).to.equal(revision)
+      expect(await client.callTool('who')).to.deep.include({ text: '{"user":null,"route":"/mcp"}', isError: false })
+      expect((await client.callTool('ask')).text).to.equal('Hello, Ann')
+      expect(client.asks.map(({ kind }) => kind)).to.deep.equal(['elicit'])
+      await client.watch('test://page')
+      await client.callTool('grow')
+      await client.notified('notifications/tools/list_changed')
+      expect((await client.notified('notifications/resources/updated')).params).to.include({ uri: 'test://page' })
+      expect(host.changes()).to.deep.equal([{ changed: 'tools' }, { changed: 'resource', uri: 'test://page' }])
+      expect(await client.listTools()).to.have.lengthOf(4)
+    })
+  }
+})
+
+const guarded = {
+  server: { name: 'guarded', version: '1.0.0' },
+  http: { publicUrl: 'https://mcp.acme.example' },
+  toolsets: { all: [who, purge] },
+  routes: {
+    '/mcp': { toolsets: 'all', authorize: true },
+    '/admin': { toolsets: 'all', authorize: { role: 'admin' } },
+    '/open': { toolsets: 'all', plugins: { 'auth-jwt': false } },
+  },
+  plugins: {
+    'auth-jwt': { authority: 'https://login.acme.example' },
+    'resource-metadata': { authorizationServers: ['https://login.acme.example'] },
+    'tool-policy': { policies: { admin: { scope: 'mcp.admin' } } },
+  },
+} satisfies Config
+
+/** The user that `who` saw. */
+async function seen(host: TestHost, settings: Parameters<TestHost['client']>[0]) {
+  await using client = await host.client(settings)
+  const { structured } = await client.callTool('who')
+  return (structured as { user: Record<string, unknown> }).user
+}
+
+describe('testHost with HTTP+SSE', () => {
+  it('has a client of it', async () => {
+    await using host = await testHost({ ...open, plugins: { 'transport-sse': {} } })
+    await using client = await host.client({ sse: true, revision: '2024-11-05' })
+    expect((await client.callTool('who')).isError).to.equal(false)
+    await client.callTool('grow')
+    await client.notified('notifications/tools/list_changed')
+  })
+})
+
+describe('testHost of a protected config', () => {
+  let host: TestHost
+  before(async () => {
+    host = await testHost(guarded)
+  })
+  after(() => host.close())
+
+  it('lets a made-up user in, by a token of the issuer that the config names', async () => {
+    const user = await seen(host, {
+      user: { subject: 'ann', scopes: ['mcp.tools'], roles: ['reader'], claims: { tier: 'gold' } },
+    })
+    expect(user).to.include({ subject: 'ann', issuer: 'https://login.acme.example', clientId: 'test-client' })
+    expect(user).to.deep.include({ scopes: ['mcp.tools'], roles: ['reader'] })
+    expect(user['claims']).to.include({ tier: 'gold', aud: 'https://mcp.acme.example/mcp' })
+  })
+
+  it('lets nobody in without a token, with one that expired, and with one for another route', async () => {
+    for (const token of [
+      undefined,
+      host.token({}, { expiresIn: -3_600 }),
+      host.token({ roles: ['admin'] }, { route: '/admin' }),
+    ]) {
+      const error = await rejectionOf(host.client(token === undefined ? {} : { token }))
+      expect(error).to.have.property('status', 401)
+    }
+  })
+
+  it('holds the config’s own policies', async () => {
+    await using reader = await host.client({ user: {} })
+    expect((await reader.listTools()).map(({ name }) => name)).to.deep.equal(['who'])
+    expect(await rejectionOf(reader.callTool('purge'))).to.have.property('requiredScope', 'mcp.admin')
+    await using admin = await host.client({ user: { scopes: ['mcp.admin'] }, revision: '2025-06-18' })
+    expect((await admin.callTool('purge')).text).to.equal('purged')
+    expect(await rejectionOf(host.client({ route: '/admin', user: {} }))).to.have.property('status', 403)
+    expect(await seen(host, { route: '/admin', user: { roles: ['admin'] } })).to.include({ subject: 'tester' })
+  })
+
+  it('says where there is no token to be had', () => {
+    expect(() => host.token({}, { route: '/nowhere' })).to.throw(
+      'nothing is served at /nowhere; there are: /mcp, /admin',
+    )
+  })
+
+  for (const [provider, options] of Object.entries({
+    keycloak: keycloak({ url: 'https://id.acme.example', realm: 'acme', clientId: 'tools', audience: 'tools' }),
+    entra: entra({ tenant: '00000000-0000-0000-0000-000000000000', clientId: 'api' }),
+    'a secret': { issuer: 'https://login.acme.example', secret: process.env['NOT_THERE'] as string },
+  })) {
+    it(`writes claims where ${provider} has them`, async () => {
+      const plugins = { ...guarded.plugins, 'auth-jwt': false as const, login: authJwt(options) }
+      const { '/mcp': route } = guarded.routes
+      await using host = await testHost({ ...guarded, routes: { '/mcp': route }, plugins })
+      const user = await seen(host, { user: { subject: 'ann', scopes: ['mcp.admin'], roles: ['admin'] } })
+      expect(user).to.deep.include({ subject: 'ann', scopes: ['mcp.admin'], roles: ['admin'] })
+    })
+  }
+
+  it('knows opaque tokens too, without the secrets of the config', async () => {
+    const { '/mcp': route } = guarded.routes
+    const plugins = {
+      'auth-introspection': {
+        endpoint: 'https://login.acme.example/introspect',
+        clientId: 'tools',
+        clientSecret: process.env['NOT_THERE'] as string,
+      },
+    }
+    await using host = await testHost({ ...guarded, toolsets: { all: [who] }, routes: { '/mcp': route }, plugins })
+    expect(await seen(host, { user: { subject: 'ann', scopes: ['a', 'b'] } })).to.deep.include({ scopes: ['a', 'b'] })
+    expect(await rejectionOf(host.client({ token: 'unknown' }))).to.have.property('status', 401)
+  })
+
+  it('asks a plugin of a third party for tokens of its own kind, also where one route has other options', async () => {
+    const keys = definePlugin<{ prefix: string }>({
+      options: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { prefix: { type: 'string' } },
+        required: ['prefix'],
+      },
+      provides: ['user', 'authorize'],
+      underTest: async options => ({ options, issue: ({ subject = 'tester' }) => `${options.prefix}.${subject}` }),
+      setup(host, { prefix }) {
+        host.serving(services => {
+          const verify = (token: string) => {
+            const [first, sub] = token.split('.')
+            const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
+            return user ? { user } : { refused: 'unknown key' }
+          }
+          host.identify(identifyBearer(host, services, verify))
+          host.admit(authorizeRoute(host, services))
+        })
+      },
+    })
+    await using host = await testHost({
+      ...open,
+      routes: {
+        '/one': { toolsets: 'all', authorize: true },
+        '/two': { toolsets: 'all', authorize: true, plugins: { keys: { prefix: 'other' } } },
+      },
+      plugins: { keys: keys({ prefix: 'key' }) },
+    })
+    expect([host.token(), host.token({ subject: 'ann' }, { route: '/two' })]).to.deep.equal(['key.tester', 'other.ann'])
+    expect(await seen(host, { route: '/two', user: { subject: 'ann' } })).to.include({ subject: 'ann' })
+    expect(await rejectionOf(host.client({ route: '/two', token: host.token() }))).to.have.property('status', 401)
+  })
+
+  it('says which plugin takes tokens that no test can make up', async () => {
+    const own = definePlugin<Record<never, never>>({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      provides: ['user'],
+      setup(host) {
+        host.identify(async (ctx, next) => {
+          if (ctx.get('X-User')) ctx.state.user = { subject: ctx.get('X-User'), scopes: [], roles: [], claims: {} }
+          await next()
+        })
+      },
+    })
+    await using host = await testHost({ ...open, plugins: { own: own() } })
+    expect(() => host.token()).to.throw('plugins.own says who calls, and has no `underTest`')
+    expect(await seen(host, { headers: { 'X-User': 'ann' } })).to.include({ subject: 'ann' })
+  })
+})
+
+describe('testHost', () => {
+  it('rejects with the StartError of the start, whatever is wrong', async () => {
+    for (const [config, words] of [
+      [{ ...open, routes: { '/': { toolsets: 'none' } } }, 'none'],
+      [{ ...open, plugins: { helth: {} } }, 'did you mean "health"'],
+      [{ ...open, http: { prot: 1 } }, 'did you mean "port"'],
+      [{ ...open, routes: [] }, 'routes'],
+      [undefined, 'config'],
+    ] as unknown as Array<[Config, string]>) {
+      const error = await rejectionOf(testHost(config))
+      expect(error, words).to.be.instanceOf(StartError)
+      expect(String(error)).to.include(words)
+    }
+  })
+
+  it('serves a config of a file, with a plugin of it switched off', async () => {
+    const file = 'examples/scaling/mcp.config.ts'
+    await using host = await testHost(file, { plugins: { 'cluster-redis': false } })
+    await using client = await host.client()
+    expect(await client.listTools()).to.not.have.lengthOf(0)
+  })
+
+  it('closes once, with its clients, whatever still runs', async () => {
+    const host = await testHost(open)
+    const client = await host.client({ revision: '2025-11-25' })
+    expect(client.sessionId).to.be.a('string')
+    await Promise.all([host.close(), host.close()])
+    expect(await rejectionOf(fetch(host.url))).to.be.instanceOf(TypeError)
+    await client.close()
+  })
+
+  it('says what came where a notification did not', async () => {
+    await using host = await testHost(open)
+    await using client = await host.client()
+    await client.callTool('grow')
+    const error = await rejectionOf(client.notified('notifications/prompts/list_changed', 50))
+    expect(String(error)).to.include('no notifications/prompts/list_changed within 50 ms')
+  })
+
+  it('rejects where a tool asks and the test has no answer', async () => {
+    await using host = await testHost(open)
+    for (const revision of ['2026-07-28', '2025-11-25'] as const) {
+      await using client = await host.client({ answers: {}, revision })
+      expect(String(await rejectionOf(client.callTool('ask')))).to.include('the test has no answer')
+    }
+  })
+
+  it('has clients where requests are served one by one, by an address of a route with a parameter', async () => {
+    const routes = { '/t/:category': { toolsets: ':category', stateless: true } }
+    await using host = await testHost({ ...open, routes })
+    for (const revision of ['2026-07-28', '2025-11-25'] as const) {
+      await using client = await host.client({ route: '/t/all', revision })
+      expect(client.sessionId).to.equal(undefined)
+      expect((await client.callTool('who')).structured).to.include({ route: '/t/:category' })
+    }
+  })
+
+  it('sends any request, and gives what came', async () => {
+    await using host = await testHost(open)
+    await using client = await host.client()
+    expect(await client.request('tools/list')).to.have.property('tools')
+    expect(await rejectionOf(client.request('no/such'))).to.have.property('status', 404)
+  })
+})
+
+describe('testPlugin', () => {
+  const limit = definePlugin<{ word: string }>({
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { word: { type: 'string' } },
+      required: ['word'],
+    },
+    setup(host, { word }) {
+      if (word === 'bad') throw new StartError(`plugins.${host.name}: bad word`)
+      host.log.info({ word }, 'is there')
+      host.around(async (call, next) => {
+        const result = await next()
+        return call.method === 'tools/call' ? { ...result, _meta: { word } } : result
+      })
+    },
+  })
+
+  it('serves it beside a tool that says what it was called with', async () => {
+    await using host = await testPlugin(limit, { word: 'hello' })
+    await using client = await host.client()
+    const { result, structured } = await client.callTool('echo', { a: 1 })
+    expect(result._meta).to.include({ word: 'hello' })
+    expect(structured).to.deep.equal({ args: { a: 1 }, user: null, route: '/', session: false })
+    expect(host.logged('info').map(({ word }) => word)).to.deep.equal(['hello'])
+  })
+
+  it('takes what else the config has', async () => {
+    const config = { routes: { '/guarded': { toolsets: 'echo', authorize: true as const } } }
+    await using host = await testPlugin(authJwt, { authority: 'https://login.example' }, { name: 'login', config })
+    await using client = await host.client({ user: { subject: 'ann' } })
+    expect((await client.callTool('echo')).structured).to.have.nested.property('user.subject', 'ann')
+  })
+
+  it('rejects with the error that an operator would see', async () => {
+    expect(String(await rejectionOf(testPlugin(limit, { word: 'bad' }, { name: 'limit' })))).to.include(
+      'plugins.limit: bad',
+    )
+    expect(String(await rejectionOf(testPlugin(limit, { werd: 'a' } as never)))).to.include('did you mean "word"')
+  })
+})
+
+describe('makeClaims', () => {
+  const user = { subject: 'ann', clientId: 'app', scopes: ['a', 'b'], roles: ['admin'], claims: { tier: 'gold' } }
+  for (const paths of [
+    {},
+    { scopes: 'scp', roles: ['realm_access.roles', 'roles'], subject: ['oid', 'sub'], clientId: 'azp' },
+    { roles: 'https://acme.example/roles' },
+    { scopes: 'access.scopes', roles: 'access.roles' },
+  ]) {
+    it(`writes them where readUser finds them: ${JSON.stringify(paths)}`, () => {
+      const found = readUser(makeClaims(user, paths), 'https://issuer.example', paths)
+      expect(found).to.deep.include({ subject: 'ann', clientId: 'app', scopes: ['a', 'b'], roles: ['admin'] })
+      expect(found?.claims).to.include({ tier: 'gold' })
+    })
+  }
+
+  it('puts the claims of the test over all others', () => {
+    expect(makeClaims({ claims: { sub: 'bob' } })).to.deep.equal({ client_id: 'test-client', sub: 'bob' })
+  })
+})
