@@ -8,13 +8,14 @@ import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type Verb } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 const startVerb = defineVerb({
-  summary: 'serve the config until SIGTERM or SIGINT (or SIGHUP, which with --workers reads it anew)',
+  summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',
   options: {
     ...CONFIG_OPTION,
+    ...ENV_FILE_OPTION,
     ...LOG_OPTIONS,
     workers: {
       type: 'string',
@@ -41,6 +42,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     'Serve',
     {
       start: async () => startVerb,
+      dev: async () => (await import('./dev.ts')).devVerb,
       stdio: async () => (await import('./stdio.ts')).stdioVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,

@@ -1,6 +1,14 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
 import { dirname } from 'node:path'
-import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
+import {
+  type CreateHostOptions,
+  describeThrown,
+  type Host,
+  hostOf,
+  type Logger,
+  loadConfig,
+  type ProcessLog,
+} from '../core/create-host.ts'
 import type { CliLog } from './log.ts'
 
 /** Resolves with the first of these signals. */
@@ -17,11 +25,15 @@ export interface Served {
 }
 
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
-export async function serve(config: string | undefined, log: CliLog, processes = 1): Promise<Served> {
+export async function serve(
+  config: string | undefined,
+  log: CliLog,
+  options: Pick<CreateHostOptions, 'processes' | 'observe'> = {},
+): Promise<Served> {
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const { file } = loaded
   log.directory = dirname(file)
-  const host = await hostOf(loaded, log, processes)
+  const host = await hostOf(loaded, log, options)
   try {
     await host.listen()
   } catch (error) {

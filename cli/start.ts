@@ -1,7 +1,11 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
 import cluster from 'node:cluster'
-import type { Host } from '../core/create-host.ts'
+import { isatty } from 'node:tty'
+import { trackModules } from '../core/config/module-graph.ts'
+import type { Host, Logger } from '../core/create-host.ts'
+import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
+import type { ReloadSettings } from './reload.ts'
 import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
@@ -9,8 +13,10 @@ import { parseCount } from './workers/count.ts'
 import { supervise } from './workers/supervisor.ts'
 import { work } from './workers/worker.ts'
 
-/** SIGHUP is a terminal that closes, or somebody who expects a reload: workers have that, one process has not. */
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+const ENDING = ['SIGTERM', 'SIGINT'] as const
+
+/** Whether a terminal is at one of the standard streams. */
+const hasTerminal = () => [0, 1, 2].some(isatty)
 
 async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   void nextSignal(...ENDING).then(() => process.exit(1))
@@ -21,20 +27,64 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
+/** SIGHUP: somebody who wants the config read anew, or a terminal that closes, with which its programs end. */
+function onHangUp(log: Logger): {
+  reloadWith(settings: ReloadSettings | undefined): void
+  readonly gone: Promise<'SIGHUP'>
+} {
+  const atTerminal = hasTerminal()
+  let settings: ReloadSettings | undefined
+  let asked = false
+  let ask: Promise<() => void> | undefined
+  const gone = new Promise<'SIGHUP'>(resolve => {
+    process.on('SIGHUP', () => {
+      asked = true
+      if (atTerminal && !hasTerminal()) resolve('SIGHUP')
+      else if (settings) reload(settings)
+    })
+  })
+  function reload(settings: ReloadSettings) {
+    ask ??= import('./reload.ts').then(({ logReload, oneAtATime, readAnew }) =>
+      oneAtATime(async () => logReload(await readAnew(settings), log)),
+    )
+    void ask.then(reloadNow => reloadNow())
+  }
+  return {
+    gone,
+    reloadWith(served) {
+      settings = served
+      if (asked && served) reload(served)
+    },
+  }
+}
+
+async function readEnvFiles(files: readonly string[] | undefined): Promise<EnvFiles | undefined> {
+  if (files === undefined) return undefined
+  const { createEnvFiles } = await import('./env-file.ts')
+  const env = createEnvFiles(() => files)
+  env.load()
+  return env
+}
+
 async function serveAlone(options: StartOptions): Promise<void> {
   let listening = false
-  const signalled = nextSignal(...ENDING).then(signal => {
+  const log = openLog(options)
+  const { gone, reloadWith } = onHangUp(log)
+  const signalled = Promise.race([nextSignal(...ENDING), gone]).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
     if (!listening) process.exit(1)
     return signal
   })
-  const log = openLog(options)
+  const env = await readEnvFiles(options['env-file'])
+  trackModules()
   const { host, file } = await serve(options.config, log)
   listening = true
+  reloadWith({ host, config: options.config, env })
   surviveRejections(log)
   const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
   console.log(startPage(host, file))
   const why = await Promise.race([signalled, crashed])
+  reloadWith(undefined)
   await drain(host, why)
   await log.flush()
   process.exit(why === 'crash' ? 1 : 0)
@@ -43,5 +93,8 @@ async function serveAlone(options: StartOptions): Promise<void> {
 export async function start(options: StartOptions): Promise<void> {
   if (options.workers === undefined) return serveAlone(options)
   const count = parseCount(options.workers)
-  return cluster.isWorker ? work(count, options) : supervise(count, options)
+  if (!cluster.isWorker) return supervise(count, options)
+  // Not in the primary: what it has, a later worker could not read anew.
+  await readEnvFiles(options['env-file'])
+  return work(count, options)
 }

@@ -51,6 +51,16 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'this text' },
 } as const satisfies VerbOptionTable
 
+/** Of the verbs that serve a config. */
+export const ENV_FILE_OPTION = {
+  'env-file': {
+    type: 'string',
+    value: '<file>',
+    multiple: true,
+    help: 'environment variables, NAME=value a line; what is set already wins; may be repeated, the later wins',
+  },
+} as const satisfies VerbOptionTable
+
 /** Of the verbs that read a config. */
 export const CONFIG_OPTION = {
   config: {
@@ -74,7 +84,7 @@ export const LOG_OPTIONS = {
 export type LogValues = VerbValues<typeof LOG_OPTIONS>
 
 /** What `start` gets, in the process that listens and in those that share its port. */
-export interface StartOptions extends LogValues {
+export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTION> {
   readonly config?: string
   /** A number of processes, or `auto`; absent: this one alone. */
   readonly workers?: string

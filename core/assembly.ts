@@ -16,12 +16,12 @@ import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
-import { createCatalog } from './mcp/catalog.ts'
+import { type Catalog, createCatalog } from './mcp/catalog.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
-import { checkViews, createOffers } from './mcp/offer.ts'
+import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createViews } from './mcp/view.ts'
@@ -67,12 +67,21 @@ export interface BuiltServices extends Services {
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
   startSessions(): void
+  /** What of the config each caller is offered, for a reload to replace. */
+  readonly offered: OfferedConfig
+  readonly catalog: Catalog
+  /** Every combination of toolsets that an address serves, with what plugins contribute there. */
+  combinations(): ReadonlyArray<readonly string[]>
+  /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
+  review(): () => number
 }
 
 /** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
   const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
+  const combinations = () =>
+    routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
@@ -80,8 +89,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: provides('access'),
     suggest: parts.suggest,
     report,
-    combinations: () =>
-      routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)])),
+    combinations,
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
@@ -96,13 +104,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
+  const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
-    config,
+    config: offered,
     catalog,
     viewFor: createViews(catalog),
     admit,
     varies: (route: CompiledRoute) =>
-      config.configureSession !== undefined ||
+      offered.now.configureSession !== undefined ||
       route.authorize !== undefined ||
       notesFor(author.varies, route).length > 0,
     contributed,
@@ -137,6 +146,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     ...access,
     ...sessions,
     startSessions: start,
+    offered,
+    catalog,
+    combinations,
     inspected,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),

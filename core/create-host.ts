@@ -1,23 +1,28 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
+import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
+import { refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
 import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
-import { buildHost, type Host } from './host.ts'
+import { type BuiltHost, buildHost, type Host } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { isObject } from './mcp/is-object.ts'
+import type { Observer } from './mcp/observe.ts'
+import { reloadable } from './reload.ts'
+import type { ReloadReport } from './reload-report.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -26,6 +31,7 @@ export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
+export type { ReloadReport } from './reload-report.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -37,6 +43,8 @@ export interface CreateHostOptions {
    * in memory, keys that it made) is a StartError.
    */
   processes?: number
+  /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
+  observe?: Observer
 }
 
 /** The plugins of a table of factories, by name. */
@@ -87,8 +95,10 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-/** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
-export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(), processes = 1): Promise<Host> {
+type BuildOptions = Pick<CreateHostOptions, 'processes' | 'observe'>
+
+/** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
+async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe }: BuildOptions): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
   const problems = createProblems(places.placeOf, log)
@@ -117,7 +127,16 @@ export async function hostOf(loaded: LoadedConfig, log: Logger = createLogger(),
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes })
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes, observe })
+}
+
+/** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
+export async function hostOf(
+  loaded: LoadedConfig,
+  log: Logger = createLogger(),
+  options: BuildOptions = {},
+): Promise<Host> {
+  return reloadable(await build(loaded, log, options), (next, quiet) => build(next, quiet, options))
 }
 
 /** Two configs in one folder: which of them counts is not to be guessed. */
@@ -130,14 +149,25 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
 
 /** A host of a config in hand. It serves nothing until `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
-  const { directory = process.cwd(), log, processes } = options
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, processes)
+  const { directory = process.cwd(), log } = options
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, options)
 }
 
 /** Finds and loads the config as the CLI does, and makes its host. */
-export async function loadHost(
-  { processes, ...options }: Parameters<typeof loadConfig>[0] & Pick<CreateHostOptions, 'processes'>,
-  log?: Logger,
-): Promise<Host> {
-  return hostOf(await loadConfig(options), log, processes)
+export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
+  return hostOf(await loadConfig(options), log, options)
+}
+
+/**
+ * Reads the config anew, with all that it imports and that has changed, and gives it to the host: see `Host.reload`.
+ * `environment`: the environment has changed, too. Rejects with a StartError, and nothing has changed.
+ */
+export async function reloadHost(
+  host: Pick<Host, 'reload'>,
+  { environment = false, ...options }: Parameters<typeof loadConfig>[0] & { environment?: boolean },
+): Promise<ReloadReport> {
+  const [first] = filesRead
+  const root = options.file === undefined ? first : resolve(options.cwd, options.file)
+  await refreshModules(root ?? options.cwd, { environment })
+  return host.reload(await loadConfig(options))
 }

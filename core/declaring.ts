@@ -80,6 +80,7 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   serving: functionAt('serving', 0),
   checking: functionAt('checking', 0),
   starting: functionAt('starting', 0),
+  reconfigure: functionAt('reconfigure', 0),
   around: functionAt('around', 0),
   observe: functionAt('observe', 0),
   method: functionAt('method', 1),

@@ -5,9 +5,10 @@ import { checkConventions, checkServed } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import { buildServices, createNode } from './assembly.ts'
+import { type BuiltServices, buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
+import type { LoadedConfig } from './config/load-config.ts'
 import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
@@ -41,17 +42,36 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
+import type { ReloadReport } from './reload-report.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
+
+/** A host, and what a reload works on. */
+export interface BuiltHost {
+  readonly host: Omit<Host, 'reload'>
+  readonly parts: HostParts
+}
+
+/** What a reload compares and replaces. */
+export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
+  readonly config: FilledConfig
+  readonly instances: readonly PluginInstance[]
+  readonly routes: readonly CompiledRoute[]
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  /** What plugins are told of `server`. */
+  readonly server: { name: string; version: string }
+  readonly reconfigure: KernelNotes['reconfigure']
+}
 
 export interface Host extends Ending {
   /** `http://address:port` once it listens. */
@@ -67,6 +87,13 @@ export interface Host extends Ending {
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
   listen(): Promise<void>
+  /**
+   * Takes a newer version of its config, all of it or nothing: built anew and checked beside the running one first, then
+   * switched to at once. Sessions, streams and running calls go on; who is served other lists than before is told. What can
+   * be taken only at a restart is named in the report, and then nothing was. Rejects with a StartError for a config that
+   * could not be started. One at a time: each waits for the one before.
+   */
+  reload(loaded: LoadedConfig): Promise<ReloadReport>
   /**
    * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
    * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
@@ -96,6 +123,8 @@ export interface HostInput {
   readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number
+  /** Of the program that serves, beside those of plugins. */
+  readonly observe?: Observer | undefined
 }
 
 /** What is in the slots where no plugin fills them. */
@@ -112,7 +141,7 @@ const defaultSlots = (node: string): Slots => ({
  * Builds a host; nothing listens yet. Throws a ConfigError that says all that is wrong, as far as one thing can be known
  * beside the other; what plugins opened is closed then.
  */
-export async function buildHost(input: HostInput): Promise<Host> {
+export async function buildHost(input: HostInput): Promise<BuiltHost> {
   const notes = createNotes<Services>()
   try {
     return await assemble(input, notes)
@@ -122,7 +151,7 @@ export async function buildHost(input: HostInput): Promise<Host> {
   }
 }
 
-async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<Host> {
+async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
   const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems, processes = 1 } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -152,10 +181,11 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
+  const server = { name: config.server.name, version: config.server.version }
   const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, config.server) }, () => settled)
+    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
     return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
   await setUpPlugins(instances, hostFor, report)
@@ -167,6 +197,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
   }
 
+  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
+  if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const parts = {
     config,
     log,
@@ -208,12 +240,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }, inFlight)
   const handle = app.callback()
   const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
-  const server = createHttpServer(handle, http, {
+  const httpServer = createHttpServer(handle, http, {
     sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
     slowReaders,
   })
 
-  return {
+  const host: BuiltHost['host'] = {
     get url() {
       return listening
     },
@@ -228,8 +260,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     },
     async listen() {
       await life.start()
-      await listenOn(server, http)
-      listening = addressOf(server)
+      await listenOn(httpServer, http)
+      listening = addressOf(httpServer)
     },
     callback() {
       if (http.publicUrl === undefined) {
@@ -245,9 +277,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         return handle(req, res)
       })
     },
-    unref: () => void server.unref().on('connection', socket => socket.unref()),
+    unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
-      server,
+      server: httpServer,
       keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
@@ -255,6 +287,18 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
+  const { catalog, offered, combinations, review } = services
+  const { reconfigure } = notes
+  return {
+    host,
+    parts: { config, instances, routes, toolsets, server, reconfigure, catalog, offered, combinations, review },
+  }
+}
+
+/** The program that serves, in the place of a plugin. */
+const PROGRAM: Plugin<object> = {
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup: () => undefined,
 }
 
 /** What anybody may use there comes first; a guarded route says what it takes only to those who came in. */

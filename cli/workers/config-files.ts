@@ -1,34 +1,11 @@
 // The files that a config is made of, as far as its text tells: itself, the modules it names, and what these import by
 // relative paths. Workers that have read different ones serve different things, which the primary tells.
 import { createHash } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
-import { dirname, relative, resolve } from 'node:path'
+import { dirname, relative } from 'node:path'
+import { readImports } from '../../core/config/static-imports.ts'
 
 /** A config of more is not looked at any further. */
 const MOST_FILES = 5_000
-
-/** `from './x'`, `import './x'`, `import('./x')`, `require('./x')`: in a comment too, which does no harm. */
-const RELATIVE = /\b(?:from|import|require)\s*\(?\s*['"`](\.{1,2}\/[^'"`\n]+)['"`]/g
-
-/** What may be imported by another name than the file's own. */
-const ENDINGS = ['', '.ts', '.js', '.mts', '.mjs', '.cts', '.cjs', '.tsx', '.jsx', '.json', '/index.ts', '/index.js']
-
-const isFile = (path: string) =>
-  stat(path).then(
-    found => found.isFile(),
-    () => false,
-  )
-
-/** `./x.js` may be `./x.ts`, for TypeScript. */
-const spellings = (path: string) => [
-  ...ENDINGS.map(ending => `${path}${ending}`),
-  path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2'),
-]
-
-async function findFile(path: string): Promise<string | undefined> {
-  for (const spelling of spellings(path)) if (await isFile(spelling)) return spelling
-  return undefined
-}
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
@@ -41,12 +18,9 @@ export async function readConfigFiles(roots: readonly string[]): Promise<Record<
     const name = relative(folder, file)
     if (digests.has(name)) continue
     // A file that is gone by now is one that has changed.
-    const text = await readFile(file, 'utf8').catch(() => '')
+    const { text, imports } = await readImports(file)
     digests.set(name, digestOf(text))
-    for (const [, path = ''] of text.matchAll(RELATIVE)) {
-      const imported = await findFile(resolve(dirname(file), path))
-      if (imported !== undefined) waiting.push(imported)
-    }
+    waiting.push(...imports)
   }
   return Object.fromEntries(digests)
 }

@@ -74,7 +74,7 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
 
 async function startHost(count: number, config: string | undefined, log: CliLog): Promise<Served> {
   try {
-    const served = await serve(config, log, count)
+    const served = await serve(config, log, { processes: count })
     surviveRejections(log)
     return served
   } catch (error) {

@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { filesRead } from './files-read.ts'
+import { imported, moduleUrl } from './module-graph.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -15,7 +15,7 @@ let registered: Promise<void> | undefined
  * which is the config where that is one, with the tsconfig.json that is nearest to it, in its folder or above; and
  * without a namespace: a config, its tools and this package share their modules. (A folder whose package.json has no
  * `"type": "module"` makes its `.ts` files CommonJS; those share modules with each other only.) Rejects with whatever
- * the module throws.
+ * the module throws. After `refreshModules` it is the module as its file is then.
  */
 export async function importModule(file: string): Promise<Record<string, unknown>> {
   if (TYPESCRIPT.test(file)) {
@@ -23,7 +23,14 @@ export async function importModule(file: string): Promise<Record<string, unknown
     await registered
   }
   filesRead.add(file)
-  return unwrap(await import(pathToFileURL(file).href))
+  let isWhole = false
+  try {
+    const namespace = (await import(moduleUrl(file))) as Record<string, unknown>
+    isWhole = true
+    return unwrap(namespace)
+  } finally {
+    await imported(file, isWhole)
+  }
 }
 
 async function registerTsx(first: string): Promise<void> {

@@ -449,6 +449,8 @@ export interface FilledEventStoreRedisOptions extends EventStoreRedisOptions {
 export interface DevAuthServerOptions {
   /** Tokens are for these. Default: every address of this host. */
   resources?: string[]
+  /** A file that keeps keys, clients and logins over a restart. Default: nothing is kept; with mcp-host dev .mcp-host/dev-auth-server.json. */
+  keepIn?: string
   /** May be asked for. Default: the metadata documents' scopes. */
   scopes?: string[]
   /** Who can sign in, without a password. Default `[{'id':'dev'}]`. */

@@ -84,6 +84,12 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   readonly report: Report
   /** Runs once everything is defined, for `mcp-host check` too: what is wrong with all of it together. Opens nothing. */
   checking(task: () => void | Promise<void>): void
+  /**
+   * Says how the plugin takes new options while the host runs; without it, new ones take effect at a restart. `prepare` gets
+   * them checked and filled, as `setup` does, and gives what switches to them, at once; undefined: these need a restart. It
+   * is asked at every reload, and may throw a StartError.
+   */
+  reconfigure<Options extends object>(prepare: (options: Options) => (() => void) | undefined): void
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */

@@ -28,6 +28,7 @@ export interface KernelNotes<Services = never> {
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
+  readonly reconfigure: Note<(options: never) => (() => void) | undefined>[]
   readonly checking: Note<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
@@ -44,6 +45,7 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   routeEndpoints: [],
   mounts: [],
   serving: [],
+  reconfigure: [],
   checking: [],
   starting: [],
   closing: [],
@@ -134,6 +136,7 @@ export function createKernelHost<Slots extends object, Services>(
     },
     serving: task => note(notes.serving, task),
     checking: task => note(notes.checking, task),
+    reconfigure: prepare => note(notes.reconfigure, prepare),
     starting: task => void notes.starting.push(() => startPlugin(instance, task)),
     closing: task => void notes.closing.push(() => closePlugin(own, task)),
     draining: task => void notes.draining.push(task),

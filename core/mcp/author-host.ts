@@ -69,7 +69,7 @@ export function createAuthorHost(
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
   return {
-    server: { name: server.name, version: server.version },
+    server,
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method(name, answer) {

@@ -151,6 +151,11 @@ const isHidden = (toolset: string) => toolset.startsWith('/')
 export const describeToolset = (name: string): string =>
   name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
+const clashWithAdded = (kind: ItemKind, key: string, where: string) => {
+  const why = `one was added while the host runs, and another is defined now: rename it, or remove the one that was added`
+  return new StartError(`two ${kind} are called "${key}" in ${where}: ${why}`, { exitCode: 2 })
+}
+
 export interface Catalog {
   /** Counts changes: what was cut from an older generation is out of date. */
   readonly generation: () => number
@@ -162,6 +167,14 @@ export interface Catalog {
   compile(definition: Definition, where: string): CatalogItem
   /** Adds before the host runs, to a toolset that may be new: nobody is told. */
   add(toolset: string, definition: Definition): void
+  /**
+   * What switches to other definitions of the config's toolsets, at once; what was added or removed while the host runs stays
+   * so. Throws a StartError, and nothing has changed, where what was added clashes with the new ones at one of the addresses.
+   */
+  replace(
+    toolsets: ReadonlyMap<string, readonly Definition[]>,
+    combinations: ReadonlyArray<readonly string[]>,
+  ): () => void
   readonly runtime: RuntimeHost
   /** One for a single call: its `settled` waits for the changes of that call. */
   openRuntime(): CallRuntime
@@ -196,7 +209,9 @@ export function createCatalog(
 ): Catalog {
   let generation = 0
   const publishing = createPublishing(buses, log)
-  const sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
+  let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
+  /** What was added to each toolset, or removed (undefined), while the host runs. */
+  const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
   function compile(definition: Definition, where: string): CatalogItem {
@@ -209,10 +224,8 @@ export function createCatalog(
     return compileDefinition(definition, where, faultsOf)
   }
 
-  function put(toolset: string, definition: Definition): CatalogItem {
+  function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
     const item = compile(definition, describeToolset(toolset))
-    const items = sets.get(toolset)
-    if (!items) throw new Error(`there is no toolset "${toolset}"; there are: ${names().join(', ')}`)
     const twin = items.get(itemId(item))
     if (twin) {
       const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
@@ -220,6 +233,17 @@ export function createCatalog(
     }
     items.set(itemId(item), item)
     return item
+  }
+
+  function put(toolset: string, definition: Definition): CatalogItem {
+    const items = sets.get(toolset)
+    if (!items) throw new Error(`there is no toolset "${toolset}"; there are: ${names().join(', ')}`)
+    return putInto(items, toolset, definition)
+  }
+
+  function noteRuntime(toolset: string, id: string, item: CatalogItem | undefined) {
+    const noted = atRuntime.get(toolset) ?? new Map<string, CatalogItem | undefined>()
+    atRuntime.set(toolset, noted.set(id, item))
   }
 
   const names = () => [...sets.keys()].filter(name => !isHidden(name))
@@ -249,10 +273,12 @@ export function createCatalog(
         sets.get(toolset)?.delete(itemId(item))
         throw new Error(`${describeToolset(twin)} has one of the ${item.kind} called "${item.key}" on the same route`)
       }
+      noteRuntime(toolset, itemId(item), item)
       changed(item.kind, toolset, publisher)
     },
     remove(name, { toolset = EVERYWHERE } = {}) {
       const removed = sets.get(toolset)?.delete(itemId({ kind, key: name })) ?? false
+      if (removed) noteRuntime(toolset, itemId({ kind, key: name }), undefined)
       if (removed) changed(kind, toolset, publisher)
       return removed
     },
@@ -270,7 +296,37 @@ export function createCatalog(
     }
   }
 
+  /** Each id is held once where these toolsets meet. */
+  function checkMeeting(next: ReadonlyMap<string, ReadonlyMap<string, CatalogItem>>, names: readonly string[]) {
+    const seen = new Map<string, string>()
+    for (const name of new Set([EVERYWHERE, ...names])) {
+      for (const [id, { kind, key }] of next.get(name) ?? []) {
+        const twin = seen.get(id)
+        if (twin !== undefined) throw clashWithAdded(kind, key, `${describeToolset(twin)} and ${describeToolset(name)}`)
+        seen.set(id, name)
+      }
+    }
+  }
+
   return {
+    replace(toolsets, combinations) {
+      const next = new Map([...sets].filter(([name]) => isHidden(name)))
+      for (const [name, definitions] of toolsets) {
+        const items = new Map<string, CatalogItem>()
+        for (const definition of definitions) putInto(items, name, definition)
+        for (const [id, item] of atRuntime.get(name) ?? []) {
+          if (item && items.has(id)) throw clashWithAdded(item.kind, item.key, describeToolset(name))
+          if (item) items.set(id, item)
+          else items.delete(id)
+        }
+        next.set(name, items)
+      }
+      for (const names of combinations) checkMeeting(next, names)
+      return () => {
+        sets = next
+        generation++
+      }
+    },
     generation: () => generation,
     has: toolset => !isHidden(toolset) && sets.has(toolset),
     names,

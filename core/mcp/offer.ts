@@ -20,12 +20,18 @@ import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import { collect, type View, type ViewRequest } from './view.ts'
 
-export interface OfferSettings {
-  readonly config: {
+/** What offers are made of beside the definitions. A reload replaces it, and counts. */
+export interface OfferedConfig {
+  now: {
     readonly server: ServerSettings
     readonly configureSession?: ConfigureSession
     readonly runSession?: RunSession
   }
+  reloads: number
+}
+
+export interface OfferSettings {
+  readonly config: OfferedConfig
   readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use on a route. */
@@ -51,7 +57,7 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
   const cacheScope = varies(route) ? 'private' : 'public'
   const extensions = { ...extensionsOn(route), ...choice.capabilities?.extensions }
   const capabilities = { ...choice.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) }
-  return { extra: [], server: config.server, ...choice, capabilities, toolsets, cacheScope }
+  return { extra: [], server: config.now.server, ...choice, capabilities, toolsets, cacheScope }
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
@@ -104,10 +110,10 @@ function createOptions(base: readonly string[], id: string | undefined, server: 
 /** Makes offers: for one request, or for as long as a session lasts. */
 export function createOffers(settings: OfferSettings) {
   const { config, catalog, admit } = settings
-  const { server, configureSession, runSession } = config
 
   /** What `configureSession` makes of a route for one caller. */
   async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
+    const { server, configureSession } = config.now
     const { options, extra } = createOptions(base, facts.sessionId, server, catalog)
     await configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
@@ -118,18 +124,24 @@ export function createOffers(settings: OfferSettings) {
   }
 
   // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
-  const plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
+  let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
+  const isPlain = new WeakSet<ViewRequest>()
+  let reloads = config.reloads
 
   function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
+    if (reloads !== config.reloads) {
+      plain = new WeakMap()
+      reloads = config.reloads
+    }
     const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], ViewRequest>()
     plain.set(route, ofRoute)
     const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
     ofRoute.set(toolsets, request)
+    isPlain.add(request)
     return request
   }
 
-  async function run(facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
-    if (!runSession) return body()
+  async function run(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
     let running: Promise<void> | undefined
     const once = () => {
       running ??= body()
@@ -143,16 +155,23 @@ export function createOffers(settings: OfferSettings) {
   }
 
   const runIn =
-    (facts: RequestFacts): Offer['run'] =>
+    (runSession: RunSession, facts: RequestFacts): Offer['run'] =>
     (body, restored = false) =>
-      run(facts, body, restored)
+      run(runSession, facts, body, restored)
 
-  // One function a route: a hundred thousand idle sessions must not each have their own.
-  const cutters = new WeakMap<CompiledRoute, Cut>()
-  function cutterOf(route: CompiledRoute): Cut {
-    const cut = cutters.get(route) ?? ((request, asker) => cutView(settings, route, request, asker))
-    cutters.set(route, cut)
-    return cut
+  // One a route: a hundred thousand idle sessions must not each have their own.
+  const ways = new WeakMap<CompiledRoute, Way>()
+  function wayOf(route: CompiledRoute): Way {
+    const way = ways.get(route) ?? {
+      config,
+      cut: (request, asker) => cutView(settings, route, request, asker),
+      renew(request, params) {
+        // Of a category that is gone its sessions keep the name, and nothing in it.
+        return isPlain.has(request) ? unchanged(route.toolsetsFor(params) ?? request.toolsets, route) : request
+      },
+    }
+    ways.set(route, way)
+    return way
   }
 
   /** Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet. */
@@ -162,15 +181,21 @@ export function createOffers(settings: OfferSettings) {
     if (!facts.admitted) admit(facts)
     const base = route.toolsetsFor(params)
     if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+    const { configureSession, runSession } = config.now
     const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
     // Without `runSession` nothing of the request that opened the session is kept.
-    const runs = runSession && runIn(facts)
-    return new CallerOffer({ route, params, user, ip, sessionId }, request, cutterOf(route), runs)
+    const runs = runSession && runIn(runSession, facts)
+    return new CallerOffer({ route, params, user, ip, sessionId }, request, wayOf(route), runs)
   }
 }
 
-/** Cuts a view of one route. */
-type Cut = (request: ViewRequest, user: User | undefined) => View
+/** How a route's offers come to their views. */
+interface Way {
+  readonly config: OfferedConfig
+  cut(request: ViewRequest, user: User | undefined): View
+  /** What a view is cut from after a reload: what the route serves now, unless `configureSession` chose. */
+  renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
+}
 
 type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
 
@@ -180,29 +205,38 @@ class CallerOffer implements Offer {
   readonly user: Offer['user']
   readonly ip: string
   readonly sessionId: string | undefined
-  readonly #request: ViewRequest
-  readonly #cut: Cut
+  readonly #way: Way
+  #request: ViewRequest
+  #reloads: number
   readonly #runs: Offer['run'] | undefined
 
-  constructor(facts: OfferFacts, request: ViewRequest, cut: Cut, runs: Offer['run'] | undefined) {
+  constructor(facts: OfferFacts, request: ViewRequest, way: Way, runs: Offer['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
     this.ip = facts.ip
     this.sessionId = facts.sessionId
+    this.#way = way
     this.#request = request
-    this.#cut = cut
+    this.#reloads = way.config.reloads
     this.#runs = runs
   }
 
+  #now(): ViewRequest {
+    if (this.#reloads !== this.#way.config.reloads) {
+      this.#request = this.#way.renew(this.#request, this.params)
+      this.#reloads = this.#way.config.reloads
+    }
+    return this.#request
+  }
   get view() {
-    return this.#cut(this.#request, this.user)
+    return this.#way.cut(this.#now(), this.user)
   }
   viewFor(user: User | undefined) {
-    return this.#cut(this.#request, user)
+    return this.#way.cut(this.#now(), user)
   }
   toolsets() {
-    return this.#request.toolsets
+    return this.#now().toolsets
   }
   get spansRun() {
     return this.#runs !== undefined

@@ -21,6 +21,10 @@ export interface McpRoute extends Route {
 }
 
 export interface CompiledRoute extends McpRoute {
+  /** Serves from now on what `other`, the same path of a newer config, was compiled to serve. */
+  serveAs(other: CompiledRoute): void
+  /** What `serveAs` takes: reads what it serves now. */
+  readonly choice: ToolsetChoice
   /** The toolsets at this address; undefined where the parameter names none, and where a narrower route has it. */
   toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
   /** Every combination of toolsets that an address of this route can have. */
@@ -58,7 +62,7 @@ export interface RoutesConfig {
 }
 
 /** Which toolsets a route serves at which of its addresses. */
-interface ToolsetChoice {
+export interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
@@ -152,7 +156,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   const placed = [...patterns].filter(([path]) => !places.isLost(path))
   return placed.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
-    const { all, choose, combinations, categories } = chooseToolsets({ path, config, pattern, places, report })
+    let choice = chooseToolsets({ path, config, pattern, places, report })
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
@@ -160,14 +164,24 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       authorize: settings.authorize,
       challengeScopes: [settings.challengeScope ?? []].flat(),
       cors: settings.cors,
-      toolsets: all,
-      categories,
+      get toolsets() {
+        return choice.all
+      },
+      get choice() {
+        return choice
+      },
+      serveAs(other) {
+        choice = other.choice
+      },
+      get categories() {
+        return choice.categories
+      },
       get revisions() {
         return late.revisions(route)
       },
-      toolsetsFor: params => (places.isTaken(path, params) ? undefined : choose(params)),
+      toolsetsFor: params => (places.isTaken(path, params) ? undefined : choice.choose(params)),
       serves: params => route.toolsetsFor(params) !== undefined,
-      knownCombinations: () => combinations,
+      knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)
         // Canonical, as clients write it: the root is its host, without a slash at its end.

@@ -3,8 +3,10 @@
 
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import { changedLists, LIST_KINDS } from '../mcp/changed-lists.ts'
 import { MAX_WATCHED } from '../mcp/limits.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
+import type { View } from '../mcp/view.ts'
 import { Watchers } from './watchers.ts'
 
 /** A notification that is told to many. */
@@ -27,6 +29,10 @@ export interface Subscriber {
   /** Whether a change of this toolset is in its view; undefined: of every route. */
   covers(toolset: string | undefined): boolean
   deliver(announcement: Announcement): void
+  /** What it is served now. Absent: a reload tells it of every list that changed for anybody. */
+  view?(): View
+  /** True where it may be shown what that view hides. */
+  readonly mayShowMore?: boolean
 }
 
 /** A subscriber's place in the feed. */
@@ -42,6 +48,8 @@ export interface Subscription {
 /** Tells subscribers of changes. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
+  /** Looks at what each is served; what it gives looks again, tells those whose own lists changed, and counts them. */
+  review(): () => number
   readonly size: number
 }
 
@@ -74,7 +82,7 @@ type Told = Exclude<Change, { kind: 'missed' }>
 
 /** What may have changed, as far as one subscriber goes. */
 const everything = (uris: ReadonlySet<string>): Told[] => [
-  ...(['tools', 'resources', 'prompts'] as const).map(kind => ({ kind, toolset: undefined })),
+  ...LIST_KINDS.map(kind => ({ kind, toolset: undefined })),
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
@@ -144,8 +152,21 @@ export function createChangeFeed(bus: ChangeBus): ChangeFeed {
         },
       }
     },
+    review() {
+      const before = [...subscribers.keys()].map(subscriber => [subscriber, subscriber.view?.()] as const)
+      return () => before.filter(([subscriber, view]) => tellReloaded(subscriber, view)).length
+    },
     get size() {
       return subscribers.size
     },
   }
+}
+
+/** Tells of the lists that are not what they were; false where that is none. */
+function tellReloaded(subscriber: Subscriber, before: View | undefined): boolean {
+  const after = subscriber.view?.()
+  const kinds = before && after ? changedLists(before, after, subscriber.mayShowMore) : LIST_KINDS
+  const concerned = kinds.filter(kind => subscriber.lists.has(kind))
+  for (const kind of concerned) subscriber.deliver(announce(listChanged(kind), {}, undefined))
+  return concerned.length > 0
 }

@@ -150,6 +150,9 @@ export class Session implements CallSession {
     return this.#keeper.feedOn(this.offer.route).subscribe({
       lists: LISTS,
       covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
+      view: () => this.offer.view,
+      // Its user may come with another token, to which more is shown.
+      mayShowMore: this.offer.user !== undefined,
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
   }

@@ -42,6 +42,8 @@ export interface SessionsByRoute {
   readonly streams: SessionStreams
   /** What brings changes to the clients of a route. */
   changesOn(route: McpRoute): ChangeFeed
+  /** As a feed's, of all of them. */
+  review(): () => number
   /** From now on other nodes are heard. */
   start(): void
 }
@@ -76,13 +78,19 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   return groups
 }
 
-function createFeeds({ storesOn }: SessionsSettings): (route: McpRoute) => ChangeFeed {
+function createFeeds({ storesOn }: SessionsSettings) {
   const feeds = new Map<ChangeBus, ChangeFeed>()
-  return route => {
-    const { changeBus } = storesOn(route)
-    const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus)
-    feeds.set(changeBus, feed)
-    return feed
+  return {
+    on(route: McpRoute): ChangeFeed {
+      const { changeBus } = storesOn(route)
+      const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus)
+      feeds.set(changeBus, feed)
+      return feed
+    },
+    review() {
+      const reviews = [...feeds.values()].map(feed => feed.review())
+      return () => reviews.reduce((sum, tell) => sum + tell(), 0)
+    },
   }
 }
 
@@ -123,7 +131,8 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 /** Throws a StartError where what keeps the sessions of a route does not go together. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { storesOn, bounds, ids, log, makeOffer, admit } = settings
-  const feedOn = createFeeds(settings)
+  const feeds = createFeeds(settings)
+  const feedOn = feeds.on
   const paths = settings.routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
@@ -158,6 +167,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
         ),
     streams: isOne ? only.streams : joinStreams(route => on(route).streams),
     changesOn: feedOn,
+    review: feeds.review,
     start() {
       for (const { start } of built) start()
     },

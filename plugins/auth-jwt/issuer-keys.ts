@@ -24,6 +24,8 @@ export interface IssuerKeysSettings {
   /** Milliseconds since the last set that was read, while none can be. */
   readonly maxStale: number
   readonly loose: boolean
+  /** The issuer is this very host, which does not listen before it has started: `warmUp` does not ask it. */
+  readonly isOwn?: boolean
   readonly log: Logger
   /** Milliseconds; for tests. */
   readonly now?: () => number
@@ -147,7 +149,9 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
       if (age() >= maxAge * RENEW_AT) void renew()
       return age() < maxAge && keys.includes(key)
     },
-    warmUp: () => void refresh(false),
+    warmUp() {
+      if (!settings.isOwn) void refresh(false)
+    },
     usable: renew,
     close: () => closing.abort(new Error('the host is closing')),
   }

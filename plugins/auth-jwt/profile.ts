@@ -155,6 +155,13 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
+/** Whether this host answers at that address: under its public URL, or on the port that it listens on. */
+function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
+  if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
+  const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
+  return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
+}
+
 function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
   const keyed = [
@@ -173,6 +180,7 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
   }
   return createIssuerKeys({
     issuer: name,
+    isOwn: isOwnAddress(new URL(url), host),
     jwksUri: one.jwksUri,
     loose,
     maxAge: parseDuration(options.jwksMaxAge),

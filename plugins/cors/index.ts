@@ -49,6 +49,32 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
 const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
   new StartError(`there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
+/** At a reload nothing is wrong by then that was not told before. */
+const refuse = (fault: StartError): never => {
+  throw fault
+}
+
+/** Tells, too, of a route that names none of them. */
+function compilePolicies(
+  { policies = {} }: FilledOptions['cors'],
+  host: PluginHost,
+  tell: (fault: StartError) => void,
+): Map<string, CrossOrigin> {
+  const compiled = new Map(Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]))
+  for (const { path, cors } of host.routes) {
+    if (cors !== undefined && !compiled.has(cors)) tell(unknownPolicy(path, cors, compiled.keys()))
+  }
+  return compiled
+}
+
+function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
+  for (const { path, cors, authorize } of host.routes) {
+    if (cors === undefined || authorize !== undefined || !compiled.get(cors)?.allows('null')) continue
+    const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
+    host.log.warn({ route: path, fix }, 'any website that somebody visits can call this route from their browser')
+  }
+}
+
 export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
   options: {
     type: 'object',
@@ -92,18 +118,22 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
     },
   },
   provides: ['cors'],
-  setup(host, { policies = {} }) {
-    const compiled = new Map(
-      Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]),
-    )
-    for (const { path, cors, authorize } of host.routes) {
-      if (cors === undefined) continue
-      if (!compiled.has(cors)) host.report(unknownPolicy(path, cors, compiled.keys()))
-      if (authorize === undefined && compiled.get(cors)?.allows('null')) {
-        const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
-        host.log.warn({ route: path, fix }, 'any website that somebody visits can call this route from their browser')
+  setup(host, options) {
+    let compiled = compilePolicies(options, host, host.report)
+    warnOfAnySite(compiled, host)
+    host.crossOrigin(({ cors }) => {
+      if (cors === undefined) return undefined
+      const now = () => compiled.get(cors)
+      return {
+        allows: origin => now()?.allows(origin) ?? false,
+        middleware: (ctx, next) => now()?.middleware(ctx, next),
       }
-    }
-    host.crossOrigin(route => (route.cors === undefined ? undefined : compiled.get(route.cors)))
+    })
+    host.reconfigure<FilledOptions['cors']>(changed => {
+      const next = compilePolicies(changed, host, refuse)
+      return () => {
+        compiled = next
+      }
+    })
   },
 })

@@ -1,5 +1,6 @@
 // An authorization server for development, in the same process: with it, login and step-up can be tried on one machine.
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
+import { join, resolve } from 'node:path'
 import type Provider from 'oidc-provider'
 import { isLoopback } from '../../core/auth.ts'
 import {
@@ -114,6 +115,13 @@ function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, us
   host.mount(BASE, forPeople(serve))
 }
 
+/** `mcp-host dev` says where what is kept for development lies: a restart there is one of many. */
+function fileToKeepIn(given: string | undefined, { directory }: PluginHost): string | undefined {
+  const folder = process.env['MCP_HOST_DEV_FOLDER']
+  const standard = folder === undefined ? undefined : join(folder, 'dev-auth-server.json')
+  return given === undefined ? standard : resolve(directory, given)
+}
+
 /** The scopes that the metadata documents of the host's routes promise. */
 const promisedScopes = ({ routes }: PluginHost, services: Services): string[] => [
   ...new Set(routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])),
@@ -126,6 +134,11 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
     additionalProperties: false,
     properties: {
       resources: { ...texts, description: 'Tokens are for these. Default: every address of this host.' },
+      keepIn: {
+        ...text,
+        description:
+          'A file that keeps keys, clients and logins over a restart. Default: nothing is kept; with mcp-host dev .mcp-host/dev-auth-server.json.',
+      },
       scopes: { ...texts, description: "May be asked for. Default: the metadata documents' scopes." },
       users: {
         type: 'array',
@@ -148,16 +161,24 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
       },
     },
   },
-  setup(host, { resources, scopes, users }) {
+  setup(host, { keepIn, resources, scopes, users }) {
     refuseToServeOthers(host)
     let made: Promise<Provider> | undefined
+    let flush = async () => {}
+    host.closing(() => flush())
+    const load = () => Promise.all([import('./provider.ts'), import('./kept-state.ts')])
+    // It takes a second: the body of a first request that is a POST would not wait for it.
+    host.starting(async () => void (await load()))
     // Made with the first request: only then does the host have an address, which the issuer is part of.
     async function make(services: Services): Promise<Provider> {
-      const { createProvider } = await import('./provider.ts')
+      const [{ createProvider }, { openState }] = await load()
+      const state = await openState(fileToKeepIn(keepIn, host), host.log)
+      flush = state.flush
       const own = new URL(host.url('/'))
       const provider = createProvider({
         issuer: host.url(BASE),
         users,
+        state,
         scopes: scopes ?? promisedScopes(host, services),
         isResource: resource =>
           resources?.includes(resource) ??

@@ -1,29 +1,23 @@
 // The authorization server itself: oidc-provider with PKCE, DCR, client metadata documents, and JWT access tokens for
 // the configured resources.
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import Provider, { errors } from 'oidc-provider'
 import { isLoopback } from '../../core/auth.ts'
+import { createAdapter } from './adapter.ts'
 import { redirectFault, settleMetadata } from './client-rules.ts'
-import { createMemoryAdapter } from './memory-adapter.ts'
+import { type KeptState, SIGNING } from './kept-state.ts'
 import type { DevUser } from './users.ts'
 
 export interface ProviderSettings {
   readonly issuer: string
   readonly users: readonly DevUser[]
   readonly scopes: readonly string[]
+  /** Keys, clients, grants and logins. */
+  readonly state: KeptState
   /** Whether tokens may be for this resource. */
   isResource(resource: string): boolean
 }
 
 const HOUR = 3_600
-const SIGNING = 'ES256'
-
-/** A key of this process alone: tokens of an earlier start verify no more. */
-function createKeys() {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const kid = randomBytes(8).toString('base64url')
-  return { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: SIGNING }] }
-}
 
 /**
  * oidc-provider hands over a dispatcher that refuses addresses of private networks. A metadata document on this machine
@@ -65,12 +59,12 @@ const ALWAYS_CHECKED = 'x_dev_auth_server'
 
 /** Throws where oidc-provider does. */
 export function createProvider(settings: ProviderSettings): Provider {
-  const { issuer, users, scopes } = settings
+  const { issuer, users, scopes, state } = settings
   const userOf = (id: unknown) => users.find(user => user.id === id)
   const provider = new Provider(issuer, {
-    adapter: createMemoryAdapter(),
-    jwks: createKeys(),
-    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    adapter: createAdapter(state),
+    jwks: state.jwks,
+    cookies: { keys: state.cookieKeys },
     features: features(settings),
     pkce: { required: () => true },
     responseTypes: ['code'],

@@ -7,6 +7,7 @@ import {
   definePlugin,
   type PluginHost,
   type Route,
+  type Services,
   StartError,
   type User,
 } from '../../core/index.ts'
@@ -49,25 +50,57 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
+/** At a reload nothing is wrong by then that was not told before. */
+const refuse: Tell = (why, at) => {
+  throw new StartError(why, { at })
+}
+
+/** What the options say, compiled. Tells what makes no sense. */
+function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
+  const rules = compileRules(options, host.at, tell)
+  const authorize = compileAuthorize(host.routes, rules, tell)
+  return {
+    options,
+    rules,
+    holderOf: createHolder(options.scopeHierarchy ?? {}),
+    hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
+    authorize,
+    requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, host.at, rules, tell),
+    access: new Map<Route, RouteAccess>(),
+  }
+}
+
+type Compiled = ReturnType<typeof compile>
+
+/** Who may use what on each route, once it is known which scopes there are. */
+function openRoutes({ access, rules, holderOf }: Compiled, host: PluginHost, services: Services) {
+  for (const route of host.routes) {
+    const scopes = services.slot('protectedResource', route).scopesOf(route)
+    access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
+  }
+}
+
+function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHost, services: Services) {
+  const routeScopes = (route: Route) => [
+    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
+    ...route.challengeScopes,
+  ]
+  lint({ host, services, rules, access, routeScopes, options })
+}
+
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  const tell: Tell = (why, at) => host.report(new StartError(why, { at }))
-  const rules = compileRules(options, host.at, tell)
-  const holderOf = createHolder(options.scopeHierarchy ?? {})
-  const authorize = compileAuthorize(host.routes, rules, tell)
-  const requirementOf = (rule: AuthorizeRule): Requirement =>
-    authorize.get(rule) ?? compileRule(rule, host.at, rules, tell)
-  const access = new Map<Route, RouteAccess>()
+  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
   const on = (route: Route): RouteAccess => {
-    const found = access.get(route)
+    const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
     return found
   }
   host.fill('access', {
     audienceOf: (user, route) => on(route).audienceOf(user),
-    authorize: (rule, user) => denialFor(requirementOf(rule), user && holderOf(user)),
-    scopesToEnter: (rule, user) => requirementOf(rule).standingOf(holderOf(user)).needed,
-    deniesInBody: () => options.onDenied === 'error',
+    authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
+    scopesToEnter: (rule, user) => now.requirementOf(rule).standingOf(now.holderOf(user)).needed,
+    deniesInBody: () => now.options.onDenied === 'error',
     denied({ method, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
@@ -79,18 +112,22 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     explain: (item, user, route) => explain(item, user, on(route)),
   })
   host.variesByCaller()
-  const hasShadow = rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow')
-  if (hasShadow) logShadow(host, call => access.get(call.offer.route))
-  const routeScopes = (route: Route) => [
-    ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
-    ...route.challengeScopes,
-  ]
+  const { hasShadow } = now
+  if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.serving(services => {
-    for (const route of host.routes) {
-      const scopes = services.slot('protectedResource', route).scopesOf(route)
-      access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
-    }
-    host.checking(() => lint({ host, services, rules, access, routeScopes, options }))
+    openRoutes(now, host, services)
+    host.checking(() => lintNow(now, host, services))
+    host.reconfigure<FilledToolPolicy>(changed => {
+      const next = compile(changed, host, refuse)
+      // Whether calls are looked at for shadow rules at all is decided at the start.
+      if (next.hasShadow && !hasShadow) return undefined
+      openRoutes(next, host, services)
+      return () => {
+        const isNew = JSON.stringify(changed) !== JSON.stringify(now.options)
+        now = next
+        if (isNew) lintNow(now, host, services)
+      }
+    })
   })
 }
 

@@ -137,6 +137,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),
+      view: () => offer.viewFor(call.user),
       deliver: announcement => {
         const { uri } = announcement
         if (uri === undefined || mayHear(offer.viewFor(call.user), uri)) call.send(announcement.tagged(id))

@@ -1,0 +1,30 @@
+// `mcp-host dev`: serves the config while it is written: each edit is taken without a restart, where that can be.
+import { DEV_SERVER } from './dev/message.ts'
+import type { DevOptions } from './dev/options.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS } from './verb.ts'
+
+const NOTES = `Keys, at a terminal:
+  r  restart: for what a running server cannot take, such as a port or a new plugin
+  o  open the first address in the browser
+  q  drain and end
+
+.env beside the config is read where no --env-file is given. NODE_ENV is "development" unless it is set. A broken edit
+changes nothing: it is shown with its place, and what was served goes on.`
+
+async function dev(options: DevOptions): Promise<void> {
+  const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
+  if (process.env[DEV_SERVER] === undefined || !process.send) return watchAndServe(options)
+  delete process.env[DEV_SERVER]
+  const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
+    import('./dev/server.ts'),
+    import('./env-file.ts'),
+  ])
+  await serveForDevelopment(options, createEnvFiles(envFilesOf(options)))
+}
+
+export const devVerb = defineVerb({
+  summary: 'serve the config while you write it: takes each edit without a restart',
+  options: { ...CONFIG_OPTION, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
+  notes: NOTES,
+  run: dev,
+})

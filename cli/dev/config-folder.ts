@@ -1,0 +1,14 @@
+// The folder of the config, before it is read: `.env` lies there, and what is below it is watched.
+import { readdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/** Where the config is that the CLI would find from `cwd`; `cwd` where there is none. */
+export function configFolder(config: string | undefined, cwd = process.cwd()): string {
+  if (config !== undefined) return dirname(resolve(cwd, config))
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const names = readdirSync(folder)
+    if (names.some(name => name.startsWith('mcp.config.'))) return folder
+    // As the search for the config, which ends at the nearest package.
+    if (names.includes('package.json') || dirname(folder) === folder) return cwd
+  }
+}

@@ -1,0 +1,102 @@
+// The process of `mcp-host dev` that serves: the same host as `start`, which takes each edit while it runs. It is told what to
+// do by the process at the terminal, and ends with it.
+import { join } from 'node:path'
+import { filesRead } from '../../core/config/files-read.ts'
+import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
+import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
+import { errorText } from '../../core/index.ts'
+import type { EnvFiles } from '../env-file.ts'
+import { knownSecrets } from '../known-secrets.ts'
+import { openLog } from '../log.ts'
+import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
+import { onCrash, type Served, serve, surviveRejections } from '../serve.ts'
+import { startPage } from '../start-page.ts'
+import { createCallLines } from './call-line.ts'
+import { type DevTold, isDevOrder } from './message.ts'
+import type { DevOptions } from './options.ts'
+
+const say = (text: string) => console.log(knownSecrets.scrub(text))
+
+/** Resolves once the process at the terminal has it, or is gone. */
+function tell(message: DevTold): Promise<void> {
+  return new Promise(resolve => {
+    if (process.connected && process.send) process.send(message, () => resolve())
+    else resolve()
+  })
+}
+
+const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
+
+/** A plain address that is open to anyone, as on the start page. */
+const pageOf = (routes: readonly RouteSummary[]): string | undefined =>
+  (routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0])?.url
+
+function describe({ restart, taken, told }: ReloadReport): string {
+  if (restart.length > 0) return `takes effect at a restart: ${restart.join(', ')}; press r, nothing has changed before`
+  if (taken.length === 0) return 'reloaded: the same as before'
+  const heard = told === 0 ? '' : `; ${told} ${told === 1 ? 'client was' : 'clients were'} told`
+  return `reloaded: ${taken.join(', ')}${heard}`
+}
+
+function show(reloaded: Reloaded): void {
+  if ('report' in reloaded) say(describe(reloaded.report))
+  else say(`mcp-host: ${errorText(reloaded.error)}\nnothing has changed: what was served goes on`)
+}
+
+/** What plugins keep for development, such as logins, is beside the config. */
+function placeForKeeping(): void {
+  const [config] = filesRead
+  if (config !== undefined) process.env['MCP_HOST_DEV_FOLDER'] ??= join(config, '..', '.mcp-host')
+}
+
+async function stop(host: Host | undefined) {
+  // Before it serves there is nothing to drain; and a start that hangs must end too.
+  if (!host) process.exit(0)
+  const { cancelled } = await host.close({ grace: 2_000, handOver: false })
+  if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
+}
+
+/** Serves until it is told to stop. Rejects with a StartError for a config that cannot be served. */
+export async function serveForDevelopment(options: DevOptions, env: EnvFiles): Promise<void> {
+  process.env['NODE_ENV'] ??= 'development'
+  const { config } = options
+  const log = openLog(options)
+  let host: Host | undefined
+  let served: Served
+  let reload: (() => void) | undefined
+  const crashed = new Promise<void>(resolve => onCrash(log, () => resolve()))
+  const stopped = new Promise<void>(resolve => {
+    process.on('message', message => {
+      if (!isDevOrder(message)) return
+      if (message.mcpHostDev === 'stop') resolve()
+      else reload?.()
+    })
+    process.once('disconnect', resolve)
+    process.on('SIGTERM', resolve)
+  })
+  // A terminal sends these to both processes; the other decides what they mean.
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
+  void stopped.then(() => !host && process.exit(0))
+
+  trackModules({ always: true })
+  try {
+    env.load()
+    served = await serve(config, log, { observe: createCallLines(say) })
+    host = served.host
+    placeForKeeping()
+  } finally {
+    await tellFiles()
+  }
+  const settings = { host: served.host, config, env }
+  reload = oneAtATime(async () => {
+    show(await readAnew(settings))
+    await tellFiles()
+  })
+  surviveRejections(log)
+  say(startPage(served.host, served.file))
+  await tell({ mcpHostDev: 'serving', page: pageOf(served.host.routes) ?? served.host.url })
+  const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
+  await stop(host)
+  await log.flush()
+  process.exit(code)
+}

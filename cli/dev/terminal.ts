@@ -1,0 +1,164 @@
+// The process of `mcp-host dev` at the terminal: it watches the project, and has one other process serve it (server.ts), which
+// takes edits while it runs. A crash there, or a restart, takes neither the terminal nor the watcher with it.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { openBrowser } from '../../client/node/index.ts'
+import { errorText } from '../../core/index.ts'
+import { configFolder } from './config-folder.ts'
+import { readKeys } from './keys.ts'
+import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
+import type { DevOptions } from './options.ts'
+import { createTypeCheck } from './type-check.ts'
+import { watchProject } from './watch.ts'
+
+const say = (line: string) => console.log(line)
+const KEYS = 'keys: r restarts, o opens the browser, q quits'
+/** How long a server may take to drain, milliseconds. */
+const PATIENCE = 5_000
+
+interface Server {
+  /** The address to look at; undefined until it listens. */
+  readonly page: string | undefined
+  order(order: DevOrder['mcpHostDev']): void
+  /** Drains and ends it. */
+  stop(): Promise<void>
+  kill(): void
+}
+
+interface ServerEvents {
+  files(files: readonly string[]): void
+  serving(): void
+  /** It has ended, and nobody told it to. */
+  died(why: string): void
+}
+
+/** Starts the server: this program again, with the same arguments. */
+function startServer({ files, serving, died }: ServerEvents): Server {
+  const [program = '', ...argv] = process.argv.slice(1)
+  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...argv], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, [DEV_SERVER]: 'yes' },
+  })
+  let page: string | undefined
+  let stopping = false
+  const ended = new Promise<void>(resolve => {
+    child.once('error', error => {
+      died(errorText(error))
+      resolve()
+    })
+    child.once('exit', (code, signal) => {
+      if (!stopping) died(signal === null ? `exit code ${code}` : signal)
+      resolve()
+    })
+  })
+  child.on('message', message => {
+    if (!isDevTold(message)) return
+    if (message.mcpHostDev === 'files') return files(message.files)
+    page = message.page
+    serving()
+  })
+  const order = (what: DevOrder['mcpHostDev']) => {
+    if (child.connected) child.send({ mcpHostDev: what } satisfies DevOrder, () => undefined)
+  }
+  return {
+    get page() {
+      return page
+    },
+    order,
+    async stop() {
+      stopping = true
+      order('stop')
+      const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
+      await ended
+      clearTimeout(timer)
+    },
+    kill: () => void child.kill('SIGKILL'),
+  }
+}
+
+async function open(page: string | undefined) {
+  if (page === undefined) return say('nothing is served yet')
+  say(`opening ${page}`)
+  await openBrowser(new URL(page)).catch((error: unknown) => say(errorText(error)))
+}
+
+/** Runs until `q`, or a signal, says otherwise. */
+export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions): Promise<void> {
+  const folder = configFolder(config)
+  const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(file))
+  let known: readonly string[] = []
+  let server: Server | undefined
+  let restarting: Promise<void> | undefined
+  const types = createTypeCheck(folder, () => known, say)
+  const isAtTerminal = process.stdin.isTTY === true
+
+  function start() {
+    server = startServer({
+      files(files) {
+        known = files
+        watch.know(files)
+      },
+      serving() {
+        if (isAtTerminal) say(KEYS)
+        types.run()
+      },
+      died(why) {
+        server = undefined
+        say(`the server ended (${why}); it starts again after the next change${isAtTerminal ? ', or with r' : ''}`)
+      },
+    })
+  }
+
+  function restart(): Promise<void> {
+    restarting ??= (async () => {
+      say('restarting')
+      await server?.stop()
+      start()
+      restarting = undefined
+    })()
+    return restarting
+  }
+
+  function changed(files: readonly string[]) {
+    say(`changed: ${files.map(file => relative(folder, file)).join(', ')}`)
+    if (restarting) return
+    if (server?.page !== undefined) {
+      server.order('reload')
+      types.run()
+    } else if (server) void restart()
+    else start()
+  }
+
+  const watch = await watchProject({ folder, always, changed })
+  start()
+  await new Promise<void>(leave => {
+    let quits = 0
+    const quit = () => {
+      leave()
+      // Whoever asks a second time waits for nobody.
+      if (quits++ === 0) return
+      server?.kill()
+      process.exit(1)
+    }
+    const giveBack = readKeys(key => {
+      if (key === 'q') quit()
+      else if (quits > 0) return
+      else if (key === 'r') void restart()
+      else if (key === 'o') void open(server?.page)
+    })
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
+    process.once('exit', giveBack)
+  })
+  say('stopping; once more ends at once')
+  types.end()
+  await restarting
+  await Promise.all([watch.close(), server?.stop()])
+  process.exit(0)
+}
+
+/** The files of environment variables that count now. */
+export function envFilesOf({ config, 'env-file': envFiles }: DevOptions): () => readonly string[] {
+  const standard = join(configFolder(config), '.env')
+  return () => envFiles ?? (existsSync(standard) ? [standard] : [])
+}

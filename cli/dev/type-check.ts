@@ -1,0 +1,92 @@
+// Type errors of a project, beside its server: told, and never waited for. The compiler is the project's own.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { printable } from '../../client/printable.ts'
+
+/** Errors that are shown at once. */
+const MOST_ERRORS = 8
+/** `tools/say.ts(3,5): error TS2322: Type ...` */
+const ERROR = /^(.+)\((\d+),(\d+)\): error (TS\d+): (.*)$/
+
+/** What is shown of the compiler's output; nothing where it found no error. */
+export function shortTypeErrors(output: string): string[] {
+  const errors = output.split(/\r?\n/).flatMap(line => {
+    const [, file, row, column, code, text] = ERROR.exec(line) ?? []
+    return file === undefined ? [] : [`types: ${printable(`${file}:${row}:${column}  ${text} (${code})`, 300)}`]
+  })
+  const more = errors.length - MOST_ERRORS
+  return more > 0 ? [...errors.slice(0, MOST_ERRORS), `types: and ${more} more; see npx tsc --noEmit`] : errors
+}
+
+function findAbove(folder: string, name: string): string | undefined {
+  if (existsSync(join(folder, name))) return join(folder, name)
+  return dirname(folder) === folder ? undefined : findAbove(dirname(folder), name)
+}
+
+function findCompiler(folder: string): string | undefined {
+  try {
+    const manifest = createRequire(join(folder, 'package.json')).resolve('typescript/package.json')
+    const { bin } = createRequire(manifest)(manifest) as { bin?: { tsc?: string } }
+    return bin?.tsc === undefined ? undefined : join(dirname(manifest), bin.tsc)
+  } catch {
+    return undefined
+  }
+}
+
+export interface TypeCheck {
+  /** Checks again, instead of a check that still runs. */
+  run(): void
+  end(): void
+}
+
+/** Of the project around `folder`, whose files are `files`. */
+export function createTypeCheck(
+  folder: string,
+  files: () => readonly string[],
+  say: (line: string) => void,
+): TypeCheck {
+  let child: ChildProcess | undefined
+  let toldMissing = false
+  let hadErrors = false
+
+  function check(compiler: string, project: string) {
+    const running = spawn(process.execPath, [compiler, '--noEmit', '--pretty', 'false', '-p', project], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    })
+    child = running
+    let output = ''
+    running.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (output.length < 1_000_000) output += text
+    })
+    running.once('error', () => undefined)
+    running.once('close', () => {
+      if (child !== running) return
+      child = undefined
+      const errors = shortTypeErrors(output)
+      for (const line of errors) say(line)
+      if (errors.length === 0 && hadErrors) say('types: fine again')
+      hadErrors = errors.length > 0
+    })
+  }
+
+  return {
+    run() {
+      child?.kill()
+      child = undefined
+      const project = findAbove(folder, 'tsconfig.json')
+      if (!project || !files().some(file => /\.[cm]?tsx?$/.test(file))) return
+      const compiler = findCompiler(folder)
+      if (compiler) return check(compiler, project)
+      if (!toldMissing) say('types are not checked: npm install --save-dev typescript')
+      toldMissing = true
+    },
+    end() {
+      child?.kill()
+      child = undefined
+    },
+  }
+}

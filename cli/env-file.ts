@@ -1,0 +1,67 @@
+// Files of environment variables, `.env` and the like: read whole, checked, and put into the environment of this process. What
+// the environment had before wins. Never shows what stands in one: it is full of secrets.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { errorText, StartError } from '../core/http/errors.ts'
+
+const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
+
+const stop = (file: string, line: number, why: string) => new StartError(`${file}:${line}: ${why}`, { exitCode: 2 })
+
+/** `parseEnv` passes over what it does not understand; whoever wrote that would look for it long. */
+function checkLines(file: string, text: string): void {
+  const lines = text.split(/\r?\n/)
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index] ?? ''
+    if (/^\s*(#|$)/.test(line)) continue
+    const value = NAMED.exec(line)?.[1]
+    if (value === undefined) throw stop(file, index + 1, 'no variable; a line is NAME=value, or begins with #')
+    const [quote = ''] = /^["'`]/.exec(value) ?? []
+    if (quote === '' || value.indexOf(quote, 1) !== -1) continue
+    const end = lines.findIndex((later, at) => at > index && later.includes(quote))
+    if (end === -1) throw stop(file, index + 1, `the quote ${quote} that opens the value is never closed`)
+    index = end
+  }
+}
+
+function readEnvFile(file: string): Record<string, string> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
+    throw new StartError(`--env-file: ${file}: ${why}`, { exitCode: 2, cause })
+  }
+  checkLines(file, text)
+  return parseEnv(text) as Record<string, string>
+}
+
+export interface EnvFiles {
+  /**
+   * Puts what stands in them into the environment, and takes out what stood there before; of two files the later wins. True
+   * where that changed anything. Throws a StartError with file and line, and nothing has changed.
+   */
+  load(): boolean
+}
+
+/** `files`: asked for at each reading. */
+export function createEnvFiles(files: () => readonly string[], env: NodeJS.ProcessEnv = process.env): EnvFiles {
+  const own = new Set(Object.keys(env))
+  let loaded: Record<string, string> = {}
+  return {
+    load() {
+      const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(file))))
+      const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
+      const names = [...new Set([...Object.keys(loaded), ...Object.keys(wanted)])]
+      const changed = names.filter(name => loaded[name] !== wanted[name])
+      for (const name of changed) {
+        const value = wanted[name]
+        if (value === undefined) delete env[name]
+        else env[name] = value
+      }
+      loaded = wanted
+      return changed.length > 0
+    },
+  }
+}

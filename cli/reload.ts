@@ -1,0 +1,55 @@
+// A config that is read anew while its host serves: one reload at a time, and those asked for meanwhile are one more.
+import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
+import { errorText } from '../core/index.ts'
+import type { EnvFiles } from './env-file.ts'
+
+export interface ReloadSettings {
+  readonly host: Host
+  /** As `--config` says. */
+  readonly config: string | undefined
+  readonly env: EnvFiles | undefined
+}
+
+export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
+
+/** Reads everything anew. Never rejects. */
+export async function readAnew({ host, config, env }: ReloadSettings): Promise<Reloaded> {
+  try {
+    const environment = env?.load() ?? false
+    const file = config === undefined ? {} : { file: config }
+    return { report: await reloadHost(host, { cwd: process.cwd(), environment, ...file }) }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Runs the task once for all who ask while it waits to run. */
+export function oneAtATime(task: () => Promise<void>): () => void {
+  let asked = false
+  let running = false
+  async function run() {
+    running = true
+    while (asked) {
+      asked = false
+      await task()
+    }
+    running = false
+  }
+  return () => {
+    asked = true
+    if (!running) void run()
+  }
+}
+
+/** For a log that nobody may be looking at now. */
+export function logReload(reloaded: Reloaded, log: Logger): void {
+  if ('error' in reloaded) {
+    const problem = errorText(reloaded.error)
+    log.error({ problem }, 'the reload failed: nothing has changed, and what was served goes on')
+    return
+  }
+  const { restart, taken, told } = reloaded.report
+  if (restart.length > 0) {
+    log.warn({ restart }, 'not reloaded: these take effect at a restart, and nothing has changed before')
+  } else log.info({ taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
+}

@@ -1,0 +1,133 @@
+// The project's own modules in this process: which imports which, what has changed since it was imported, and which version
+// of each is the one to import. What did not change, and imports nothing that did, stays the very same module.
+import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { filesRead } from './files-read.ts'
+import { readImports } from './static-imports.ts'
+import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
+
+/** Before anything of the project was imported. A file's own clock may be a few milliseconds behind. */
+const began = Date.now() - 20
+
+const importers = new Map<string, Set<string>>()
+/** When each file was changed last, as it was when it was imported; undefined: not seen then. */
+const stamps = new Map<string, number | undefined>()
+const versions: Record<string, number> = {}
+/** Modules whose imports could not be found: they are imported anew though they did not change. */
+const failed = new Set<string>()
+let hooks: VersionHooks | undefined
+let seesAll = false
+
+/** Milliseconds; a touch counts as a change. 0: the file is gone. */
+const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
+
+function note(parent: string | undefined, file: string, stamp: number | undefined): void {
+  if (!stamps.has(file)) stamps.set(file, stamp)
+  const known = importers.get(file) ?? new Set<string>()
+  importers.set(file, known)
+  if (parent !== undefined && parent !== file) known.add(parent)
+}
+
+function drain(): void {
+  for (const { parent, file } of hooks?.drain() ?? []) {
+    if (file !== undefined) note(parent, file, stampOf(file))
+    else if (parent !== undefined) failed.add(parent)
+  }
+}
+
+const required = createRequire(import.meta.url).cache
+/** tsx may have a whole module in the key, or a query behind it. */
+function fileOf(key: string): string {
+  const [, path] = /[?&]filePath=([^&]*)$/.exec(key) ?? []
+  return path === undefined ? (key.split('?')[0] ?? key) : decodeURIComponent(path)
+}
+
+/** What CommonJS modules require is seen by no hook everywhere; their text tells. */
+async function learnRequired(): Promise<void> {
+  const files = Object.keys(required).map(fileOf)
+  await readGraph(
+    files.filter(file => stamps.has(file)),
+    stampOf,
+  )
+}
+
+/** Sees from now on what is imported; where that would cost time, only if `always`. */
+export function trackModules({ always = false }: { readonly always?: boolean } = {}): void {
+  if (hooks || !(always || hooksAreCheap())) return
+  hooks = installHooks()
+  seesAll = filesRead.size === 0
+}
+
+/** Where the version of a module that is the one to import is. */
+export const moduleUrl = (file: string): string => versionedUrl(pathToFileURL(file).href, versions[file])
+
+/** A module that was asked for was imported, or could not be. */
+export async function imported(file: string, isWhole: boolean): Promise<void> {
+  if (!hooks) return
+  note(undefined, file, stampOf(file))
+  drain()
+  await learnRequired()
+  if (!isWhole) failed.add(file)
+}
+
+/** What nobody saw being imported, as far as its text tells. */
+async function readGraph(roots: readonly string[], stamp: (file: string) => number | undefined): Promise<void> {
+  const waiting = [...roots]
+  const read = new Set<string>()
+  for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    if (read.has(file)) continue
+    read.add(file)
+    note(undefined, file, stamp(file))
+    for (const path of (await readImports(file)).imports) {
+      note(file, path, stamp(path))
+      waiting.push(path)
+    }
+  }
+}
+
+/** These and all that import them, directly or not. */
+function withImporters(files: Iterable<string>): Set<string> {
+  const all = new Set(files)
+  for (const file of all) for (const importer of importers.get(file) ?? []) all.add(importer)
+  return all
+}
+
+const hasChanged = (file: string, stamp: number | undefined): boolean => {
+  const now = stampOf(file)
+  return stamp === undefined ? now === 0 || now > began : now !== stamp
+}
+
+async function readsEnvironment(file: string): Promise<boolean> {
+  return /\bprocess\b[\s\S]{0,20}\benv\b|node:process/.test((await readImports(file)).text)
+}
+
+/**
+ * From the next import on, each module is as its file is now: those that changed are run again, and all that import them, and
+ * `root`, the config, in any case; with `environment`, what looks at the environment too. Old versions stay in memory: Node
+ * forgets no module.
+ */
+export async function refreshModules(root: string, { environment = false } = {}): Promise<void> {
+  trackModules({ always: true })
+  drain()
+  if (!seesAll) await readGraph([root, ...filesRead], () => undefined)
+  seesAll = true
+  const changed = new Set([root, ...failed])
+  for (const [file, stamp] of stamps) {
+    if (hasChanged(file, stamp) || (environment && (await readsEnvironment(file)))) changed.add(file)
+  }
+  failed.clear()
+  const stale = withImporters(changed)
+  for (const file of stale) {
+    versions[file] = (versions[file] ?? 0) + 1
+    stamps.set(file, stampOf(file))
+  }
+  for (const key of Object.keys(required)) if (stale.has(fileOf(key))) delete required[key]
+  hooks?.setVersions(versions)
+}
+
+/** Every file of the project that was imported, or read as a config. */
+export function projectFiles(): string[] {
+  drain()
+  return [...new Set([...filesRead, ...stamps.keys()])]
+}

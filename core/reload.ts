@@ -1,0 +1,202 @@
+// A newer version of a host's config, taken while it runs: all of it at once, or nothing. It is built beside the running
+// host as `check` builds it, so that whatever would stop a start is found first; what only a start can take is named.
+
+import type { FilledConfig } from './config/define-config.ts'
+import { differences } from './config/differences.ts'
+import type { LoadedConfig } from './config/load-config.ts'
+import type { BuiltHost, Host, HostParts } from './host.ts'
+import { errorText, StartError } from './http/errors.ts'
+import { formatPath, type Path } from './http/start-error.ts'
+import type { Logger } from './kernel/log.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
+import type { Definition } from './mcp/define.ts'
+import type { ReloadReport } from './reload-report.ts'
+
+/** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
+const APART = new Set(['toolsets', 'routes', 'plugins'])
+const TAKEN = new Set(['server', 'configureSession', 'runSession'])
+const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
+
+interface Comparison {
+  readonly restart: string[]
+  readonly taken: string[]
+}
+
+/** The new version was told of at the last start or check; nobody needs it twice. */
+const quiet: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => quiet,
+}
+
+function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
+  const restart: string[] = []
+  const taken: string[] = []
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (APART.has(key)) continue
+    const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
+    if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
+    else restart.push(...paths.map(path => formatPath(path)))
+  }
+  return { restart, taken }
+}
+
+function compareRoutes({ routes: before }: FilledConfig, { routes: after }: FilledConfig): Comparison {
+  const restart: string[] = []
+  const taken: string[] = []
+  for (const path of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [one, other] = [before[path], after[path]]
+    if (!one || !other) {
+      restart.push(formatPath(['routes', path]))
+      continue
+    }
+    for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+      const paths = key === 'plugins' ? [] : differences(Reflect.get(one, key), Reflect.get(other, key))
+      if (paths.length === 0) continue
+      const list = TAKEN_OF_ROUTES.has(key) ? taken : restart
+      list.push(formatPath(['routes', path, key]))
+    }
+  }
+  return { restart, taken }
+}
+
+/** Where the config writes the options of an instance. */
+const placeOf = ({ general, name, routes: [route] }: PluginInstance): Path =>
+  general || !route ? ['plugins', name] : ['routes', route.path, 'plugins', name]
+
+const keyOf = (instance: PluginInstance) => formatPath(placeOf(instance))
+const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(one => [keyOf(one), one] as const))
+
+interface PluginComparison extends Comparison {
+  /** What takes the options of plugins that can. */
+  readonly switches: Array<() => void>
+}
+
+/** Asks every plugin that takes new options while it runs: what routes serve is theirs to look at, too. */
+function comparePlugins(own: Reloaded, next: HostParts): PluginComparison {
+  const restart: string[] = []
+  const taken: string[] = []
+  const switches: Array<() => void> = []
+  const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]
+  for (const key of new Set([...before.keys(), ...after.keys()])) {
+    const [one, other] = [before.get(key), after.get(key)]
+    if (!one || !other) {
+      restart.push(key)
+      continue
+    }
+    if (one.plugin !== other.plugin) {
+      restart.push(`${key} (its module)`)
+      continue
+    }
+    const paths = differences(own.optionsOf(one), other.options, placeOf(one)).map(path => formatPath(path))
+    const prepares = own.parts.reconfigure.filter(({ instance }) => instance === one)
+    const prepared = prepares.map(({ value }) => value(other.options as never))
+    const ready = prepared.filter(change => change !== undefined)
+    const isTaken = prepares.length > 0 && ready.length === prepares.length
+    if (isTaken) switches.push(...ready)
+    if (paths.length > 0) (isTaken ? taken : restart).push(...(isTaken ? [key] : paths))
+  }
+  return { restart, taken, switches }
+}
+
+/** A definition in a file is a new one where its module, or what that imports, has changed; one in the config always is. */
+function hasChanged(before: Definition[], after: Definition[], digestOf: (one: Definition) => string, inline: boolean) {
+  if (before.length !== after.length) return true
+  return after.some((one, index) => {
+    const other = before[index]
+    if (one === other) return false
+    return !inline || !other || digestOf(one) !== digestOf(other)
+  })
+}
+
+function compareToolsets(own: Reloaded, next: HostParts): string[] {
+  const { catalog } = own.parts
+  const digestOf = (definition: Definition) => catalog.compile(definition, 'toolsets').digest
+  return [...new Set([...own.toolsets.keys(), ...next.toolsets.keys()])].flatMap(name => {
+    const [before, after] = [own.toolsets.get(name), next.toolsets.get(name)]
+    const source = next.config.toolsets[name]
+    const inline = source !== undefined && [source].flat().some(entry => typeof entry !== 'string')
+    const isSame = before && after && !hasChanged([...before], [...after], digestOf, inline)
+    return isSame ? [] : [formatPath(['toolsets', name])]
+  })
+}
+
+/** The running host, and which version of its config it serves by now. */
+interface Reloaded {
+  readonly parts: HostParts
+  config: FilledConfig
+  toolsets: ReadonlyMap<string, readonly Definition[]>
+  optionsOf(instance: PluginInstance): object
+  options: ReadonlyMap<string, object>
+}
+
+/** From here to the end nothing waits: whoever calls is served all of the old config, or all of the new. */
+function take(own: Reloaded, next: HostParts): ReloadReport {
+  const { parts } = own
+  const values = compareValues(own.config, next.config)
+  const routes = compareRoutes(own.config, next.config)
+  const plugins = comparePlugins(own, next)
+  const restart = [...values.restart, ...routes.restart, ...plugins.restart]
+  if (restart.length > 0) return { restart, taken: [], told: 0 }
+  const replace = parts.catalog.replace(next.toolsets, next.combinations())
+  const toolsets = compareToolsets(own, next)
+  const tellChanges = parts.review()
+  replace()
+  const newer = new Map(next.routes.map(route => [route.path, route]))
+  for (const route of parts.routes) route.serveAs(newer.get(route.path) ?? route)
+  parts.offered.now = next.config
+  parts.offered.reloads++
+  Object.assign(parts.server, next.server)
+  const failures = plugins.switches.flatMap(change => failureOf(change))
+  own.config = next.config
+  own.toolsets = next.toolsets
+  own.options = new Map(next.instances.map(instance => [keyOf(instance), instance.options]))
+  const told = tellChanges()
+  if (failures.length > 0) throw new StartError(`${FAILED}: ${errorText(failures[0])}`, { cause: failures[0] })
+  return { restart, taken: [...values.taken, ...routes.taken, ...toolsets, ...plugins.taken], told }
+}
+
+const FAILED = 'the reload was done, but a plugin failed to take its new options, and has its old ones: restart'
+
+function failureOf(change: () => void): unknown[] {
+  try {
+    change()
+    return []
+  } catch (error) {
+    return [error]
+  }
+}
+
+/** The host with its `reload`. `build` builds a host of another version of its config, which is closed again. */
+export function reloadable(
+  { host, parts }: BuiltHost,
+  build: (loaded: LoadedConfig, log: Logger) => Promise<BuiltHost>,
+): Host {
+  const own: Reloaded = {
+    parts,
+    config: parts.config,
+    toolsets: parts.toolsets,
+    options: new Map(),
+    optionsOf: instance => own.options.get(keyOf(instance)) ?? instance.options,
+  }
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function reload(loaded: LoadedConfig): Promise<ReloadReport> {
+    const next = await build(loaded, quiet)
+    try {
+      return take(own, next.parts)
+    } finally {
+      await next.host.close({ grace: 0 })
+    }
+  }
+
+  return Object.assign(host, {
+    reload(loaded: LoadedConfig) {
+      const report = last.then(() => reload(loaded))
+      last = report.catch(() => undefined)
+      return report
+    },
+  })
+}

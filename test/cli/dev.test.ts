@@ -1,0 +1,131 @@
+// `mcp-host dev`: each edit is taken while sessions and streams go on; what is broken is shown, what takes a restart is said.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { modern, type RpcMessage } from '../support/rpc.ts'
+import { nextMessage, openSession } from '../support/session-client.ts'
+import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { CORE, type Running, startCli, stopAll } from './run-cli.ts'
+
+after(async () => {
+  await stopAll()
+  await removeFolders()
+})
+
+const CONFIG = `import { defineConfig } from '${CORE}'
+export default defineConfig({
+  server: { name: 'dev', version: '1.0.0', instructions: process.env['GREETING'] },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { talk: './tools/*.ts' },
+  routes: { '/mcp': { toolsets: 'talk' } },
+  plugins: { 'transport-streamable': {} },
+})
+`
+const tool = (name: string, text: string) => `import { defineTool } from '${CORE}'
+import { mark } from '../lib/mark.ts'
+export const ${name} = defineTool({ name: '${name}', handler: () => '${text}' + mark })
+`
+const FILES = {
+  'mcp.config.ts': CONFIG,
+  'tools/say.ts': tool('say', 'one'),
+  'lib/mark.ts': "export const mark: string = '.'",
+  '.env': 'GREETING=hello\nPATH=nothing\n',
+}
+
+const textOf = ({ result }: RpcMessage): string => result.content[0].text
+
+interface Dev {
+  readonly running: Running
+  readonly url: string
+  write(name: string, text: string): Promise<void>
+}
+
+async function startDev(files: Record<string, string> = FILES, args: string[] = []): Promise<Dev> {
+  const folder = await makeFolder(files)
+  const running = startCli(['dev', ...args], folder)
+  const url = `${await running.listening()}/mcp`
+  return { running, url, write: (name, text) => writeFile(join(folder, name), text) }
+}
+
+async function quit({ child, ended }: Running) {
+  child.kill('SIGTERM')
+  return ended
+}
+
+describe('mcp-host dev', function () {
+  this.timeout(60_000)
+
+  it('takes edits, new files and what they import; its session and stream live, and are told', async () => {
+    const { running, url, write } = await startDev()
+    const session = await openSession(url)
+    const stream = await session.get()
+    const say = async () => textOf((await session.request('tools/call', { name: 'say' })).message)
+    expect(session.initialized.message.result.instructions).to.equal('hello')
+    expect(await say()).to.equal('one.')
+    await running.printed(/^\d\d:\d\d:\d\d {2}anonymous {2}tools\/call say {2}[\d.]+ ms {2}ok$/m)
+
+    await write('tools/say.ts', tool('say', 'two'))
+    await running.printed(/^changed: tools\/say\.ts\nreloaded: toolsets\.talk$/m)
+    expect(await say()).to.equal('two.')
+    await write('lib/mark.ts', "export const mark: string = '!'")
+    await running.printed(/^changed: lib\/mark\.ts\nreloaded: toolsets\.talk$/m)
+    expect(await say()).to.equal('two!')
+    await write('tools/more.ts', tool('more', 'more'))
+    await running.printed(/^changed: tools\/more\.ts\nreloaded: toolsets\.talk; 1 client was told$/m)
+    expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
+    await write('.env', 'GREETING=goodbye\n')
+    await running.printed(/^changed: \.env\nreloaded: server$/m)
+    expect((await openSession(url)).initialized.message.result.instructions).to.equal('goodbye')
+
+    await write('tools/say.ts', "export const say = '")
+    await running.printed(/say\.ts:1:\d+[\s\S]*\nnothing has changed: what was served goes on$/m)
+    expect(await say()).to.equal('two!')
+    await write('tools/say.ts', tool('say', 'three'))
+    while ((await say()) !== 'three!') await session.request('ping')
+
+    await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
+    await running.printed(/^takes effect at a restart: http\.writeTimeout; press r, nothing has changed before$/m)
+    expect(await say()).to.equal('three!')
+    const { code, stdout, stderr } = await quit(running)
+    expect(code).to.equal(0)
+    expect(stderr).to.equal('')
+    expect(stdout).to.match(/\nstopping; once more ends at once\n$/)
+  })
+
+  it('waits for the next edit where the config cannot be served, and where the server crashed', async () => {
+    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('server:', 'sever:') })
+    const running = startCli(['dev'], folder)
+    await running.logged(/did you mean "server"/)
+    await running.printed(/^the server ended \(exit code 2\); it starts again after the next change$/m)
+    await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
+    await running.listening()
+    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(7)\n`)
+    await running.printed(/^the server ended \(exit code 7\)/m)
+    await writeFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
+    const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
+    expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
+    expect((await quit(running)).code).to.equal(0)
+  })
+
+  it('says file and line of what is no variable, and takes none of it', async () => {
+    const folder = await makeFolder({ ...FILES, 'my.env': '# fine\nGREETING=x\nhunter2\n' })
+    const running = startCli(['dev', '--env-file', 'my.env'], folder)
+    await running.logged(/my\.env:3: no variable; a line is NAME=value/)
+    expect((await quit(running)).stderr).not.to.include('hunter2')
+  })
+
+  it('restarts with r and quits with q at a terminal', async function () {
+    if (!hasTerminals()) return this.skip()
+    const folder = await makeFolder(FILES)
+    const running = startInTerminal(['dev'], folder)
+    await running.printed(/keys: r restarts, o opens the browser, q quits/)
+    running.child.stdin.write('r')
+    await running.printed(/restarting[\s\S]*listening on http:[\s\S]*keys:/)
+    running.child.stdin.write('q')
+    const { code, stdout } = await running.ended
+    expect(stdout).to.match(/stopping; once more ends at once\s*$/)
+    expect(code).to.equal(0)
+  })
+})

@@ -1,0 +1,364 @@
+// A config that is edited while its host serves: sessions, streams and running calls go on, and whoever is served other
+// lists than before is told, once.
+import { expect } from 'chai'
+import { errorText, StartError } from '../../core/index.ts'
+import { removeFolders } from '../config/folder.ts'
+import { accepted, callTool } from '../fixtures/asking-client.ts'
+import { heard, type ReloadingHost, startReloading, stopReloading } from '../support/reloading-host.ts'
+import { modern, type RpcMessage } from '../support/rpc.ts'
+import { listen, openSession, type SessionClient } from '../support/session-client.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
+
+after(async () => {
+  await stopReloading()
+  await removeFolders()
+})
+
+const TOOLS = `import { definePrompt, defineTool } from HERE
+import { word } from './word.ts'
+export const say = defineTool({ name: 'say', handler: () => word })
+export const open = definePrompt({ name: 'open', handler: () => 'open' })
+`
+
+const CONFIG = `import { defineConfig, defineTool } from HERE
+import { count } from './count.ts'
+export default defineConfig({
+  server: { name: 'reloaded', version: '1.0.0', instructions: 'first' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: {
+    talk: './tools/*.ts',
+    other: [defineTool({ name: 'other', access: 'special', handler: () => String(count.calls++) })],
+  },
+  routes: { '/': { toolsets: ['talk'] }, '/both': { toolsets: ['talk', 'other'] }, '/t/:category': { toolsets: ':category' } },
+  plugins: { 'transport-streamable': {}, 'tool-policy': { policies: { special: { scope: 'special' } } }, './plugins/own.ts': { word: 'a' } },
+})
+`
+
+const OWN = `import { definePlugin } from HERE
+import { text } from './text.ts'
+export default definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: { word: { type: 'string' } } },
+  setup(host, { word }) { host.endpoint('/own', { methods: { GET: ctx => { ctx.body = text + word } } }) },
+})
+`
+
+const FILES = {
+  'mcp.config.ts': CONFIG,
+  'count.ts': 'export const count: { calls: number } = { calls: 0 }',
+  'tools/say.ts': TOOLS,
+  'tools/word.ts':
+    "import { defineTool } from HERE\nexport const word: string = 'one'\nexport const dot = defineTool({ name: 'dot', handler: () => '.' })",
+  'plugins/own.ts': OWN,
+  'plugins/text.ts': "export const text: string = 'own '",
+}
+
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
+const textOf = ({ result }: RpcMessage): string => result.content[0].text
+const namesIn = ({ result }: RpcMessage): string[] => result.tools.map((tool: { name: string }) => tool.name)
+
+interface Clients {
+  readonly session: SessionClient
+  readonly stream: StreamExchange
+  readonly listening: StreamExchange
+  /** A session at the address that serves both toolsets. */
+  readonly both: SessionClient
+  readonly bothStream: StreamExchange
+}
+
+async function openClients(url: string): Promise<Clients> {
+  const session = await openSession(url)
+  const both = await openSession(`${url}/both`)
+  const listening = await listen(url, { toolsListChanged: true, promptsListChanged: true })
+  await listening.next()
+  return { session, stream: await session.get(), listening, both, bothStream: await both.get() }
+}
+
+const say = async ({ session }: Clients) => textOf((await session.request('tools/call', { name: 'say' })).message)
+
+describe('a reload', () => {
+  let served: ReloadingHost
+  let clients: Clients
+  const hear = () => heard(served.host, clients.stream, clients.listening, clients.bothStream)
+  const total = { reloads: 0, told: 0, lived: 0 }
+
+  beforeEach(async () => {
+    served = await startReloading(FILES)
+    clients = await openClients(served.url)
+  })
+  after(() => {
+    console.log(
+      `      ${total.reloads} reloads: ${total.told} list_changed, each awaited; ${total.lived} streams and sessions lived`,
+    )
+  })
+
+  async function reload(expected: { taken: string[]; told: number }, each: string[][]) {
+    const report = await served.reload()
+    expect(report).to.deep.equal({ restart: [], ...expected })
+    expect(await hear()).to.deep.equal(each)
+    total.reloads++
+    total.told += each.flat().length
+    total.lived += 5
+  }
+
+  it('takes what a handler imports; no list changed, so nobody is told', async () => {
+    expect(await say(clients)).to.equal('one')
+    await served.edit('tools/word.ts', 'one', 'two')
+    await reload({ taken: ['toolsets.talk'], told: 0 }, [[], [], []])
+    expect(await say(clients)).to.equal('two')
+    await reload({ taken: [], told: 0 }, [[], [], []])
+  })
+
+  it('takes a new tool of a new file, another description, and a tool that is gone', async () => {
+    const one = [TOOLS_CHANGED]
+    await served.write(
+      'tools/new.ts',
+      "import { defineTool } from HERE\nexport const fresh = defineTool({ name: 'fresh', handler: () => 'fresh' })",
+    )
+    await reload({ taken: ['toolsets.talk'], told: 3 }, [one, one, one])
+    const { message } = await clients.session.request('tools/list')
+    expect(namesIn(message)).to.deep.equal(['dot', 'fresh', 'say'])
+    await served.edit('tools/new.ts', "name: 'fresh'", "name: 'fresh', description: 'A fresh one.'")
+    await reload({ taken: ['toolsets.talk'], told: 3 }, [one, one, one])
+    await served.edit(
+      'tools/new.ts',
+      'export const fresh',
+      "export const kept = defineTool({ name: 'kept', handler: () => 1 })\nconst gone",
+    )
+    await reload({ taken: ['toolsets.talk'], told: 3 }, [one, one, one])
+    expect(namesIn((await clients.session.request('tools/list')).message)).to.deep.equal(['dot', 'kept', 'say'])
+    expect((await clients.session.request('tools/call', { name: 'fresh' })).message.error.code).to.equal(-32602)
+  })
+
+  it('takes other toolsets of a route, and one of another name: its sessions alone are told', async () => {
+    await served.edit('mcp.config.ts', "'/': { toolsets: ['talk'] }", "'/': { toolsets: ['talk', 'more'] }")
+    await served.edit(
+      'mcp.config.ts',
+      'other: [',
+      "more: [defineTool({ name: 'more', handler: () => 'more' })],\n    other: [",
+    )
+    await reload({ taken: ["routes['/'].toolsets", 'toolsets.more'], told: 2 }, [[TOOLS_CHANGED], [TOOLS_CHANGED], []])
+    expect(textOf((await clients.session.request('tools/call', { name: 'more' })).message)).to.equal('more')
+    expect(namesIn((await modern(`${served.url}/t/more`, 'tools/list')).message)).to.deep.equal(['more'])
+    await served.edit('mcp.config.ts', "'talk', 'more'", "'talk', 'extra'")
+    await served.edit('mcp.config.ts', 'more: [', 'extra: [')
+    const taken = ["routes['/'].toolsets", 'toolsets.more', 'toolsets.extra']
+    await reload({ taken, told: 0 }, [[], [], []])
+    expect((await modern(`${served.url}/t/more`, 'tools/list')).status).to.equal(404)
+  })
+
+  it('takes policies: who loses or gets a tool is told, and refused or served from then on', async () => {
+    expect((await clients.both.request('tools/call', { name: 'other' })).status).to.equal(401)
+    await served.edit('mcp.config.ts', "'tool-policy': {", "'tool-policy': { rules: { 'say': 'special' },")
+    await reload({ taken: ["plugins['tool-policy']"], told: 3 }, [[TOOLS_CHANGED], [TOOLS_CHANGED], [TOOLS_CHANGED]])
+    expect((await clients.session.request('tools/call', { name: 'say' })).status).to.equal(401)
+    expect(namesIn((await clients.session.request('tools/list')).message)).to.deep.equal(['dot'])
+    await served.edit('mcp.config.ts', "rules: { 'say': 'special' },", '')
+    await reload({ taken: ["plugins['tool-policy']"], told: 3 }, [[TOOLS_CHANGED], [TOOLS_CHANGED], [TOOLS_CHANGED]])
+    expect(await say(clients)).to.equal('one')
+  })
+
+  it('takes server, configureSession and what they say to whoever comes next', async () => {
+    await served.edit('mcp.config.ts', "'first'", "'second'")
+    await served.edit(
+      'mcp.config.ts',
+      'toolsets: {',
+      "configureSession(_, session) { session.removeToolset('other') },\n  toolsets: {",
+    )
+    const report = await served.reload()
+    expect(report).to.deep.equal({ restart: [], taken: ['server', 'configureSession'], told: 0 })
+    const { initialized, request } = await openSession(`${served.url}/both`)
+    expect(initialized.message.result.instructions).to.equal('second')
+    expect(namesIn((await request('tools/list')).message)).to.deep.equal(['dot', 'say'])
+  })
+
+  it('keeps modules that did not change, and what they hold', async () => {
+    await served.edit('mcp.config.ts', " access: 'special',", '')
+    await served.reload()
+    const call = async () => textOf((await clients.both.request('tools/call', { name: 'other' })).message)
+    expect([await call(), await call()]).to.deep.equal(['0', '1'])
+    await served.edit('tools/word.ts', 'one', 'two')
+    await served.reload()
+    expect(await call()).to.equal('2')
+  })
+
+  it('keeps what calls added or removed, and refuses a second of the name', async () => {
+    const { defineTool } = await import('../../core/index.ts')
+    served.host.runtime.tools.add(defineTool({ name: 'added', handler: () => 'added' }), { toolset: 'talk' })
+    served.host.runtime.tools.remove('dot', { toolset: 'talk' })
+    await served.edit('tools/word.ts', 'one', 'two')
+    await served.reload()
+    expect(namesIn((await modern(served.url, 'tools/list')).message)).to.deep.equal(['added', 'say'])
+    await served.edit('tools/say.ts', "name: 'say'", "name: 'added'")
+    const error = await served.reload().catch((thrown: unknown) => thrown)
+    expect(errorText(error)).to.match(
+      /^two tools are called "added" in toolset "talk": one was added while the host runs/,
+    )
+    expect(await say(clients)).to.equal('two')
+  })
+
+  const BROKEN: ReadonlyArray<readonly [what: string, file: string, before: string, after: string, says: RegExp]> = [
+    ['the config, as text', 'mcp.config.ts', 'export default', 'export defalt', /mcp\.config\.ts:3: /],
+    ['the config, as a value', 'mcp.config.ts', 'port: 0', "prot: 0, port: 'x'", /mcp\.config\.ts:5 {2}http\.prot/],
+    [
+      'a toolset that is none',
+      'mcp.config.ts',
+      "['talk', 'other']",
+      "['talk', 'ohter']",
+      /there is no toolset "ohter"/,
+    ],
+    ['a tool, as text', 'tools/word.ts', "'one'", "'one", /tools\/word\.ts/],
+    ['a tool that throws', 'tools/word.ts', "'one'", 'String(null!.x)', /tools\/(say|word)\.ts/],
+    ['a tool of two names', 'tools/say.ts', "name: 'say'", "name: 'dot'", /two tools called "dot"/],
+    ['a key of a tool', 'tools/say.ts', "name: 'say',", "name: 'say', acess: 'x',", /say\.ts:3 {2}acess/],
+    ['an option of a plugin', 'mcp.config.ts', "word: 'a'", 'wrod: 1', /wrod/],
+    [
+      'a policy that is none',
+      'mcp.config.ts',
+      "'tool-policy': {",
+      "'tool-policy': { rules: { '*': 'specail' },",
+      /did you mean "special"/,
+    ],
+    ['a plugin, as text', 'plugins/text.ts', "'own '", "'own ", /plugins\['\.\/plugins\/own\.ts'\]/],
+  ]
+  for (const [what, file, before, after, says] of BROKEN) {
+    it(`of what is broken changes nothing and says where, and of the mended goes on: ${what}`, async () => {
+      await served.edit(file, before, after)
+      const error = await served.reload().catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(StartError)
+      expect(errorText(error)).to.match(says)
+      expect(await say(clients)).to.equal('one')
+      await served.edit(file, after, before)
+      const report = await served.reload()
+      // A plugin whose file was another in between is a new one.
+      expect(report.restart).to.deep.equal(
+        file.startsWith('plugins') ? ["plugins['./plugins/own.ts'] (its module)"] : [],
+      )
+      expect(await hear()).to.deep.equal([[], [], []])
+      total.lived += 5
+    })
+  }
+
+  const RESTART: ReadonlyArray<readonly [file: string, before: string, after: string, keys: string[]]> = [
+    ['mcp.config.ts', 'port: 0', "port: 0, keepAliveTimeout: '7s'", ['http.keepAliveTimeout']],
+    ['mcp.config.ts', 'a secret for tests, long', 'another secret for tests, long', ['secrets[0]']],
+    [
+      'mcp.config.ts',
+      "'/': { toolsets",
+      "'/new': { toolsets: 'talk' }, '/': { stateless: true, toolsets",
+      ["routes['/'].stateless", "routes['/new']"],
+    ],
+    ['mcp.config.ts', "word: 'a'", "word: 'b'", ["plugins['./plugins/own.ts'].word"]],
+    ['mcp.config.ts', "'transport-streamable': {},", "'transport-streamable': {}, health: {},", ['plugins.health']],
+    ['mcp.config.ts', "'tool-policy': {", "'tool-policy': { mode: 'shadow',", ["plugins['tool-policy'].mode"]],
+    ['plugins/text.ts', "'own '", "'other '", ["plugins['./plugins/own.ts'] (its module)"]],
+  ]
+  for (const [file, before, after, keys] of RESTART) {
+    it(`names what takes a restart, and takes nothing: ${keys.join(', ')}`, async () => {
+      await served.edit(file, before, after)
+      await served.edit('tools/word.ts', 'one', 'two')
+      const report = await served.reload()
+      expect([...report.restart].sort()).to.deep.equal([...keys].sort())
+      expect(report).to.include({ told: 0 })
+      expect(report.taken).to.deep.equal([])
+      expect(await say(clients)).to.equal('one')
+      await served.edit(file, after, before)
+      if (file.startsWith('plugins')) return
+      expect((await served.reload()).taken).to.deep.equal(['toolsets.talk'])
+      expect(await say(clients)).to.equal('two')
+    })
+  }
+})
+
+describe('calls over a reload', () => {
+  const ASKING = `import { defineTool } from HERE
+const running = new Map<string, () => void>()
+export const wait = defineTool({
+  name: 'wait',
+  input: { type: 'object', properties: { name: { type: 'string' } } },
+  async handler({ name = '' }) {
+    await new Promise<void>(resolve => running.set(name, resolve))
+    return 'waited v1'
+  },
+})
+export const go = defineTool({ name: 'go', handler: () => { for (const end of running.values()) end(); return running.size } })
+`
+  const ASKS = `import { defineTool } from HERE
+export const ask = defineTool({
+  name: 'ask',
+  async handler(_, { elicit }) {
+    const answer = await elicit({ message: 'v1?', requestedSchema: { type: 'object', properties: {} } })
+    return 'v1 ' + answer.action
+  },
+})
+`
+  const PLAIN = `import { defineTool } from HERE
+export const say = defineTool({ name: 'say', handler: async () => { await new Promise(resolve => setTimeout(resolve, 5)); return '0' } })
+`
+  const CONFIG = `export default {
+  server: { name: 'reloaded', version: '1.0.0' }, http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { wait: './wait.ts', ask: './ask.ts', say: './say.ts' },
+  routes: { '/': { toolsets: ['wait', 'ask', 'say'] } }, plugins: { 'transport-streamable': {} },
+}`
+  const files = { 'mcp.config.ts': CONFIG, 'wait.ts': ASKING, 'ask.ts': ASKS, 'say.ts': PLAIN }
+
+  it('end with the definition that they began with', async () => {
+    const { url, edit, reload } = await startReloading(files)
+    const session = await openSession(url)
+    const running = session.request('tools/call', { name: 'wait', arguments: { name: 'a' } })
+    const modernly = modern(url, 'tools/call', { name: 'wait', arguments: { name: 'b' } })
+    const count = async () => (await modern(url, 'tools/call', { name: 'go' })).message.result.content[0].text
+    await session.request('ping')
+    await edit('say.ts', "'0'", "'1'")
+    await reload()
+    while ((await count()) !== '2') await session.request('ping')
+    expect([(await running).message, (await modernly).message].map(textOf)).to.deep.equal(['waited v1', 'waited v1'])
+  })
+
+  it('ask anew where the definition is another: answers to the old one are refused', async () => {
+    const { url, edit, reload } = await startReloading(files)
+    const state = (await callTool(url, 'ask')).message.result.requestState
+    await edit('ask.ts', "'v1 '", "'v2 '")
+    await reload()
+    const answers = { 'elicit-1': accepted({}) }
+    const { error } = (await callTool(url, 'ask', { state, answers })).message
+    expect(error.code).to.equal(-32602)
+    const again = (await callTool(url, 'ask')).message.result.requestState
+    expect(textOf((await callTool(url, 'ask', { state: again, answers })).message)).to.equal('v2 accept')
+  })
+
+  it('none is lost and none fails: 200 at a time, while 20 reloads happen', async () => {
+    const { url, write, reload } = await startReloading(files)
+    const session = await openSession(url)
+    const answers = new Map<string, number>()
+    let reloading = true
+    let failed = 0
+    let begun = 0
+    async function callOn(index: number) {
+      while (reloading) {
+        begun++
+        const { status, message } =
+          index % 2 === 0
+            ? await session.request('tools/call', { name: 'say' })
+            : await modern(url, 'tools/call', { name: 'say' })
+        if (status !== 200 || message?.result?.isError === true || message?.error) failed++
+        const text = message?.result ? textOf(message) : JSON.stringify(message)
+        answers.set(text, (answers.get(text) ?? 0) + 1)
+      }
+    }
+    const callers = Array.from({ length: 200 }, (_, index) => callOn(index))
+    for (let version = 1; version <= 20; version++) {
+      await write('say.ts', PLAIN.replace("'0'", `'${version}'`))
+      expect((await reload()).taken).to.deep.equal(['toolsets.say'])
+    }
+    reloading = false
+    await Promise.all(callers)
+    const ended = [...answers.values()].reduce((sum, count) => sum + count, 0)
+    console.log(
+      `      ${begun} calls, 200 at a time, over 20 reloads: ${begun - ended} lost, ${failed} failed; ${answers.size} versions answered`,
+    )
+    expect({ lost: begun - ended, failed }).to.deep.equal({ lost: 0, failed: 0 })
+    expect(textOf((await session.request('tools/call', { name: 'say' })).message)).to.equal('20')
+  }).timeout(60_000)
+})
