@@ -81,12 +81,15 @@ function checkSidebar(pages: readonly string[]): void {
   const missing = [...served].filter(path => !linked.includes(path) && path !== '/reference/')
   const dead = linked.filter(path => !served.has(path))
   if (missing.length + dead.length === 0) return
-  throw new Error(`the sidebar lacks ${missing.join(', ') || 'nothing'}; it has no page for ${dead.join(', ') || 'none'}`)
+  throw new Error(
+    `the sidebar lacks ${missing.join(', ') || 'nothing'}; it has no page for ${dead.join(', ') || 'none'}`,
+  )
 }
 
 export default defineConfig({
   title: 'mcp-host',
-  description: 'An MCP server host: one typed config file, a protected and observable MCP endpoint that speaks every revision.',
+  description:
+    'An MCP server host: one typed config file, a protected and observable MCP endpoint that speaks every revision.',
   srcDir: ROOT,
   srcExclude: ['**/node_modules/**', 'test/**', 'bench/**', 'coverage/**', 'create/**', 'cli/**', 'dist/**'],
   outDir: join(import.meta.dirname, '../dist'),
