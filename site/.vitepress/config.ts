@@ -1,0 +1,107 @@
+// The website: the same Markdown that the repository and the package have, with a sidebar, a search and a reference.
+// `npm run docs` builds it; a link that leads nowhere, and a page that the sidebar lacks, fail the build.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DefaultTheme, defineConfig } from 'vitepress'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+const page = (text: string, link: string) => ({ text, link })
+
+const plugins = readdirSync(join(ROOT, 'docs/plugins'))
+  .filter(file => file.endsWith('.md') && file !== 'README.md')
+  .map(file => page(file.slice(0, -3), `/docs/plugins/${file.slice(0, -3)}`))
+
+const sidebar: DefaultTheme.SidebarItem[] = [
+  {
+    text: 'Begin',
+    items: [
+      page('What it is', '/'),
+      page('Serve it: operators', '/docs/tutorials/operator'),
+      page('Write tools', '/docs/tutorials/tools'),
+      page('Write a plugin', '/docs/tutorials/plugin'),
+      page('Call servers', '/docs/tutorials/client'),
+      page('Examples', '/examples/README'),
+      page('Example: protected', '/examples/protected/README'),
+      page('Example: three nodes', '/examples/scaling/README'),
+    ],
+  },
+  {
+    text: 'Serve',
+    items: [
+      page('The config', '/docs/config'),
+      page('The command line', '/docs/cli'),
+      page('Protection', '/docs/protection'),
+      page('Connect a client', '/docs/connect'),
+      page('Operating', '/docs/operating'),
+      page('Scaling', '/docs/scaling'),
+      page('Embedding', '/docs/embedding'),
+      page('Proxy', '/docs/proxy'),
+      page('Errors', '/docs/errors'),
+      page('Troubleshooting', '/docs/troubleshooting'),
+    ],
+  },
+  {
+    text: 'Write',
+    items: [
+      page('Tools, resources, prompts', '/docs/tools'),
+      page('Testing', '/docs/testing'),
+      page('Plugins', '/docs/plugins'),
+      page('The OAuth client', '/docs/client'),
+      page('From the official SDK', '/docs/migrate-from-sdk'),
+      page('From FastMCP', '/docs/migrate-from-fastmcp'),
+    ],
+  },
+  { text: 'Plugins', collapsed: true, items: [page('All of them', '/docs/plugins/README'), ...plugins] },
+  {
+    text: 'Reference',
+    collapsed: true,
+    items: ['', '/host', '/auth', '/transport', '/testing', '/client', '/client/node'].map(entry =>
+      page(`mcp-host${entry}`, `/reference/mcp-host${entry}`),
+    ),
+  },
+  {
+    text: 'The project',
+    collapsed: true,
+    items: [
+      page('The path of a request', '/docs/request-path'),
+      page('Reading order', '/docs/reading-order'),
+      page('Performance', '/docs/performance'),
+      page('Security tests', '/docs/security-tests'),
+      page('Dependencies', '/docs/dependencies'),
+      page('Regrets', '/docs/regrets'),
+    ],
+  },
+]
+
+/** Throws for a page that nobody would find, and for an entry without a page. */
+function checkSidebar(pages: readonly string[]): void {
+  const linked = sidebar.flatMap(({ items = [] }) => items.map(({ link = '' }) => link))
+  const served = new Set(pages.map(path => `/${path.replace(/(?:^|(?<=\/))index\.md$|\.md$/, '')}`))
+  const missing = [...served].filter(path => !linked.includes(path) && path !== '/reference/')
+  const dead = linked.filter(path => !served.has(path))
+  if (missing.length + dead.length === 0) return
+  throw new Error(
+    `the sidebar lacks ${missing.join(', ') || 'nothing'}; it has no page for ${dead.join(', ') || 'none'}`,
+  )
+}
+
+export default defineConfig({
+  title: 'mcp-host',
+  description:
+    'An MCP server host: one typed config file, a protected and observable MCP endpoint that speaks every revision.',
+  srcDir: ROOT,
+  srcExclude: ['**/node_modules/**', 'test/**', 'bench/**', 'coverage/**', 'create/**', 'cli/**', 'dist/**'],
+  outDir: join(import.meta.dirname, '../dist'),
+  rewrites: { 'README.md': 'index.md', 'site/reference/:rest*': 'reference/:rest*' },
+  cleanUrls: true,
+  // What leads to sources is for those who read it in the repository.
+  ignoreDeadLinks: [/\.(?:ts|json|svg)$/, /\/LICENSE$/],
+  themeConfig: {
+    search: { provider: 'local' },
+    sidebar,
+    outline: [2, 3],
+    docFooter: { prev: 'Before', next: 'Next' },
+  },
+  buildEnd: ({ pages }) => checkSidebar(pages),
+})
