@@ -16,13 +16,7 @@ interface Shown {
 }
 
 const COMMAND =
-  /(?:(?:npx )?(?<![\w./@-])mcp-host|npx tsx cli\/main\.ts) ((?:[^\n|;&>()`#"']|<[^\n>]*>|"[^"]*"|'[^']*')*)/g
-
-/** It says which packages are for verbs that are not here yet. */
-const SPEAKS_OF_OTHERS = 'docs/dependencies.md'
-
-/** Verbs that pages speak of before they are here: each goes from this list when it comes. */
-const TO_COME: ReadonlySet<string> = new Set(['stdio', 'proxy'])
+  /(?:(?:npx )?(?<![\w./@-]|npm (?:create|install) )mcp-host|npx tsx cli\/main\.ts) ((?:[^\n|;&>()`#"']|<[^\n>]*>|"[^"]*"|'[^']*')*)/g
 
 function shownIn(page: string): Shown[] {
   const inBlocks = blocksOf(page)
@@ -39,7 +33,7 @@ function shownIn(page: string): Shown[] {
   const inline = [...prose.matchAll(/`([^`\n]+)`/g)]
     .flatMap(([, code = '']) => [...code.matchAll(COMMAND)])
     .map(([, text = '']) => ({ place: page, text, whole: false }))
-  return [...inBlocks, ...(page === SPEAKS_OF_OTHERS ? [] : inline)]
+  return [...inBlocks, ...inline]
 }
 
 const wordsOf = (text: string) =>
@@ -76,7 +70,6 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
   const [name = ''] = words
   if (name === '' || name.startsWith('<') || name.startsWith('-')) return undefined
   const verb = verbs.get(name)
-  if (!verb && !whole && TO_COME.has(name)) return undefined
   if (!verb) return `there is no verb "${name}"`
   try {
     readArguments(name, verb, words.slice(1))
