@@ -19,7 +19,9 @@ after(stopHosts)
 after(stopIssuers)
 
 async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
-  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }))
+  // As without npm: its own folder has no mcp-host.
+  const env = { npm_command: undefined, npm_execpath: undefined }
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }), env)
   const [page] = await running.printed(/[\s\S]*^listening on .*\n/m)
   return { page, running }
 }
@@ -93,7 +95,10 @@ describe('the page of mcp-host start', () => {
     const { url: authority } = await startIssuer()
     const purge = defineTool({ name: 'purge', annotations: { destructiveHint: true }, handler: () => 'gone' })
     const now = defineTool({ name: 'now', handler: () => 'now' })
-    const options = { toolsets: { all: [purge, now] }, routes: { '/in': { toolsets: 'all', authorize: true as const } } }
+    const options = {
+      toolsets: { all: [purge, now] },
+      routes: { '/in': { toolsets: 'all', authorize: true as const } },
+    }
     const auth = { 'auth-jwt': { authority, audience: 'a' } }
     const metadata = { 'resource-metadata': { authorizationServers: [authority] } }
     const { host } = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth, ...metadata } })

@@ -81,7 +81,7 @@ describe('mcp-host', () => {
     const [, serve = '', call = ''] = /^Serve\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
     expect(verbsOf(serve)).to.deep.equal(['start', 'check', 'explain', 'schema'])
-    expect(verbsOf(call)).to.deep.equal(['list', 'call', 'login', 'logout', 'status', 'token', 'doctor'])
+    expect(verbsOf(call)).to.deep.equal(['list', 'call', 'connect', 'login', 'logout', 'status', 'token', 'doctor'])
     expect([asked.code, asked.stderr]).to.deep.equal([0, ''])
     expect(bare).to.deep.equal(asked)
   })
