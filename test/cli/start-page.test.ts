@@ -19,7 +19,9 @@ after(stopHosts)
 after(stopIssuers)
 
 async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
-  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }))
+  // As without npm: its own folder has no mcp-host.
+  const env = { npm_command: undefined, npm_execpath: undefined }
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }), env)
   const [page] = await running.printed(/[\s\S]*^listening on .*\n/m)
   return { page, running }
 }
