@@ -167,6 +167,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       await sleep(20, hurry.signal).catch(() => undefined)
     }
     await gate
+    // A session that is over is not to be opened again.
+    clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
     over.abort(new Error('the relay has ended'))
     await output.end()
@@ -189,8 +191,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     settings.keepAlive === undefined
       ? undefined
       : setInterval(() => void remote.ping().catch(thrown => note(`ping: ${thrown}`)), settings.keepAlive)
-  const ended = readAll()
-    .then(drain)
-    .finally(() => clearInterval(timer))
+  const ended = readAll().then(drain)
   return { ended, end }
 }
