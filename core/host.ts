@@ -1,14 +1,13 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
-import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
+import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import { type BuiltServices, buildServices, createNode } from './assembly.ts'
+import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
-import type { LoadedConfig } from './config/load-config.ts'
 import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
@@ -21,7 +20,7 @@ import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding, type Ending } from './kernel/ending.ts'
+import { createEnding } from './kernel/ending.ts'
 import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
@@ -41,69 +40,22 @@ import {
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
-import type { Definition, RuntimeHost } from './mcp/define.ts'
+import type { Definition } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
-import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
-import type { ReloadReport } from './reload-report.ts'
+import type { BuiltHost } from './running-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
-/** A host, and what a reload works on. */
-export interface BuiltHost {
-  readonly host: Omit<Host, 'reload'>
-  readonly parts: HostParts
-}
-
-/** What a reload compares and replaces. */
-export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
-  readonly config: FilledConfig
-  readonly instances: readonly PluginInstance[]
-  readonly routes: readonly CompiledRoute[]
-  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  /** What plugins are told of `server`. */
-  readonly server: { name: string; version: string }
-  readonly reconfigure: KernelNotes['reconfigure']
-}
-
-export interface Host extends Ending {
-  /** `http://address:port` once it listens. */
-  readonly url: string
-  readonly routes: readonly RouteSummary[]
-  readonly runtime: RuntimeHost
-  /**
-   * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
-   * closes.
-   */
-  start(): Promise<void>
-  /** Who may do what at a path, decided without a request; undefined where nothing is served. */
-  inspect(path: string): InspectedAddress | undefined
-  /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
-  listen(): Promise<void>
-  /**
-   * Takes a newer version of its config, all of it or nothing: built anew and checked beside the running one first, then
-   * switched to at once. Sessions, streams and running calls go on; who is served other lists than before is told. What can
-   * be taken only at a restart is named in the report, and then nothing was. Rejects with a StartError for a config that
-   * could not be started. One at a time: each waits for the one before.
-   */
-  reload(loaded: LoadedConfig): Promise<ReloadReport>
-  /**
-   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
-   * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
-   * `http.publicUrl`, which must be set (else a StartError). Nothing may read the body before. The promise resolves when
-   * the answer is given, or its stream is open.
-   */
-  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
-  /** From now on its port keeps no process alive, nor do its connections. */
-  unref(): void
-}
+export type { BuiltHost, Host, HostParts } from './running-host.ts'
 
 export interface HostInput {
   readonly config: FilledConfig

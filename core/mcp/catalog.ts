@@ -1,144 +1,15 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/mcp/view.ts) are cut from here.
-import { createHash } from 'node:crypto'
-import { errorText, StartError } from '../http/errors.ts'
+import { StartError } from '../http/errors.ts'
 import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
+import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { ChangeBus } from './change-bus.ts'
-import {
-  type Definition,
-  kindOf,
-  labelOf,
-  type PromptDefinition,
-  type ResourceDefinition,
-  type RuntimeHost,
-  type RuntimeItems,
-  type ToolDefinition,
-} from './define.ts'
+import { type Definition, kindOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
-import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
-import { type CompiledSchema, compileSchema } from './schema/schema.ts'
-import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
-import { parseDuration } from './units.ts'
 
-interface Item<D extends Definition> {
-  readonly definition: D
-  /** What identifies it among its kind: a name, a URI or a URI template. */
-  readonly key: string
-  /** As clients see it in a list. */
-  readonly wire: Readonly<Record<string, unknown>>
-  /** Changes when the definition or its handler's source does; the same on every node of one release. */
-  readonly digest: string
-}
-/** A tool, compiled. */
-export interface ToolItem extends Item<ToolDefinition> {
-  readonly kind: 'tools'
-  readonly input: CompiledSchema
-  readonly output: CompiledSchema | undefined
-  readonly headerParams: readonly HeaderParam[]
-  /** Milliseconds; undefined: the host's default. */
-  readonly timeout: number | undefined
-}
-/** A resource or a family of them, compiled. */
-export interface ResourceItem extends Item<ResourceDefinition> {
-  readonly kind: 'resources'
-  readonly template: CompiledUriTemplate | undefined
-}
-/** A prompt, compiled. */
-export interface PromptItem extends Item<PromptDefinition> {
-  readonly kind: 'prompts'
-}
-/** A definition, compiled: what lists show and access is decided about. */
-export type CatalogItem = ToolItem | ResourceItem | PromptItem
-/** As the lists of the protocol are called. */
-export type ItemKind = CatalogItem['kind']
-
-/** Without the fields that are undefined, so that nothing empty travels. */
-const defined = (fields: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-
-const digestOf = (wire: object, definition: Definition) =>
-  createHash('sha256')
-    .update(`${JSON.stringify(wire)}\n${definition.handler}`)
-    .digest('base64url')
-    .slice(0, 22)
-
-function compileTool(definition: ToolDefinition): ToolItem {
-  const { name, title, description, icons, annotations, _meta, timeout } = definition
-  const input = compileSchema(definition.input, 'input')
-  const output = definition.output && compileSchema(definition.output, 'output')
-  const schemas = { inputSchema: input.json, outputSchema: output?.json }
-  const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
-  return {
-    kind: 'tools',
-    definition,
-    key: name,
-    wire,
-    digest: digestOf(wire, definition),
-    input,
-    output,
-    headerParams: collectHeaderParams(input.json),
-    timeout: timeout === undefined ? undefined : parseDuration(timeout),
-  }
-}
-
-function compileResource(definition: ResourceDefinition): ResourceItem {
-  const { uri, uriTemplate, name, title, description, mimeType, size, icons, annotations, _meta } = definition
-  const key = uri ?? uriTemplate
-  if (key === undefined || (uri !== undefined && uriTemplate !== undefined)) {
-    throw new Error('give it either `uri` or `uriTemplate`')
-  }
-  if (uri !== undefined && !URL.canParse(uri)) throw new Error(`its uri "${uri}" is not an absolute URI`)
-  const template = uriTemplate === undefined ? undefined : compileUriTemplate(uriTemplate)
-  const stray = Object.keys(definition.complete ?? {}).find(name => !template?.variables.includes(name))
-  if (stray !== undefined) throw new Error(`\`complete.${stray}\` names no variable of its uriTemplate`)
-  const wire = defined({ uri, uriTemplate, name, title, description, mimeType, size, annotations, icons, _meta })
-  return { kind: 'resources', definition, key, wire, digest: digestOf(wire, definition), template }
-}
-
-function compilePrompt(definition: PromptDefinition): PromptItem {
-  const { name, title, description, icons, _meta } = definition
-  const list = Object.entries(definition.arguments ?? {}).map(([argument, { title, description, required }]) =>
-    defined({ name: argument, title, description, required }),
-  )
-  const wire = defined({ name, title, description, arguments: list.length > 0 ? list : undefined, icons, _meta })
-  return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
-}
-
-/** What is wrong with the keys of a definition, a line each. */
-export type FaultsOf = (definition: Definition) => readonly string[]
-
-const compiled = new WeakMap<Definition, CatalogItem>()
-
-/** Compiles a definition, once for each object. Throws a StartError that names it and says what is wrong. */
-export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
-  const known = compiled.get(definition)
-  if (known) return known
-  const kind = kindOf(definition)
-  if (kind === undefined) {
-    throw new StartError(`${where}: not a definition; make it with defineTool, defineResource or definePrompt`, {
-      exitCode: 2,
-    })
-  }
-  const label = `${where}: ${labelOf(definition)}`
-  const faults = faultsOf(definition)
-  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { of: definition })
-  try {
-    const item =
-      kind === 'tool'
-        ? compileTool(definition as ToolDefinition)
-        : kind === 'resource'
-          ? compileResource(definition as ResourceDefinition)
-          : compilePrompt(definition as PromptDefinition)
-    compiled.set(definition, item)
-    return item
-  } catch (cause) {
-    // A fault of a schema stands under the key of that name.
-    const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
-    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at: role ? [role] : [] })
-  }
-}
+export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
 /**
  * The toolset that every route serves: `host.tools.add` adds there by default. A name with a slash in front is one that
