@@ -80,13 +80,18 @@ describe('mcp-host', () => {
     expect(asked.stdout).to.match(USAGE)
     const [, serve = '', call = ''] = /^Serve\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-<<<<<<< HEAD
-    expect(verbsOf(serve)).to.deep.equal(['start', 'stdio', 'check', 'explain', 'schema'])
-    expect(verbsOf(call)).to.deep.equal(['list', 'call', 'login', 'logout', 'status', 'token', 'proxy', 'doctor'])
-=======
-    expect(verbsOf(serve)).to.deep.equal(['start', 'check', 'explain', 'schema'])
-    expect(verbsOf(call)).to.deep.equal(['list', 'call', 'connect', 'login', 'logout', 'status', 'token', 'doctor'])
->>>>>>> h-logs
+    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema'])
+    expect(verbsOf(call)).to.deep.equal([
+      'list',
+      'call',
+      'connect',
+      'login',
+      'logout',
+      'status',
+      'token',
+      'proxy',
+      'doctor',
+    ])
     expect([asked.code, asked.stderr]).to.deep.equal([0, ''])
     expect(bare).to.deep.equal(asked)
   })
