@@ -241,7 +241,12 @@ describe('mcp-host call and list', function () {
     const cases = [
       [`${url}/nope`, 1, /^mcp-host: the server answered HTTP 404: /],
       ['http://127.0.0.1:9999999/', 2, /^mcp-host: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /],
-      ['mcp.example.com/mcp', 2, /; give the server's whole address, such as https:\/\/mcp\.example\.com\/mcp\n$/],
+      ['clock', 2, /; give the server's whole address, such as https:\/\/example\.com\/mcp\n$/],
+      [
+        `${url.slice('http://'.length)}/nope`,
+        1,
+        /^mcp-host: the server answered HTTP 404: Not found: nothing is served/,
+      ],
     ] as const
     const ends = await Promise.all(cases.map(([address]) => run('list', address)))
     ends.forEach(({ code, stdout, stderr }, index) => {
