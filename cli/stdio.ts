@@ -1,11 +1,12 @@
 // `mcp-host stdio`: serves one route of the config to the program that started this process, until that ends its input.
-import { createLogger, type Logger, loadConfig } from '../core/create-host.ts'
+import { type Logger, loadConfig } from '../core/create-host.ts'
 import { HostError, StartError } from '../core/http/errors.ts'
 import type { ServedLine, StdioEnds } from '../plugins/transport-stdio/index.ts'
+import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
 import { keepStdout } from './stdio/keep-stdout.ts'
 import { findPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
-import { CONFIG_OPTION, defineVerb } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 export interface StdioSettings {
   readonly config: string | undefined
@@ -72,11 +73,12 @@ export const stdioVerb = defineVerb({
   summary: 'serve one route of the config over stdin and stdout, to the program that starts it',
   options: {
     ...CONFIG_OPTION,
+    ...LOG_OPTIONS,
     route: { type: 'string', value: '<path>', help: 'which route; may be left out where there is one' },
   },
   notes: `For desktop clients: "command": "mcp-host", "args": ["stdio", "--config", "/home/me/tools/mcp.config.ts"].
 Who calls is said by plugins['transport-stdio'].user of the config; default: nobody. What tools print goes to stderr.`,
-  async run({ config, route, verbose = false }) {
+  async run({ config, route, ...logging }) {
     const output = keepStdout()
     const ending = nextSignal('SIGTERM', 'SIGINT', 'SIGHUP')
     let serving = false
@@ -84,7 +86,7 @@ Who calls is said by plugins['transport-stdio'].user of the config; default: nob
       if (!serving) process.exit(1)
       void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => process.exit(1))
     })
-    const log = createLogger({ verbose })
+    const log = openLog(logging)
     const served = await serveStdio({ config, route, cwd: process.cwd() }, { input: process.stdin, output }, log)
     serving = true
     surviveRejections(log)
