@@ -80,7 +80,7 @@ describe('mcp-host dev', function () {
     expect((await openSession(url)).initialized.message.result.instructions).to.equal('goodbye')
 
     await write('tools/say.ts', "export const say = '")
-    await running.printed(/say\.ts:1:\d+[\s\S]*\nnothing has changed: what was served goes on$/m)
+    await running.printed(/say\.ts:1: [\s\S]*\nnothing has changed: what was served goes on$/m)
     expect(await say()).to.equal('two!')
     await write('tools/say.ts', tool('say', 'three'))
     while ((await say()) !== 'three!') await session.request('ping')

@@ -78,7 +78,7 @@ describe('auth-jwt: a start', () => {
     [
       `with ${what} as the secret of one of several`,
       { issuers: [{ authority: 'https://b.example' }, { issuer: ISSUER, secret }] },
-      'plugins.auth-jwt.issuers[1]: secret is',
+      "plugins['auth-jwt'].issuers[1].secret: ",
     ],
   ]
   const rows: readonly Row[] = [

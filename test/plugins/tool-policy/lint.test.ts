@@ -25,7 +25,9 @@ const configOf = (options: ToolPolicyOptions, more: Partial<Config> = {}) => ({
 
 async function warnings(options: ToolPolicyOptions, more?: Partial<Config>) {
   const { log } = await startHost(configOf(options, more))
-  return log.filter(({ level, plugin }) => level === 'warn' && plugin === 'tool-policy')
+  const isOurs = ({ plugin, path }: (typeof log)[number]) =>
+    plugin === 'tool-policy' || String(path).startsWith("plugins['tool-policy']")
+  return log.filter(line => line.level === 'warn' && isOurs(line))
 }
 
 const metadata = (scopesSupported: string[]) => ({
@@ -40,7 +42,8 @@ describe('at the start tool-policy warns of', () => {
   it('a rule that matches nothing, and of a prefix that it lacks', async () => {
     const rules = { 'purge*': {}, 'prge*': {}, 'prompt:purge': {}, 'notes://*': {} }
     const lines = await warnings({ rules })
-    expect(lines.map(({ rule }) => rule)).to.deep.equal(['prge*', 'prompt:purge', 'notes://*'])
+    const rule = (key: string) => `plugins['tool-policy'].rules['${key}']`
+    expect(lines.map(({ path }) => path)).to.deep.equal(['prge*', 'prompt:purge', 'notes://*'].map(rule))
     expect(lines[2]?.message).to.contain('begins with "resource:"')
   })
 
