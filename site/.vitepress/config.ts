@@ -86,22 +86,42 @@ function checkSidebar(pages: readonly string[]): void {
   )
 }
 
+/** The pages are outside of this folder, and on the server side what they are compiled to looks for vue beside them. */
+const vueFromHere = {
+  name: 'vue-from-here',
+  enforce: 'pre' as const,
+  resolveId(source: string, importer: string | undefined, { ssr }: { ssr?: boolean }) {
+    const isOutside = ssr && importer?.endsWith('.md') && /^vue(?:\/|$)/.test(source)
+    return isOutside ? this.resolve(source, import.meta.filename, { skipSelf: true }) : undefined
+  },
+}
+
 export default defineConfig({
   title: 'mcp-host',
   description:
     'An MCP server host: one typed config file, a protected and observable MCP endpoint that speaks every revision.',
   srcDir: ROOT,
-  srcExclude: ['**/node_modules/**', 'test/**', 'bench/**', 'coverage/**', 'create/**', 'cli/**', 'dist/**'],
+  srcExclude: [
+    '**/node_modules/**',
+    'test/**',
+    'bench/**',
+    'coverage/**',
+    'create/**',
+    'templates/**',
+    'cli/**',
+    'dist/**',
+  ],
   outDir: join(import.meta.dirname, '../dist'),
   rewrites: { 'README.md': 'index.md', 'site/reference/:rest*': 'reference/:rest*' },
   cleanUrls: true,
   // What leads to sources is for those who read it in the repository.
   ignoreDeadLinks: [/\.(?:ts|json|svg)$/, /\/LICENSE$/],
+  vite: { plugins: [vueFromHere] },
   themeConfig: {
     search: { provider: 'local' },
     sidebar,
     outline: [2, 3],
     docFooter: { prev: 'Before', next: 'Next' },
   },
-  buildEnd: ({ pages }) => checkSidebar(pages),
+  buildEnd: ({ pages, rewrites }) => checkSidebar(pages.map(path => rewrites.map[path] ?? path)),
 })

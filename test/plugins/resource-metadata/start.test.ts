@@ -30,7 +30,10 @@ describe('resource metadata in the config', () => {
   })
 
   it('stops the start with resourceMetadataUri but no resource', async () => {
-    await expectStopped(protectedBy({ resourceMetadataUri: '/resource.json' }), '.resourceMetadataUri: it needs `resource`')
+    await expectStopped(
+      protectedBy({ resourceMetadataUri: '/resource.json' }),
+      '.resourceMetadataUri: it needs `resource`',
+    )
   })
 
   it('stops the start where it would demand proofs that nothing checks, and warns of what it promises beside', async () => {
