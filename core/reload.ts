@@ -6,9 +6,9 @@ import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
 import { errorText, StartError } from './http/errors.ts'
-import { formatPath, type Path } from './http/start-error.ts'
+import { formatPath } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
-import type { PluginInstance } from './kernel/plugin-plan.ts'
+import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
 import type { Definition } from './mcp/define.ts'
 import type { ReloadReport } from './reload-report.ts'
 
@@ -61,10 +61,6 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
   }
   return { restart, taken }
 }
-
-/** Where the config writes the options of an instance. */
-const placeOf = ({ general, name, routes: [route] }: PluginInstance): Path =>
-  general || !route ? ['plugins', name] : ['routes', route.path, 'plugins', name]
 
 const keyOf = (instance: PluginInstance) => formatPath(placeOf(instance))
 const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(one => [keyOf(one), one] as const))
