@@ -242,6 +242,8 @@ describe('a Redis that is away', () => {
       Array.from({ length: 50 }, () => refusal(connection.run(client => client.incr('late')))),
     )
     for (const error of errors) expectUnavailable(error)
+    // Found out by a beat of its own, which has as long.
+    await whenHealthy(connection, false)
     expect((await plugin.readiness()).checks).to.include({ redis: false })
     redis.resume()
     await whenHealthy(connection)
