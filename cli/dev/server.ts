@@ -1,7 +1,5 @@
 // The process of `mcp-host dev` that serves: the same host as `start`, which takes each edit while it runs. It is told what to
 // do by the process at the terminal, and ends with it.
-import { join } from 'node:path'
-import { filesRead } from '../../core/config/files-read.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
@@ -43,12 +41,6 @@ function show(reloaded: Reloaded): void {
   else say(`mcp-host: ${errorText(reloaded.error)}\nnothing has changed: what was served goes on`)
 }
 
-/** What plugins keep for development, such as logins, is beside the config. */
-function placeForKeeping(): void {
-  const [config] = filesRead
-  if (config !== undefined) process.env['MCP_HOST_DEV_FOLDER'] ??= join(config, '..', '.mcp-host')
-}
-
 async function stop(host: Host | undefined) {
   // Before it serves there is nothing to drain; and a start that hangs must end too.
   if (!host) process.exit(0)
@@ -83,7 +75,6 @@ export async function serveForDevelopment(options: DevOptions, env: EnvFiles): P
     env.load()
     served = await serve(config, log, { observe: createCallLines(say) })
     host = served.host
-    placeForKeeping()
   } finally {
     await tellFiles()
   }

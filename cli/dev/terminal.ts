@@ -33,12 +33,12 @@ interface ServerEvents {
   died(why: string): void
 }
 
-/** Starts the server: this program again, with the same arguments. */
-function startServer({ files, serving, died }: ServerEvents): Server {
+/** Starts the server: this program again, with the same arguments. `keep`: where plugins keep what is for development. */
+function startServer(keep: string, { files, serving, died }: ServerEvents): Server {
   const [program = '', ...argv] = process.argv.slice(1)
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...argv], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, [DEV_SERVER]: 'yes' },
+    env: { MCP_HOST_DEV_FOLDER: keep, ...process.env, [DEV_SERVER]: 'yes' },
   })
   let page: string | undefined
   let stopping = false
@@ -94,7 +94,7 @@ export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions
   const isAtTerminal = process.stdin.isTTY === true
 
   function start() {
-    server = startServer({
+    server = startServer(join(folder, '.mcp-host'), {
       files(files) {
         known = files
         watch.know(files)

@@ -1,5 +1,5 @@
 // `mcp-host dev`: each edit is taken while sessions and streams go on; what is broken is shown, what takes a restart is said.
-import { writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -107,6 +107,21 @@ describe('mcp-host dev', function () {
     const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
     expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
     expect((await quit(running)).code).to.equal(0)
+  })
+
+  it('keeps the keys of dev-auth-server over a restart, in a file for the owner alone', async () => {
+    const plugins = "plugins: { 'dev-auth-server': { users: [{ id: 'ada' }] },"
+    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('plugins: {', plugins) })
+    async function keysOfARun() {
+      const running = startCli(['dev'], folder)
+      const response = await fetch(`${await running.listening()}/dev-auth/jwks`)
+      expect((await quit(running)).code).to.equal(0)
+      return response.text()
+    }
+    const before = await keysOfARun()
+    expect(before).to.include('"kty"')
+    expect(await keysOfARun()).to.equal(before)
+    expect((await stat(join(folder, '.mcp-host/dev-auth-server.json'))).mode & 0o777).to.equal(0o600)
   })
 
   it('says file and line of what is no variable, and takes none of it', async () => {
