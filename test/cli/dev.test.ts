@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, type Running, startCli, stopAll } from './run-cli.ts'
 
 after(async () => {
@@ -132,7 +132,7 @@ describe('mcp-host dev', function () {
   })
 
   it('restarts with r and quits with q at a terminal', async function () {
-    if (!hasTerminals()) return this.skip()
+    needsTerminals(this)
     const folder = await makeFolder(FILES)
     const running = startInTerminal(['dev'], folder)
     await running.printed(/keys: r restarts, o opens the browser, q quits/)

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, startCli, stopAll } from './run-cli.ts'
 
 after(async () => {
@@ -95,7 +95,7 @@ describe('SIGHUP to mcp-host start', function () {
   })
 
   it('drains and ends where it comes with the end of the terminal', async function () {
-    if (!hasTerminals()) return this.skip()
+    needsTerminals(this)
     const folder = await makeFolder({
       ...FILES,
       'tools.ts': `${toolsOf('say')}\nprocess.on('exit', code => {
