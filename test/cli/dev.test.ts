@@ -3,6 +3,7 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
@@ -83,7 +84,7 @@ describe('mcp-host dev', function () {
     await running.printed(/say\.ts:1: [\s\S]*\nnothing has changed: what was served goes on$/m)
     expect(await say()).to.equal('two!')
     await write('tools/say.ts', tool('say', 'three'))
-    while ((await say()) !== 'three!') await session.request('ping')
+    await eventually('the tool is served again', say, text => text === 'three!')
 
     await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
     await running.printed(/^takes effect at a restart: http\.writeTimeout; press r, nothing has changed before$/m)

@@ -1,8 +1,9 @@
 // SIGHUP to a `start` of one process: it reads its config anew, and says in its log what came of it.
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
@@ -107,13 +108,7 @@ describe('SIGHUP to mcp-host start', function () {
     await running.listening()
     // Without `script` nobody holds the terminal any more.
     running.child.kill('SIGKILL')
-    const { readFile } = await import('node:fs/promises')
     const ended = () => readFile(join(folder, 'ended.txt'), 'utf8').catch(() => undefined)
-    let code = await ended()
-    while (code === undefined) {
-      await new Promise(resolve => setImmediate(resolve))
-      code = await ended()
-    }
-    expect(code).to.equal('0')
+    expect(await eventually('the process ends', ended)).to.equal('0')
   })
 })

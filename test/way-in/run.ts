@@ -1,5 +1,6 @@
 // The way in, as a stranger goes it: from an empty folder and the packed tarballs to a protected server that is used and that
 // refuses. A leg of .ci/run: `npm run way-in`. It prints the seconds of each step; the first failure ends it.
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
