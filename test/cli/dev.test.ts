@@ -6,6 +6,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
+import { editedConfig } from './edited-config.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, type Running, startCli, stopAll } from './run-cli.ts'
 
@@ -14,16 +15,7 @@ after(async () => {
   await removeFolders()
 })
 
-const CONFIG = `import { defineConfig } from '${CORE}'
-export default defineConfig({
-  server: { name: 'dev', version: '1.0.0', instructions: process.env['GREETING'] },
-  http: { port: 0 },
-  secrets: ['a secret for tests, long enough to be one'],
-  toolsets: { talk: './tools/*.ts' },
-  routes: { '/mcp': { toolsets: 'talk' } },
-  plugins: { 'transport-streamable': {} },
-})
-`
+const CONFIG = editedConfig({ tools: './tools/*.ts', path: '/mcp' })
 const tool = (name: string, text: string) => `import { defineTool } from '${CORE}'
 import { mark } from '../lib/mark.ts'
 export const ${name} = defineTool({ name: '${name}', handler: () => '${text}' + mark })

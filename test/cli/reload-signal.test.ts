@@ -6,6 +6,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
+import { editedConfig } from './edited-config.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, startCli, stopAll } from './run-cli.ts'
 
@@ -14,17 +15,12 @@ after(async () => {
   await removeFolders()
 })
 
-const CONFIG = `import { defineConfig } from '${CORE}'
-import { own } from './own.ts'
-export default defineConfig({
-  server: { name: 'start', version: '1.0.0', instructions: process.env['GREETING'] },
-  http: { port: 0 },
-  secrets: ['a secret for tests, long enough to be one'],
-  toolsets: { talk: './tools.ts' },
-  routes: { '/': { toolsets: 'talk' } },
-  plugins: { 'transport-streamable': {}, own: own() },
+const CONFIG = editedConfig({
+  tools: './tools.ts',
+  path: '/',
+  before: "import { own } from './own.ts'",
+  plugins: 'own: own()',
 })
-`
 const OWN = `import { definePlugin } from '${CORE}'
 export const own = definePlugin({ options: { type: 'object', additionalProperties: false, properties: {} }, setup() {} })
 `
