@@ -21,6 +21,7 @@ import {
   type ProxyValues,
   readHeaders,
   readKeepAlive,
+  readProtocol,
   readTransport,
   readTravel,
   readUrl,
@@ -63,6 +64,7 @@ export async function startProxy(
 ): Promise<Relay> {
   const url = readUrl(given, values)
   const transport = readTransport(values)
+  const translates = readProtocol(values)
   const plain = readReach({ header: readHeaders(values), ...(values.proxy !== undefined && { proxy: values.proxy }) })
   const logins = openAccounts(plain).logins
   const before = await logins.find(url, values.profile)
@@ -81,7 +83,10 @@ export async function startProxy(
   const note = (what: string) => {
     if (values.verbose) say(what)
   }
-  return startRelay(
+  const start = translates
+    ? (await import('./proxy/older-client/translated-relay.ts')).startTranslatedRelay
+    : startRelay
+  return start(
     {
       url: login.url,
       fetch,

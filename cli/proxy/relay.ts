@@ -23,7 +23,7 @@ import {
 import { createRemote, type TransportName } from './remote.ts'
 
 /** Bytes of a line of the client. */
-const MAX_LINE = 16 * 1024 * 1024
+export const MAX_LINE = 16 * 1024 * 1024
 /** Requests that wait for an answer. */
 const MAX_PENDING = 1_000
 /** How long what runs may take when the input has ended, and how long the end of the session, milliseconds. */
@@ -50,7 +50,8 @@ export interface Relay {
   end(): void
 }
 
-function textOf(line: Line): string {
+/** Throws a Failure for a line that has no text. */
+export function textOf(line: Line): string {
   if ('text' in line) return line.text
   if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
   throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
