@@ -21,7 +21,10 @@ describe('mcp-host proxy --protocol auto, with @modelcontextprotocol/sdk 1.32 in
     const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
     const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities })
     traveller = { client, puppet, heard: listenTo(client, types, true) }
-    end = await connectOlder(client, `${url}/mcp`, { protocol: 'auto', verbose: Boolean(process.env['LOUD']) } as object)
+    end = await connectOlder(client, `${url}/mcp`, {
+      protocol: 'auto',
+      verbose: Boolean(process.env['LOUD']),
+    } as object)
   })
   after(async () => {
     await traveller.client.close()
