@@ -167,7 +167,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
       await sleep(20, hurry.signal).catch(() => undefined)
     }
-    await gate
+    // What opens a session may hang, or wait for somebody who logs in.
+    await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
     // A session that is over is not to be opened again.
     clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))

@@ -356,6 +356,29 @@ describe('mcp-host proxy --protocol auto', () => {
     expect(say(await client.request(2, 'tools/call', { name: 'ask' }))).to.match(/is left out by --ignore-tool/)
   })
 
+  it('ends soon after its input, also where `initialize` is never answered; what follows it waits for it', async () => {
+    const held: ServerResponse[] = []
+    const stuck = createServer((_request, response) => void held.push(response))
+    servers.push(stuck)
+    await once(stuck.listen(0, '127.0.0.1'), 'listening')
+    for (const values of [{}, AUTO]) {
+      const client = await openProxy(`http://127.0.0.1:${(stuck.address() as AddressInfo).port}/mcp`, values)
+      client.say({ id: 0, method: 'initialize', params: INITIALIZE })
+      client.say({ id: 1, method: 'ping' })
+      while (held.length === 0) await new Promise(setImmediate)
+      client.relay.end()
+      await client.relay.ended
+      expect([held.length, client.lines]).to.deep.equal([1, []])
+      held.length = 0
+    }
+    const client = await openProxy(url, AUTO)
+    client.say({ id: 0, method: 'initialize', params: INITIALIZE })
+    for (let id = 1; id <= 300; id++) client.say({ id, method: 'ping' })
+    client.input.end()
+    await client.relay.ended
+    expect(client.seen.map(({ id }) => id)).to.deep.equal(Array.from({ length: 301 }, (_, id) => id))
+  })
+
   it('changes nothing where the server takes initialize, or is not there; without it the refusal is told', async () => {
     const { url: both } = await startHost({ toolsets, routes: { '/mcp': { toolsets: 'all' } } })
     const sdk = await startSdkServer()

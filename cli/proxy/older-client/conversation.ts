@@ -127,7 +127,9 @@ export function createConversation(opening: Opening, parts: ConversationParts): 
   return {
     take,
     hear(message) {
-      const { method, params } = message
+      const { id, method, params } = message
+      // Its servers ask nothing of their own.
+      if (id !== undefined) return note(`${opening.version} has no requests of servers; ${String(method)} was left out`)
       if (changes.hear(message)) return
       if (method === 'notifications/progress' && isObject(params) && !calls.isAhead(params)) return
       // Whatever else the server may say by itself is of its subscriptions.

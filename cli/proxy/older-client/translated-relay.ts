@@ -6,6 +6,7 @@ import { isObject } from '../../../core/mcp/is-object.ts'
 import { MODERN_REVISION } from '../../../core/mcp/revisions.ts'
 import { type Line, readLines } from '../../../plugins/transport-stdio/lines.ts'
 import { createOutput } from '../../../plugins/transport-stdio/output.ts'
+import { sleep } from '../link.ts'
 import {
   answeredId,
   errorLine,
@@ -22,11 +23,20 @@ import { type Conversation, createConversation } from './conversation.ts'
 import { createOpening, speakerIn, speakFor, versionIn } from './opening.ts'
 import { createPort } from './port.ts'
 
-/** Reasons for which a server that was asked has not refused: it did not get to it. */
-const NOT_ASKED = (error: Fields): boolean => {
-  const { data } = error
-  return isObject(data) && typeof data['reason'] === 'string' && data['reason'] !== 'refused'
+/** What `initialize` was answered with: as it came, and as a message. */
+interface Opened {
+  readonly text: string
+  readonly message: Fields
 }
+
+/** Lines that are read while `initialize` is on its way. */
+const MAX_AHEAD = 100
+/** How long `initialize` may take once the input has ended, milliseconds. */
+const DRAIN = 10_000
+
+/** True for a refusal of the server's own: whatever else went wrong is not to be mended by another revision. */
+const isRefused = ({ code, data }: Fields): boolean =>
+  code !== -32_000 || !isObject(data) || typeof data['reason'] !== 'string' || data['reason'] === 'refused'
 
 export function startTranslatedRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }): Relay {
   const { url, note, timing } = settings
@@ -35,7 +45,7 @@ export function startTranslatedRelay(settings: RelaySettings, ends: { input: Rea
   const input = new PassThrough()
   const port = createPort(text => input.write(`${text}\n`), MAX_LINE)
   /** `initialize` as the client said it, on its way. */
-  const opening = new Map<Id, (line: { text: string; message: Fields }) => void>()
+  const opening = new Map<Id, (opened: Opened) => void>()
   let conversation: Conversation | undefined
 
   const tell = (message: Fields) => output.respond(JSON.stringify({ jsonrpc: '2.0', ...message }))
@@ -66,9 +76,7 @@ export function startTranslatedRelay(settings: RelaySettings, ends: { input: Rea
   })
   const relay = startRelay(settings, { input, output: fromServer })
 
-  async function pass(text: string): Promise<void> {
-    if (!input.write(`${text}\n`)) await Promise.race([once(input, 'drain'), once(input, 'close')])
-  }
+  const pass = (text: string) => void input.write(`${text}\n`)
 
   /** What the server is, where it refuses `initialize`; undefined where the refusal is what the client is to hear. */
   async function discover({ params }: Request) {
@@ -82,16 +90,19 @@ export function startTranslatedRelay(settings: RelaySettings, ends: { input: Rea
     const { id } = request
     conversation?.end()
     conversation = undefined
-    const answered = new Promise<{ text: string; message: Fields }>(resolve => opening.set(id, resolve))
-    await pass(text)
-    const answer = await answered
-    const { error } = answer.message
-    const found = isObject(error) && !NOT_ASKED(error) ? await discover(request) : undefined
-    opening.delete(id)
-    if (!found) return output.respond(answer.text)
-    note(`the server speaks ${found.version} alone, the client ${found.revision}: what they say is translated`)
-    conversation = createConversation(found, { port, timing, note, tell, signal: over.signal })
-    tell({ id, result: found.initialized })
+    const answered = new Promise<Opened>(resolve => opening.set(id, resolve))
+    pass(text)
+    try {
+      const answer = await answered
+      const { error } = answer.message
+      const found = isObject(error) && isRefused(error) ? await discover(request) : undefined
+      if (!found) return output.respond(answer.text)
+      note(`the server speaks ${found.version} alone, the client ${found.revision}: what they say is translated`)
+      conversation = createConversation(found, { port, timing, note, tell, signal: over.signal })
+      tell({ id, result: found.initialized })
+    } finally {
+      opening.delete(id)
+    }
   }
 
   async function read(line: Line): Promise<void> {
@@ -113,12 +124,20 @@ export function startTranslatedRelay(settings: RelaySettings, ends: { input: Rea
     output.respond(errorLine(isRequest ? (id as Id) : undefined, failure))
   }
 
+  /** One line after the other; the end of the input is seen while `initialize` is on its way. */
   async function readAll() {
+    let ahead = 0
+    let done: Promise<unknown> = Promise.resolve()
     for await (const line of readLines(ends.input, MAX_LINE)) {
       if (over.signal.aborted) break
-      await read(line).catch(thrown => refuse(line, thrown))
+      const turn = ahead > 0 ? done.then(() => read(line)) : read(line)
+      ahead++
+      done = turn.catch(thrown => refuse(line, thrown)).then(() => ahead--)
+      if (opening.size === 0 || ahead > MAX_AHEAD) await done
+      if (input.writableNeedDrain) await Promise.race([once(input, 'drain'), once(input, 'close')])
       await output.drained()
     }
+    await Promise.race([done, sleep(DRAIN, over.signal).catch(() => undefined)])
     conversation?.end()
     input.end()
   }

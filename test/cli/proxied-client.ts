@@ -1,5 +1,6 @@
-// The official client of SDK 1.x at the stdin and stdout of a relay in this process.
+// An official client, of either generation, at the stdin and stdout of a relay in this process.
 import { PassThrough } from 'node:stream'
+import type { Client as NewClient } from '@modelcontextprotocol/client'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -9,14 +10,18 @@ import type { ProxyValues } from '../../cli/proxy/settings.ts'
 import { startProxy } from '../../cli/proxy.ts'
 import { QUICK } from './proxy-client.ts'
 
-export interface OlderEnd {
+export interface ProxiedEnd {
   readonly relay: Relay
   /** Every line of the proxy. */
   readonly lines: string[]
 }
 
 /** Connects a client through a proxy to the server at `url`. */
-export async function connectOlder(client: Client, url: string, values: ProxyValues): Promise<OlderEnd> {
+export async function connectThrough(
+  client: Client | NewClient,
+  url: string,
+  values: ProxyValues = {},
+): Promise<ProxiedEnd> {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const buffer = new ReadBuffer()
   const lines: string[] = []
@@ -39,6 +44,6 @@ export async function connectOlder(client: Client, url: string, values: ProxyVal
     },
   }
   const relay = await startProxy(url, values, { input, output }, QUICK)
-  await client.connect(transport)
+  await (client as Client).connect(transport)
   return { relay, lines }
 }
