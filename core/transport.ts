@@ -60,17 +60,18 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export { heardBy } from './sessions/heard-by.ts'
+export { createLineReply, type ReplyLine } from './sessions/line-reply.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
 export type { SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export type { RunningCalls } from './sessions/running-calls.ts'
 export {
   type Answering,
+  receiveMessage,
   type Sender,
   type SessionReply,
   secondHandshake,
-  serveSessionMessage,
-  stopRequest,
+  serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
 export type { SessionBounds } from './sessions/session-bounds.ts'

@@ -52,7 +52,6 @@ const LONG: Readonly<Record<string, string>> = {
   'plugins/change-bus-redis/bus.ts createBus': 'the methods of a slot over one reader and its place',
   'plugins/change-bus-redis/peers.ts createPeers': 'the methods of a slot over one inbox and the sign of life',
   'plugins/event-store-redis/store.ts createRedisEventStore': 'the methods of a slot over one connection',
-  'plugins/transport-sse/message.ts createMessagePost': 'the steps of one endpoint, for what comes here or from a peer',
   'plugins/families/per-request/listen.ts addListen': 'the streams that are open, which draining ends',
   'plugins/transport-stdio/line.ts serveLine': 'the steps of one line over its session and what runs beside it',
   'plugins/transport-stdio/own-requests.ts createOwnRequests': 'the requests that run, and the steps of one of them',

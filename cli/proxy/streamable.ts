@@ -40,6 +40,8 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
   const session = createKeptSession(link, send, () => void streams.listen())
   const streams = createSessionStreams(link, send, session)
   const own = createOwnExchanges(link, send, tools)
+  /** The server knows that the client is ready. */
+  let isInitialized = false
 
   /** Hands the answer on, to its end. Undefined where it was; else the refusal, and its text. */
   async function take(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void) {
@@ -67,6 +69,7 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     })
 
   async function open(exchange: Exchange): Promise<void> {
+    isInitialized = false
     const end = new AbortController()
     const response = await post(exchange, { ...POST_HEADERS }, end)
     const heard = (text: string) => {
@@ -93,7 +96,9 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
       // An answer to what the lost session asked: nobody waits for it.
       if (exchange.out.requests.length === 0 && !exchange.out.notification) return
     }
-    if (exchange.out.notification?.method === 'notifications/initialized') void streams.listen()
+    if (exchange.out.notification?.method !== 'notifications/initialized') return
+    isInitialized = true
+    void streams.listen()
   }
 
   return {
@@ -103,7 +108,7 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     },
     async ping() {
       const { epoch, id } = session
-      if (id === undefined) return
+      if (id === undefined || !isInitialized) return
       const { signal } = link
       const response = await send({
         method: 'POST',

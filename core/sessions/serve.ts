@@ -12,6 +12,7 @@ import type { Message } from '../mcp/message.ts'
 import type { Implementation, RequestId } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import { encodeError } from '../mcp/wire.ts'
+import type { RunningCalls } from './running-calls.ts'
 import type { Session } from './session.ts'
 
 /** How the answer to one request travels. */
@@ -32,17 +33,19 @@ export interface Sender {
   readonly user: User | undefined
 }
 
-/** What answers Calls, and where failures are told. */
+/** What answers Calls, where failures are told, and where it is known what runs. */
 export interface Answering {
   readonly log: Logger
+  readonly sessions: { readonly calls: RunningCalls }
   createCall(request: CallRequest): Call
   answer(call: Call): Promise<object>
+  inFlight(cancel: (reason: Error) => void): () => void
 }
 
 type Request = Extract<Message, { kind: 'request' }>
 
 /** Cancels a request because the host stops, and tells its client, unless it was answered. */
-export function stopRequest(session: Session, id: RequestId, reply: SessionReply, reason: Error): void {
+function stopRequest(session: Session, id: RequestId, reply: SessionReply, reason: Error): void {
   const error = nodeLost()
   if (session.runs(id)) {
     session.finish(id)
@@ -166,18 +169,61 @@ function receiveNotification(
   return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
 }
 
-/**
- * Takes one message of a session. A request is answered on `reply`, which only it needs; everything else is done when
- * this returns, or its promise resolves: where another node is to hear of it, once that is sure to.
- */
-export function serveSessionMessage(
+/** Serves one request that was counted, until its handler is over: long after its client cancelled it, maybe. */
+async function serveCounted(
   host: Answering,
   session: Session,
-  message: Exclude<Message, { kind: 'invalid' }>,
+  request: Request,
   sender: Sender,
-  reply: () => SessionReply,
+  reply: SessionReply,
+): Promise<void> {
+  try {
+    await serveRequest(host, session, request, sender, reply)
+  } finally {
+    host.sessions.calls.leave(session, 1)
+  }
+}
+
+/**
+ * Serves requests of a session, that of one message or those of a batch, each answered by the reply that is made for it.
+ * They count among what their session and its owner run, and among what a closing host waits for, and then cancels.
+ * Resolves when all handlers are over and their answers were given to the replies: what fails is an answer, too.
+ * Throws `tooManyRequests`, `sessionNotFound` and `unavailable` at once, before any reply was made or handler began.
+ */
+export function serveRequests(
+  host: Answering,
+  session: Session,
+  requests: readonly Request[],
+  sender: Sender,
+  createReply: (request: Request) => SessionReply,
+): Promise<unknown> {
+  const { calls } = host.sessions
+  const served: Array<readonly [Request, SessionReply]> = []
+  let leave: (() => void) | undefined
+  calls.enter(session, requests.length)
+  try {
+    leave = host.inFlight(reason => {
+      for (const [{ id }, reply] of served) stopRequest(session, id, reply, reason)
+    })
+    for (const request of requests) served.push([request, createReply(request)])
+  } catch (thrown) {
+    leave?.()
+    calls.leave(session, requests.length)
+    throw thrown
+  }
+  return Promise.all(served.map(([request, reply]) => serveCounted(host, session, request, sender, reply))).finally(
+    leave,
+  )
+}
+
+/**
+ * Takes a message of a session that is no request. It is done when this returns, or its promise resolves: where another
+ * node is to hear of it, once that is sure to.
+ */
+export function receiveMessage(
+  session: Session,
+  message: Extract<Message, { kind: 'response' | 'notification' }>,
 ): Promise<void> | undefined {
-  if (message.kind === 'request') return serveRequest(host, session, message, sender, reply())
   if (message.kind === 'response') return session.answer(message.id, message.body)
   return receiveNotification(session, message.method, message.params)
 }

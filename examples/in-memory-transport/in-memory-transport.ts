@@ -3,18 +3,18 @@
 import { definePlugin, HostError, type McpRoute, type User } from 'mcp-host'
 import type { RequestId, Session, Transport, ValidMessage } from 'mcp-host/transport'
 import {
+  createLineReply,
   demandBatches,
   encodeError,
   HANDSHAKE_REVISIONS,
   readMessages,
-  serveSessionMessage,
-  stopRequest,
+  receiveMessage,
+  serveRequests,
   transportOf,
   validBatch,
   whenTokenExpires,
 } from 'mcp-host/transport'
 import { createPair, type End } from './pair.ts'
-import { createReply } from './reply.ts'
 
 /** Who is at the other end. The program that connects says so: nothing here finds out who calls. */
 export interface Who {
@@ -23,12 +23,9 @@ export interface Who {
   readonly params?: Readonly<Record<string, string>>
 }
 
-type Request = Extract<ValidMessage, { kind: 'request' }>
-
 /** Serves one end, until either side closes it. */
 function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {} }: Who): void {
   const sender = { headers: {}, user }
-  const { calls } = host.sessions
   let session: Session | undefined
   let closed = false
 
@@ -62,29 +59,15 @@ function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {
     return opened
   }
 
-  async function answer(current: Session, request: Request): Promise<void> {
-    const reply = createReply(end)
-    let left: (() => void) | undefined
-    // Counts until the handler is over, which may be long after its client cancelled it.
-    calls.enter(current, 1)
-    try {
-      left = host.inFlight(reason => stopRequest(current, request.id, reply, reason))
-      await serveSessionMessage(host, current, request, sender, () => reply)
-    } finally {
-      left?.()
-      calls.leave(current, 1)
-    }
-  }
-
   async function take(message: ValidMessage): Promise<void> {
     if (!session) {
       if (message.kind !== 'request') return
       if (message.method !== 'initialize') throw new HostError('invalidRequest', { detail: 'initialize comes first' })
       session = await open()
     }
-    if (message.kind !== 'request') return serveSessionMessage(host, session, message, sender, () => createReply(end))
+    if (message.kind !== 'request') return receiveMessage(session, message)
     // Not waited for: a cancellation, or the answer to its question, must get past it.
-    answer(session, message).catch(thrown => refuse(thrown, message.id))
+    void serveRequests(host, session, [message], sender, () => createLineReply(end))
   }
 
   async function read(text: string): Promise<void> {

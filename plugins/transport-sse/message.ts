@@ -2,45 +2,21 @@
 
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
+  createLineReply,
   demandBatches,
   encodeError,
   type ForwardedMessage,
   readBody,
   readMessages,
+  receiveMessage,
   type Session,
-  type SessionReply,
-  serveSessionMessage,
-  stopRequest,
+  serveRequests,
   type Transport,
   type ValidMessage,
   validBatch,
 } from '../../core/transport.ts'
 
 type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
-
-/** The reply to one request: on the stream that the session has. */
-class StreamReply implements SessionReply {
-  readonly #session: Session
-  readonly #controller = new AbortController()
-  #over = false
-
-  constructor(session: Session) {
-    this.#session = session
-  }
-  send(message: string) {
-    if (!this.#over) this.#session.send(message)
-  }
-  respond(message: string) {
-    this.send(message)
-  }
-  signal() {
-    return this.#controller.signal
-  }
-  cancel(reason: Error) {
-    this.#over = true
-    this.#controller.abort(reason)
-  }
-}
 
 /** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
@@ -54,8 +30,6 @@ function validated(text: string, { revision }: Session): readonly ValidMessage[]
 }
 
 export function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: number | undefined) {
-  const { calls } = host.sessions
-
   function find(ctx: HostContext): Session | Promise<Session> {
     const { sessionId } = ctx.query
     if (typeof sessionId !== 'string' || sessionId === '') {
@@ -65,43 +39,16 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
   }
 
-  /** Counts the requests that begin. Throws `tooManyRequests` where too many would run. */
-  function enter(session: Session, requests: number) {
-    if (maxConcurrent !== undefined && session.calls + requests > maxConcurrent) {
-      const detail = `at most ${maxConcurrent} requests of a session run at once`
-      throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
-    }
-    calls.enter(session, requests)
-  }
-
-  /** Begins a request. Throws `unavailable` where the host is over. */
-  function begin(session: Session, request: Extract<ValidMessage, { kind: 'request' }>, sender: Sender) {
-    const reply = new StreamReply(session)
-    const leave = host.inFlight(reason => stopRequest(session, request.id, reply, reason))
-    return async () => {
-      try {
-        await serveSessionMessage(host, session, request, sender, () => reply)
-      } finally {
-        leave()
-        calls.leave(session, 1)
-      }
-    }
-  }
-
   /** Throws `tooManyRequests` and `unavailable` before any request began. */
   async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
-    for (const message of messages) {
-      if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
+    for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
+    if (maxConcurrent !== undefined && session.calls + requests.length > maxConcurrent) {
+      const detail = `at most ${maxConcurrent} requests of a session run at once`
+      throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
     }
-    enter(session, requests.length)
-    let begun: ReadonlyArray<() => Promise<void>> = []
-    try {
-      begun = requests.map(request => begin(session, request, sender))
-    } finally {
-      calls.leave(session, requests.length - begun.length)
-    }
-    for (const serve of begun) void serve()
+    // The answers flow on the session's stream: this POST is answered before.
+    void serveRequests(host, session, requests, sender, () => createLineReply(session))
   }
 
   /** What was taken elsewhere with 202: a refusal can only be told on the stream. */
@@ -134,8 +81,4 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     ctx.body = null
     ctx.status = 202
   }
-}
-
-const neverAnswered = (): never => {
-  throw new Error('only requests are answered')
 }

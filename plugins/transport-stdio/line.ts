@@ -2,15 +2,16 @@
 // requests that carry their own version one by one. Between the lines and the services of the host.
 import { HostError } from '../../core/index.ts'
 import {
+  createLineReply,
   demandBatches,
   encodeError,
   MODERN_REVISION,
   type RequestId,
   readMessages,
+  receiveMessage,
   type Session,
-  serveSessionMessage,
+  serveRequests,
   shown,
-  stopRequest,
   type Transport,
   type ValidMessage,
   validBatch,
@@ -18,8 +19,7 @@ import {
 import { namesOwnVersion } from '../families/per-request/index.ts'
 import { type Line, readLines } from './lines.ts'
 import { createOutput } from './output.ts'
-import { createOwnRequests, type Request } from './own-requests.ts'
-import { createReply } from './reply.ts'
+import { createOwnRequests } from './own-requests.ts'
 import type { Caller, StdioEnds } from './streams.ts'
 
 /** A line that is served. */
@@ -43,7 +43,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   const { route, params, user } = caller
   host.admit({ route, params, user })
   const sender = { headers: {}, user }
-  const { calls } = host.sessions
   const { promise: ended, resolve: end } = settleable()
   let session: Session | undefined
 
@@ -85,20 +84,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     return opened
   }
 
-  async function answerInSession(current: Session, request: Request): Promise<void> {
-    const reply = createReply(output)
-    let left: (() => void) | undefined
-    // Counts until the handler is over, which may be long after its client cancelled it.
-    calls.enter(current, 1)
-    try {
-      left = host.inFlight(reason => stopRequest(current, request.id, reply, reason))
-      await serveSessionMessage(host, current, request, sender, () => reply)
-    } finally {
-      left?.()
-      calls.leave(current, 1)
-    }
-  }
-
   /** True where it cancels a request that belongs to no session. */
   function cancelsOwn(message: ValidMessage): boolean {
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
@@ -120,10 +105,8 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       session = await open()
       if (output.closed) return abandon()
     }
-    if (message.kind !== 'request') {
-      return serveSessionMessage(host, session, message, sender, () => createReply(output))
-    }
-    answerInSession(session, message).catch(thrown => refuse(thrown, message.id))
+    if (message.kind !== 'request') return receiveMessage(session, message)
+    void serveRequests(host, session, [message], sender, () => createLineReply(output))
   }
 
   async function read(line: Line): Promise<void> {

@@ -2,20 +2,23 @@
 // answer or with `notifications/cancelled` (basic/transports/stdio).
 import { HostError } from '../../core/index.ts'
 import {
+  createLineReply,
   encodeAnswer,
   encodeError,
   isModernRevision,
   nodeLost,
   type RequestId,
+  type SessionReply,
   type Transport,
   type ValidMessage,
 } from '../../core/transport.ts'
 import { readRequestMeta, unsupported } from '../families/per-request/index.ts'
 import type { Output } from './output.ts'
-import { createReply, type Reply } from './reply.ts'
 import type { Caller } from './streams.ts'
 
-export type Request = Extract<ValidMessage, { kind: 'request' }>
+type Request = Extract<ValidMessage, { kind: 'request' }>
+
+type Reply = Required<SessionReply>
 
 export interface OwnRequests {
   answer(request: Request): Promise<void>
@@ -69,7 +72,7 @@ export function createOwnRequests(host: Transport, caller: Caller, output: Outpu
 
   async function answer(request: Request): Promise<void> {
     const { id, method } = request
-    const reply = createReply(output)
+    const reply = createLineReply(output)
     let revision: string | undefined
     let left: (() => void) | undefined
     const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }))

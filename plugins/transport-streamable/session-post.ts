@@ -12,13 +12,13 @@ import {
   openEventStream,
   RETRY,
   type RequestId,
+  receiveMessage,
   rulesOf,
   type Session,
   type SessionReply,
   secondHandshake,
-  serveSessionMessage,
+  serveRequests,
   statusOf,
-  stopRequest,
   type Transport,
   type ValidMessage,
 } from '../../core/transport.ts'
@@ -99,8 +99,6 @@ class PostReply implements SessionReply {
 }
 
 export function createSessionPosts(host: Transport, route: McpRoute) {
-  const { calls } = host.sessions
-
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)
     const stream = host.streams.open(session, ids)
@@ -114,35 +112,26 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     }
   }
 
+  function openExchange(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean): Exchange {
+    ctx.respond = false
+    return createExchange(ctx.res, {
+      expected: requests.length,
+      batch,
+      open: () => openSink(session, requests, ctx),
+      cancelledByClose: false,
+    })
+  }
+
   async function answerAll(session: Session, messages: readonly ValidMessage[], ctx: HostContext, batch: boolean) {
     const requests = messages.filter(message => message.kind === 'request')
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
-    for (const message of messages) {
-      if (message.kind !== 'request') await serveSessionMessage(host, session, message, sender, neverAnswered)
-    }
+    for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
     if (requests.length === 0) return accept(ctx)
-    const replies: Array<readonly [Request, SessionReply]> = []
-    let leave: (() => void) | undefined
-    calls.enter(session, requests.length)
-    try {
-      leave = host.inFlight(reason => {
-        for (const [{ id }, reply] of replies) stopRequest(session, id, reply, reason)
-      })
-      ctx.respond = false
-      const exchange = createExchange(ctx.res, {
-        expected: requests.length,
-        batch,
-        open: () => openSink(session, requests, ctx),
-        cancelledByClose: false,
-      })
-      for (const request of requests) replies.push([request, new PostReply(exchange, session)])
-      await Promise.all(
-        replies.map(([request, reply]) => serveSessionMessage(host, session, request, sender, () => reply)),
-      )
-    } finally {
-      leave?.()
-      calls.leave(session, requests.length)
-    }
+    let exchange: Exchange | undefined
+    await serveRequests(host, session, requests, sender, () => {
+      exchange ??= openExchange(session, requests, ctx, batch)
+      return new PostReply(exchange, session)
+    })
   }
 
   async function open(message: ValidMessage, ctx: HostContext) {
@@ -177,8 +166,4 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
       throw error
     }
   }
-}
-
-const neverAnswered = (): never => {
-  throw new Error('only requests are answered')
 }

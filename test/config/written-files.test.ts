@@ -1,5 +1,5 @@
 // The files that are made from schemas: fresh, small, and with nothing of which an editor could make nothing.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { writtenFiles } from '../../build/write-schema.ts'
@@ -16,6 +16,12 @@ describe('npm run schema', () => {
       expect(readFileSync(join(ROOT, file), 'utf8')).to.equal(text)
     })
   }
+
+  it('left no file of a plugin that is gone', () => {
+    const folder = 'core/config/plugin-options'
+    const there = readdirSync(join(ROOT, folder)).map(file => `${folder}/${file}`)
+    expect(there).to.have.members(Object.keys(files).filter(file => file.startsWith(`${folder}/`)))
+  })
 
   it('made each shape in types once', () => {
     const shapes = Object.entries(files).flatMap(([, text]) =>
