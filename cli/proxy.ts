@@ -31,6 +31,8 @@ import { nextSignal } from './serve.ts'
 import { keepStdout } from './stdio/keep-stdout.ts'
 import { defineVerb } from './verb.ts'
 
+const TOO_NEW = 'speaks no revision that this client knows; --protocol auto translates between the two'
+
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
   (login: Login) =>
@@ -96,6 +98,7 @@ export async function startProxy(
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
       keepAlive: readKeepAlive(values),
       explain: explainTo(login),
+      ...(!translates && { refusedInitialize: () => say(`warning: ${login.url} ${TOO_NEW}`) }),
     },
     ends,
   )

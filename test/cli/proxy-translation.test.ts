@@ -7,6 +7,7 @@ import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { removeFolders } from '../config/folder.ts'
 import { INITIALIZE, initialize, meta, type Received, textOf } from '../plugins/transport-stdio/stdio-client.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { startModernHost } from '../support/modern-host.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy, type ProxyClient, QUICK, useOwnHome } from './proxy-client.ts'
@@ -35,6 +36,14 @@ const toolsets = {
       name: 'place',
       input: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } as const,
       handler: ({ region }) => `in ${region}`,
+    }),
+    defineTool({
+      name: 'hang',
+      handler: (_args, { signal, progress }) =>
+        new Promise((_resolve, reject) => {
+          progress(1)
+          signal.addEventListener('abort', () => reject(signal.reason))
+        }),
     }),
     defineTool({
       name: 'edit',
@@ -348,6 +357,25 @@ describe('mcp-host proxy --protocol auto', () => {
     expect(asked.some(({ method }) => method === 'subscriptions/listen')).to.equal(false)
   })
 
+  it('tells of changes again after every connection was cut, and says which call was lost', async () => {
+    const cutting = await startCuttingProxy(new URL(url).origin)
+    const client = await openProxy(`${cutting.url}/mcp`, AUTO)
+    await initialize(client)
+    expect(say(await client.request(1, 'resources/subscribe', { uri: PAGE }))).to.equal('{}')
+    client.say(call(2, 'hang', { _meta: { progressToken: 'p' } }))
+    await client.until(({ method }) => method === 'notifications/progress')
+    cutting.cutAll()
+    expect(say(await answerTo(client, 2))).to.match(/broke before the answer came/)
+    // What was missed meanwhile is not known.
+    await client.until(({ method }) => method === 'notifications/resources/updated')
+    client.seen.length = 0
+    await client.request(3, 'tools/call', { name: 'edit' })
+    await client.until(({ method }) => method === 'notifications/resources/updated')
+    client.input.end()
+    await client.relay.ended
+    await cutting.stop()
+  })
+
   it('leaves out tools that are to be ignored, as ever', async () => {
     const client = await openProxy(url, { ...AUTO, 'ignore-tool': ['ask'] })
     await initialize(client)
@@ -392,9 +420,17 @@ describe('mcp-host proxy --protocol auto', () => {
     for (const to of [`${both}/mcp`, sdk.streamable, sdk.sse]) {
       expect(await journey(to, AUTO)).to.deep.equal(await journey(to, {}))
     }
-    const plain = await openProxy(url)
-    const refused = await plain.request(0, 'initialize', INITIALIZE)
-    expect(refused.error?.code).to.equal(-32022)
+    const print = process.stderr.write
+    const warned: string[] = []
+    process.stderr.write = ((text: string) => warned.push(text) > 0) as typeof print
+    try {
+      const plain = await openProxy(url)
+      const refused = await plain.request(0, 'initialize', INITIALIZE)
+      expect(refused.error?.code).to.equal(-32022)
+    } finally {
+      process.stderr.write = print
+    }
+    expect(warned.join()).to.match(/^warning: \S+ speaks no revision that this client knows; --protocol auto /)
     const gone = await serve(() => undefined)
     servers.pop()?.close()
     const down = await openProxy(gone.url, AUTO)
