@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
 
 describe('mcp-host login as a program, with client_credentials', function () {
@@ -124,7 +124,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
   })
 
   it('asks for it at a terminal, and does not show what is typed', async function () {
-    if (!hasTerminals()) this.skip()
+    needsTerminals(this)
     const desk = await robotDesk()
     const { child, printed: waitFor, ended } = startInTerminal(['login', desk.url, ...PROGRAM], desk.home, desk.env)
     await waitFor(/Secret of the client robot \(not shown\): /)
