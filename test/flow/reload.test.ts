@@ -145,7 +145,9 @@ describe('a reload', () => {
     await served.edit('mcp.config.ts', 'more: [', 'extra: [')
     const taken = ["routes['/'].toolsets", 'toolsets.more', 'toolsets.extra']
     await reload({ taken, told: 0 }, [[], [], []])
-    expect((await modern(`${served.url}/t/more`, 'tools/list')).status).to.equal(404)
+    const gone = await modern(`${served.url}/t/more`, 'tools/list')
+    expect(gone.status).to.equal(404)
+    expect(gone.text).to.include('at /t/:category there are: talk, extra, other"')
   })
 
   it('takes policies: who loses or gets a tool is told, and refused or served from then on', async () => {
