@@ -48,10 +48,17 @@ export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<
   })
 }
 
+/** A stream that lived so long was no failure, milliseconds. */
+const SETTLED = 5_000
+
 /** Pauses that grow, each a little different: many relays come back to one server. */
 export function createBackOff({ pause, longestPause }: Timing) {
   let next = pause
   return {
+    /** A stream ended that began at this time of `performance`. */
+    ended(begun: number) {
+      if (performance.now() - begun > SETTLED) next = pause
+    },
     get pause() {
       const now = next
       next = Math.min(next * 2, longestPause)

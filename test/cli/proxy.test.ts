@@ -1,7 +1,5 @@
 // `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -11,6 +9,7 @@ import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-clien
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
+import { closeServers, json, listenAnywhere, serve } from './serve-by-hand.ts'
 
 let aborted = 0
 const PAGE = 'test://page'
@@ -75,21 +74,6 @@ const toolsets = { all: [...tools, defineResource({ name: 'page', uri: PAGE, han
 /** A name of the environment, as a header has it. */
 const of = (name: string) => `\${${name}}`
 
-type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
-const servers: Array<ReturnType<typeof createServer>> = []
-async function serve(handler: Handler): Promise<string> {
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += String(piece)
-    handler(request, response, body)
-  })
-  servers.push(server)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-}
-const json = (response: ServerResponse, message: unknown, status = 200, headers: Record<string, string> = {}) =>
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(message))
-
 describe('mcp-host proxy', () => {
   let url: string
   let plain: string
@@ -108,10 +92,7 @@ describe('mcp-host proxy', () => {
   })
   after(async () => {
     await endRelays()
-    for (const server of servers) {
-      server.closeAllConnections()
-      server.close()
-    }
+    closeServers()
     await stopHosts()
     await stopSdkServers()
     await removeFolders()
@@ -352,9 +333,7 @@ describe('mcp-host proxy', () => {
       connects++
       socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
     })
-    servers.push(proxy)
-    await once(proxy.listen(0, '127.0.0.1'), 'listening')
-    process.env['HTTP_PROXY'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    process.env['HTTP_PROXY'] = await listenAnywhere(proxy)
     try {
       const through = await openProxy(url)
       expect((await through.request(1, 'ping')).error).to.have.property('message')
