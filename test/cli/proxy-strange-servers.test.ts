@@ -193,3 +193,58 @@ describe('mcp-host proxy, in front of strange servers', function () {
     expect(opened - begun).to.be.at.most(1)
   })
 })
+
+describe('mcp-host proxy, and lines that no client should send', () => {
+  before(useOwnHome)
+  after(async () => {
+    await endRelays()
+    closeServers()
+    await removeFolders()
+  })
+
+  it('sends no call of an ignored tool, in whatever way it is said', async () => {
+    const reached: string[] = []
+    const url = await serve((_request, response, body) => {
+      reached.push(body)
+      json(response, { jsonrpc: '2.0', id: JSON.parse(body).id ?? null, result: {} })
+    })
+    const client = await openProxy(url, { 'ignore-tool': ['rm*'] })
+    const call = (more: object) => ({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'rm_all' }, ...more })
+    const named = (name: unknown) => call({ id: 3, params: { name } })
+    const lines = [
+      ...[{ id: 2 }, { id: null }, {}, { id: true }, { id: 2, params: ['rm_all'] }].map(call),
+      ...[[call({ id: null })], [{ jsonrpc: '2.0', id: 4, method: 'ping' }, call({})], named(['rm_all'])],
+      call({ id: 5, method: ['tools/call'] }),
+    ]
+    for (const line of lines) {
+      client.write(`${JSON.stringify(line)}\n`)
+      expect((await client.until(() => true)).error?.code, JSON.stringify(line)).to.be.oneOf([-32_600, -32_602])
+    }
+    expect(reached).to.deep.equal([])
+    client.write('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"rm_all","name":"ok"}}\n')
+    await client.until(({ id }) => id === 9)
+    expect(reached).to.deep.equal(['{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ok"}}'])
+  })
+
+  it('keeps to its bounds within one line, and for messages that nobody answers', async () => {
+    const held: string[] = []
+    const url = await serve((_request, _response, body) => void held.push(body))
+    const client = await openProxy(url)
+    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+    client.write(`${JSON.stringify([ping(1), ping(2), ping(1)])}\n`)
+    for (const id of [1, 2])
+      expect((await client.until(message => message.id === id)).error?.message).to.include('id 1 is running')
+    client.write(`${JSON.stringify(Array.from({ length: 1_001 }, (_, id) => ping(id)))}\n`)
+    const refused = await client.until(({ id }) => id === 1_000)
+    expect(refused.error?.message).to.equal('at most 1000 requests wait at once')
+    expect(client.seen.splice(0)).to.have.length(1_000)
+    for (let sent = 0; sent <= 1_000; sent++) client.say({ method: 'notifications/x' })
+    const { id, error } = await client.until(() => true)
+    expect([id, error?.message]).to.deep.equal([
+      undefined,
+      'at most 1000 messages without an answer are on their way at once',
+    ])
+    while (held.length < 1_000) await pause(5)
+    expect([held.length, client.seen]).to.deep.equal([1_000, []])
+  }).timeout(60_000)
+})
