@@ -34,8 +34,7 @@ import { defineVerb } from './verb.ts'
 const explainTo =
   (login: Login) =>
   (thrown: unknown): Failure => {
-    const code = networkCode(thrown)
-    if (code !== undefined && !AuthError.is(thrown)) return unreachable(login.url, code)
+    if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(reason, knownSecrets.scrub(inFlags(message)), {

@@ -1,5 +1,6 @@
 // What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
 // is waited for it.
+import { tellUnreached } from '../../client/proxy-failure.ts'
 import { Failure } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */
@@ -93,12 +94,11 @@ export function networkCode(thrown: unknown): string | undefined {
 
 export const wasNotSent = (thrown: unknown): boolean => NOT_SENT.has(networkCode(thrown) ?? '')
 
-export const unreachable = (url: string, code: string | undefined): Failure =>
-  new Failure(
-    'unreachable',
-    `${url} cannot be reached${code === undefined ? '' : ` (${code})`}; check the address and that the server runs; the next request tries again`,
-    { retryable: true },
-  )
+/** `thrown`: what `fetch` failed with. */
+export function unreachable(url: string, thrown: unknown): Failure {
+  const { what, fix } = tellUnreached(thrown, networkCode(thrown))
+  return new Failure('unreachable', `${url} ${what}; ${fix}; the next request tries again`, { retryable: true })
+}
 
 /** The connection broke after the request was sent: nobody knows how far the server came. */
 export const broken = (url: string): Failure =>

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
+import { explainFailure } from '../../cli/client/connect.ts'
+import { createProxyFetch } from '../../client/node/index.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-client.ts'
@@ -326,6 +328,28 @@ describe('mcp-host proxy', () => {
     expect(client.lines).to.have.length(1)
   })
 
+  it('names an HTTP proxy that is not there, and what it came from', async () => {
+    const dead = createServer()
+    const away = await listenAnywhere(dead)
+    dead.close()
+    const tell = async (given: string, values: Parameters<typeof openProxy>[1]) =>
+      (await (await openProxy(given, values)).request(1, 'ping')).error?.message
+    const why = (given: string, from: string) =>
+      `${given} was not asked: the HTTP proxy ${away} ${from} cannot be reached (ECONNREFUSED); check that proxy; the next request tries again`
+    expect(await tell(url, { proxy: away })).to.equal(why(url, 'that was given'))
+    const remote = 'http://mcp.example/mcp'
+    process.env['HTTP_PROXY'] = away
+    try {
+      expect(await tell(remote, { 'allow-http': true })).to.equal(why(remote, 'of HTTP_PROXY'))
+      const failure = await createProxyFetch({ proxy: 'env' })(remote).catch((error: unknown) => error)
+      expect(explainFailure(failure, { url: remote, profile: undefined }).message).to.equal(
+        `${remote} was not asked: the HTTP proxy ${away} of HTTP_PROXY cannot be reached (ECONNREFUSED); check that proxy`,
+      )
+    } finally {
+      delete process.env['HTTP_PROXY']
+    }
+  })
+
   it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
     let connects = 0
     const proxy = createServer()
@@ -335,14 +359,20 @@ describe('mcp-host proxy', () => {
     })
     process.env['HTTP_PROXY'] = await listenAnywhere(proxy)
     try {
-      const through = await openProxy(url)
+      const through = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
       expect((await through.request(1, 'ping')).error).to.have.property('message')
       expect(connects).to.be.greaterThan(0)
       const before = connects
-      process.env['NO_PROXY'] = '127.0.0.1'
-      const around = await openProxy(url)
-      expect((await initialize(around)).result).to.have.property('serverInfo')
+      process.env['NO_PROXY'] = 'mcp.example'
+      const around = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
+      expect((await around.request(1, 'ping')).error?.message).to.match(/^http:\/\/mcp\.example\/mcp cannot be reached/)
+      delete process.env['NO_PROXY']
+      // Of this machine, as other programs have it; a proxy that was named by hand is for all.
+      expect((await initialize(await openProxy(url))).result).to.have.property('serverInfo')
       expect(connects).to.equal(before)
+      const byHand = await openProxy(url, { proxy: process.env['HTTP_PROXY'] as string })
+      expect((await byHand.request(1, 'ping')).error).to.have.property('message')
+      expect(connects).to.be.greaterThan(before)
     } finally {
       delete process.env['HTTP_PROXY']
       delete process.env['NO_PROXY']
