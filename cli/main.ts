@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
+import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
@@ -133,8 +134,8 @@ const NEVER_SETTLES =
 
 let over = false
 // Node would end with exit code 0.
-process.once('beforeExit', () => {
-  if (!over) report(new StartError(NEVER_SETTLES, { exitCode: 1 }), false)
+process.on('beforeExit', () => {
+  if (!over && !isLoading()) report(new StartError(NEVER_SETTLES, { exitCode: 1 }), false)
 })
 run(process.argv.slice(2))
   .catch(error => report(error, process.argv.includes('--verbose')))

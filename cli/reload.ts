@@ -1,4 +1,5 @@
 // A config that is read anew while its host serves: one reload at a time, and those asked for meanwhile are one more.
+import { giveUpStalled } from '../core/config/while-loading.ts'
 import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
 import { errorText } from '../core/index.ts'
 import type { EnvFiles } from './env-file.ts'
@@ -23,21 +24,28 @@ export async function readAnew({ host, config, env }: ReloadSettings): Promise<R
   }
 }
 
-/** Runs the task once for all who ask while it waits to run. */
+/** How often it is looked whether a module hangs, milliseconds. */
+const LOOK = 500
+
+/** Runs the task once for all who ask while it waits to run. They do not wait for a module that hangs. */
 export function oneAtATime(task: () => Promise<void>): () => void {
   let asked = false
   let running = false
+  let looking: NodeJS.Timeout | undefined
   async function run() {
     running = true
     while (asked) {
       asked = false
       await task()
+      clearInterval(looking)
+      looking = undefined
     }
     running = false
   }
   return () => {
     asked = true
-    if (!running) void run()
+    if (running) looking ??= setInterval(giveUpStalled, LOOK).unref()
+    else void run()
   }
 }
 

@@ -81,7 +81,7 @@ export interface Platform {
 
 export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
   const now = Date.now
-  const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
+  const policy = createNetPolicy(options.serverUrl, options.networkPolicy, options.tokenEndpoint)
   const secrets = createSecrets()
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined

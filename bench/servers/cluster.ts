@@ -3,8 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { startNginx } from '../../test/cluster/support/nginx.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { inPath } from '../../test/support/needs-program.ts'
-import { freePort, startRedis } from '../../test/support/redis-server.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
 
 const [count, ...command] = process.argv.slice(2)
 const children: ChildProcess[] = []

@@ -59,7 +59,8 @@ async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void
 async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
-  return createReceiver({ host: login.redirectHost, port: login.redirectPort, before, browser })
+  const { redirectHost: host, redirectPort: port, redirectPath: path } = login
+  return createReceiver({ host, port, path, before, browser })
 }
 
 /** What is there is no MCP server: before somebody logs in for nothing, or after. */

@@ -23,9 +23,11 @@ import {
 import { createRemote, type TransportName } from './remote.ts'
 
 /** Bytes of a line of the client. */
-const MAX_LINE = 16 * 1024 * 1024
+export const MAX_LINE = 16 * 1024 * 1024
 /** Requests that wait for an answer; and lines without any that the server has not taken. */
 const MAX_PENDING = 1_000
+/** The code for a revision that the server does not speak (2026-07-28 basic/versioning). */
+const UNSUPPORTED_VERSION = -32_022
 /** How long what runs may take when the input has ended, and how long the end of the session, milliseconds. */
 const DRAIN = 10_000
 const FAREWELL = 2_000
@@ -41,6 +43,8 @@ export interface RelaySettings {
   /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
+  /** The server speaks no revision that has `initialize`. */
+  refusedInitialize?(): void
 }
 
 export interface Relay {
@@ -50,7 +54,8 @@ export interface Relay {
   end(): void
 }
 
-function textOf(line: Line): string {
+/** Throws a Failure for a line that has no text. */
+export function textOf(line: Line): string {
   if ('text' in line) return line.text
   if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
   throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
@@ -102,6 +107,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   function fail(exchange: Exchange, thrown: unknown) {
     if (over.signal.aborted) return
     const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+    if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
+      settings.refusedInitialize?.()
     if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
     for (const id of exchange.open.keys()) {
       pending.delete(id)
@@ -175,7 +182,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
       await sleep(20, hurry.signal).catch(() => undefined)
     }
-    await gate
+    // What opens a session may hang, or wait for somebody who logs in.
+    await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
     // A session that is over is not to be opened again.
     clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))

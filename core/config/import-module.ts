@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { filesRead } from './files-read.ts'
 import { imported, moduleUrl } from './module-graph.ts'
+import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -15,7 +16,7 @@ let registered: Promise<void> | undefined
  * which is the config where that is one, with the tsconfig.json that is nearest to it, in its folder or above; and
  * without a namespace: a config, its tools and this package share their modules. (A folder whose package.json has no
  * `"type": "module"` makes its `.ts` files CommonJS; those share modules with each other only.) Rejects with whatever
- * the module throws. After `refreshModules` it is the module as its file is then.
+ * the module throws, and where it ends the process or does not finish. After `refreshModules` it is the module as its file is then.
  */
 export async function importModule(file: string): Promise<Record<string, unknown>> {
   if (TYPESCRIPT.test(file)) {
@@ -25,7 +26,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
   filesRead.add(file)
   let isWhole = false
   try {
-    const namespace = (await import(moduleUrl(file))) as Record<string, unknown>
+    const namespace = (await whileLoading(() => import(moduleUrl(file)))) as Record<string, unknown>
     isWhole = true
     return unwrap(namespace)
   } finally {

@@ -208,7 +208,7 @@ type NoArguments = { readonly type: 'object' }
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
-  // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return
+  // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
   Return extends ToolReturn | void = ToolReturn,
 >(
   tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {

@@ -20,6 +20,6 @@ test('example_name logs each call', async () => {
 })
 
 test('example_name refuses options that it does not know', async () => {
-  // @ts-expect-error the compiler sees it, too
+  // @ts-expect-error: the compiler knows no option of this name either
   await assert.rejects(testPlugin(exampleName, { slowAftr: 1 }), /slowAfter/)
 })

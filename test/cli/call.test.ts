@@ -6,7 +6,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { journey, waits } from '../fixtures/journey-toolset.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startBadProxy, stopProxies } from './bad-proxy.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { type Ended, runCli, startCli, stopAll } from './run-cli.ts'
 import { type SdkServer, startSdkServer, stopSdkServers } from './sdk-server.ts'
 
@@ -258,7 +258,7 @@ describe('mcp-host call and list', function () {
 
   describe('at a terminal', () => {
     before(function () {
-      if (!hasTerminals()) this.skip()
+      needsTerminals(this)
     })
 
     for (const [revision, address] of [

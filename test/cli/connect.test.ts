@@ -16,7 +16,7 @@ after(removeFolders)
 const machine = (platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Machine => ({
   platform,
   home: '/home/ada',
-  cwd: '/work',
+  cwd: '/home/ann/shop',
   env,
 })
 const URL_GIVEN = 'https://mcp.example.com/mcp'
@@ -32,8 +32,8 @@ describe('the table of clients', () => {
     )
     expect(fileOf(machine('linux'))).to.equal('/home/ada/.config/Claude/claude_desktop_config.json')
     expect(CLIENTS.cursor.config.file(machine('linux'))).to.equal('/home/ada/.cursor/mcp.json')
-    expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/work/.vscode/mcp.json')
-    expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/work/.mcp.json')
+    expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/home/ann/shop/.vscode/mcp.json')
+    expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/home/ann/shop/.mcp.json')
   })
 })
 

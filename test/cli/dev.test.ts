@@ -3,9 +3,11 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { editedConfig } from './edited-config.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, type Running, startCli, stopAll } from './run-cli.ts'
 
 after(async () => {
@@ -13,16 +15,7 @@ after(async () => {
   await removeFolders()
 })
 
-const CONFIG = `import { defineConfig } from '${CORE}'
-export default defineConfig({
-  server: { name: 'dev', version: '1.0.0', instructions: process.env['GREETING'] },
-  http: { port: 0 },
-  secrets: ['a secret for tests, long enough to be one'],
-  toolsets: { talk: './tools/*.ts' },
-  routes: { '/mcp': { toolsets: 'talk' } },
-  plugins: { 'transport-streamable': {} },
-})
-`
+const CONFIG = editedConfig({ tools: './tools/*.ts', path: '/mcp' })
 const tool = (name: string, text: string) => `import { defineTool } from '${CORE}'
 import { mark } from '../lib/mark.ts'
 export const ${name} = defineTool({ name: '${name}', handler: () => '${text}' + mark })
@@ -83,7 +76,7 @@ describe('mcp-host dev', function () {
     await running.printed(/say\.ts:1: [\s\S]*\nnothing has changed: what was served goes on$/m)
     expect(await say()).to.equal('two!')
     await write('tools/say.ts', tool('say', 'three'))
-    while ((await say()) !== 'three!') await session.request('ping')
+    await eventually('the tool is served again', say, text => text === 'three!')
 
     await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
     await running.printed(/^takes effect at a restart: http\.writeTimeout; press r, nothing has changed before$/m)
@@ -132,7 +125,7 @@ describe('mcp-host dev', function () {
   })
 
   it('restarts with r and quits with q at a terminal', async function () {
-    if (!hasTerminals()) return this.skip()
+    needsTerminals(this)
     const folder = await makeFolder(FILES)
     const running = startInTerminal(['dev'], folder)
     await running.printed(/keys: r restarts, o opens the browser, q quits/)

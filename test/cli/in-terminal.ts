@@ -1,9 +1,13 @@
 // The CLI with a terminal in front of it, by `script` of util-linux; what it prints to either stream comes as stdout.
 import { spawnSync } from 'node:child_process'
+import type { Context } from 'mocha'
+import { needsProgram } from '../support/needs-program.ts'
 import { cliCommand, type Running, startProgram } from './run-cli.ts'
 
-/** False where there is no such program. */
-export const hasTerminals = (): boolean => spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
+const hasTerminals = () => spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
+
+export const needsTerminals = (context: Context) =>
+  needsProgram(context, 'script (of util-linux)', 'apt-get install bsdutils', hasTerminals)
 
 const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 

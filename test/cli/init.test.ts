@@ -11,7 +11,7 @@ import { loadConfig } from '../../core/config/load-config.ts'
 import { StartError } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { printedBy } from './printed-by.ts'
 import { ROOT, stopAll } from './run-cli.ts'
 
@@ -196,7 +196,7 @@ describe('mcp-host init', () => {
   })
 
   it('asks a person, and on Ctrl-C has written nothing', async function () {
-    if (!hasTerminals()) this.skip()
+    needsTerminals(this)
     const folder = await makeFolder({})
     const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })
     await printed(/What is it called\?/)

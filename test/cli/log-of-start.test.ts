@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { checkServerUrl } from '../../cli/client/logins.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, configText, runCli, startCli, stopAll } from './run-cli.ts'
 
 after(stopAll)
@@ -50,7 +50,7 @@ describe('the log of mcp-host start', () => {
   })
 
   it('is readable at a terminal, where nothing of it steers the terminal', async function () {
-    if (!hasTerminals()) this.skip()
+    needsTerminals(this)
     const folder = await makeFolder({ 'mcp.config.mjs': configText({ tool: FAILING }) })
     const running = startInTerminal(['start'], folder, { NO_COLOR: '1' })
     await modern(await running.listening(), 'tools/call', { name: 'fail' })
@@ -66,7 +66,7 @@ describe('the log of mcp-host start', () => {
     await modern(await running.listening(), 'tools/call', { name: 'fail' })
     const [text] = await running.logged(/^\[.*ERROR \(\d+\): a handler failed/m)
     expect(text).not.to.contain('{')
-    if (!hasTerminals()) this.skip()
+    needsTerminals(this)
     const inTerminal = startInTerminal(['start', '--log-format', 'json'], folder)
     await modern(await inTerminal.listening(), 'tools/call', { name: 'fail' })
     await inTerminal.printed(/\{"level":50,.*a handler failed/)

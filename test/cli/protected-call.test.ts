@@ -1,39 +1,12 @@
 // The verbs of the client against the real thing: the protected example, whose authorization server is oidc-provider.
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
-import { createTestLog } from '../support/start-host.ts'
+import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { type Ended, runCli, stopAll } from './run-cli.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** The example, on a port of its own. */
-async function startExample(): Promise<Host> {
-  const before = process.env['PORT']
-  process.env['PORT'] = String(await freePort())
-  try {
-    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
-    const host = await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
-    await host.listen()
-    return host
-  } finally {
-    if (before === undefined) delete process.env['PORT']
-    else process.env['PORT'] = before
-  }
-}
 
 describe('the verbs of the client, at the protected example', function () {
   this.timeout(60_000)
@@ -50,7 +23,7 @@ describe('the verbs of the client, at the protected example', function () {
     )
 
   before(async () => {
-    host = await startExample()
+    host = await startProtectedExample()
     url = `${host.url}/`
     browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
   })
@@ -113,7 +86,7 @@ describe('the verbs of the client, at the protected example', function () {
   })
 
   it('log a person at a terminal in, and again for one more scope, in the middle of a call', async function () {
-    if (!hasTerminals()) this.skip()
+    needsTerminals(this)
     const { code, stdout } = await startInTerminal(['call', url, 'clear_cache'], home, env).ended
     expect(code, stdout).to.equal(0)
     expect(stdout).to.match(

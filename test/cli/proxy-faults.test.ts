@@ -1,7 +1,7 @@
 // `mcp-host proxy` where things break: servers that are down, restart or forget, and lines that are cut. With counts.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -9,53 +9,43 @@ import { expect } from 'chai'
 import { createHost, type Host } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import { removeFolders } from '../config/folder.ts'
-import { initialize, meta, QUIET, textOf } from '../plugins/transport-stdio/stdio-client.ts'
+import { editorOf, PAGE, page } from '../fixtures/line-toolset.ts'
+import { initialize, meta, QUIET, type Received, textOf } from '../plugins/transport-stdio/stdio-client.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { createGate } from '../support/gate.ts'
 import { endRelays, openProxy, type ProxyClient, QUICK, useOwnHome } from './proxy-client.ts'
 
-const PAGE = 'test://page'
-let ran = 0
+/** Calls of `slow` that have begun, the steps they told of, and whether they may end. */
+let [ran, told, mayEnd] = [0, 0, false]
 const tools = [
   defineTool({ name: 'quick', handler: () => 'quick' }),
   defineTool({
     name: 'slow',
-    input: { type: 'object', properties: { steps: { type: 'integer' } } } as const,
-    async handler({ steps = 6 }, { progress }) {
+    async handler(_args, { progress, signal }) {
       ran++
-      for (let step = 1; step <= steps; step++) {
-        progress(step, steps)
+      for (let step = 1; !mayEnd && !signal.aborted; step++) {
+        told++
+        progress(step)
+        // The pace of the tool: there are steps before, while and after a line is cut.
         await pause(20)
       }
       return 'slow'
     },
   }),
-  defineTool({
-    name: 'edit',
-    handler(_args, { host }) {
-      host.resourceUpdated(PAGE)
-      return 'edited'
-    },
-  }),
+  editorOf(PAGE),
+  page,
 ]
-
-async function freePort(): Promise<number> {
-  const server = createTcp().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const hosts = new Set<Host>()
 /** A host that begins anew each time: its sessions are in its memory, its keys are its own. */
 async function listen(port: number, sse = false): Promise<Host> {
-  const { defineResource } = await import('../../core/index.ts')
   const host = await createHost(
     {
       server: { name: 'faults', version: '1' },
       http: { port },
-      toolsets: { all: [...tools, defineResource({ name: 'page', uri: PAGE, handler: () => 'text' })] },
+      toolsets: { all: tools },
       routes: { '/mcp': { toolsets: 'all' } },
       plugins: sse ? { 'transport-sse': {} } : { 'transport-streamable': {} },
     },
@@ -68,6 +58,35 @@ async function listen(port: number, sse = false): Promise<Host> {
 async function stop(host: Host) {
   hosts.delete(host)
   await host.close({ grace: 0 })
+}
+
+/** Resolves when a connection to this port was refused. */
+async function refusalAt(port: number): Promise<void> {
+  const refused = createGate()
+  const note = (event: unknown) => {
+    if ((event as { connectParams: { port: string } }).connectParams.port === String(port)) refused.open()
+  }
+  subscribe('undici:client:connectError', note)
+  await refused.opened
+  unsubscribe('undici:client:connectError', note)
+}
+
+const tokenOf = ({ params }: Received) => params?.['progressToken']
+
+/** Begins calls of `slow`, with the ids from 1 on. What it returns resolves when one more step has come of each that has no answer. */
+function beginSlow(client: ProxyClient, calls: number): () => Promise<unknown> {
+  ;[ran, told, mayEnd] = [0, 0, false]
+  const ids = Array.from({ length: calls }, (_, index) => index + 1)
+  for (const id of ids) {
+    client.say({ id, method: 'tools/call', params: { name: 'slow', _meta: { progressToken: id } } })
+  }
+  return () => {
+    const from = client.seen.length
+    const isHeard = (id: number) =>
+      client.seen.some((seen, at) => seen.id === id || (at >= from && tokenOf(seen) === id))
+    const quiet = () => ids.filter(id => !isHeard(id))
+    return eventually('no call that is quiet', quiet, ({ length }) => length === 0)
+  }
 }
 
 const call = (client: ProxyClient, id: number, name = 'quick', more: object = {}) =>
@@ -130,8 +149,9 @@ describe('mcp-host proxy, where things break', function () {
   it('waits for a server that starts in a moment', async () => {
     const port = await freePort()
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const refused = refusalAt(port)
     const waiting = initialize(client)
-    await pause(200)
+    await refused
     const host = await listen(port)
     expect((await waiting).result).to.have.property('serverInfo')
     await stop(host)
@@ -184,30 +204,17 @@ describe('mcp-host proxy, where things break', function () {
     const host = await listen(port)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
     await initialize(client)
-    ran = 0
-    for (let id = 1; id <= 5; id++)
-      client.say({
-        id,
-        method: 'tools/call',
-        params: { name: 'slow', arguments: { steps: 500 }, _meta: { progressToken: id } },
-      })
-    for (let id = 1; id <= 5; id++)
-      await client.until(
-        ({ method, params }) => method === 'notifications/progress' && params?.['progressToken'] === id,
-      )
-    // Nothing is said any more, as when it is killed.
-    const cut = new Promise<void>(resolve => setImmediate(resolve))
-    await cut
+    await beginSlow(client, 5)()
     await stop(host)
     const again = await listen(port)
-    let told = 0
+    let answered = 0
     for (let id = 1; id <= 5; id++) {
       const { error } = await client.until(message => message.id === id)
       expect(error?.message).to.match(/node that ran this was lost|was carried out is not known/)
-      told++
+      answered++
     }
     expect(textOf(await call(client, 9))).to.equal('quick')
-    console.log(`      5 calls ran: ${told} told, ${ran} begun`)
+    console.log(`      5 calls ran: ${answered} told, ${ran} begun`)
     expect(ran).to.equal(5)
     await stop(again)
   })
@@ -215,22 +222,17 @@ describe('mcp-host proxy, where things break', function () {
   it('has streams again from where they were cut: every call is answered once, every step comes once', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
-    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, patience: 5_000, resumption: 30_000 })
     await initialize(client)
-    ran = 0
     const CALLS = 20
-    for (let id = 1; id <= CALLS; id++) {
-      client.say({
-        id,
-        method: 'tools/call',
-        params: { name: 'slow', arguments: { steps: 40 }, _meta: { progressToken: id } },
-      })
-    }
-    for (let id = 1; id <= CALLS; id++) await client.until(({ params }) => params?.['progressToken'] === id)
-    for (let cut = 0; cut < 5; cut++) {
-      await pause(120)
+    const furtherSteps = beginSlow(client, CALLS)
+    await furtherSteps()
+    for (let cut = 0; cut < 2; cut++) {
       proxy.cutAll()
+      await furtherSteps()
     }
+    proxy.cutAll()
+    mayEnd = true
     let [answered, unknown] = [0, 0]
     for (let id = 1; id <= CALLS; id++) {
       const answer = await client.until(message => message.id === id)
@@ -240,9 +242,14 @@ describe('mcp-host proxy, where things break', function () {
     const steps = client.seen.filter(({ method }) => method === 'notifications/progress')
     const distinct = new Set(steps.map(({ params }) => `${params?.['progressToken']} ${params?.['progress']}`))
     console.log(
-      `      ${proxy.cuts} cuts: ${answered} of ${CALLS} answered, ${unknown} told that nobody knows, ${ran} begun; ${steps.length} of ${CALLS * 39} further steps, ${steps.length - distinct.size} twice`,
+      `      ${proxy.cuts} cuts: ${answered} of ${CALLS} answered, ${unknown} told that nobody knows, ${ran} begun; ${steps.length} of ${told} steps, ${steps.length - distinct.size} twice`,
     )
-    expect([answered + unknown, ran <= CALLS, steps.length - distinct.size]).to.deep.equal([CALLS, true, 0])
+    expect([answered + unknown, ran, steps.length - distinct.size]).to.deep.equal([CALLS, CALLS, 0])
+    for (let id = 1; id <= CALLS; id++) {
+      const heard = steps.filter(step => tokenOf(step) === id)
+      // In order, and none is left out.
+      expect(heard.map(({ params }) => params?.['progress'])).to.deep.equal(heard.map((_, index) => index + 1))
+    }
     expect(proxy.cuts).to.be.greaterThan(CALLS)
     // What was on its way before its answer began cannot be had again; all others are.
     expect(answered).to.be.at.least(CALLS - 2)

@@ -1,42 +1,20 @@
 // `mcp-host proxy` as processes in front of the protected example: one login for all of them, more scopes where a tool wants
 // them, and what is said where nobody can be asked.
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect } from 'chai'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { Browser } from '../plugins/dev-auth-server/browser.ts'
 import { initialize, meta } from '../plugins/transport-stdio/stdio-client.ts'
-import { createTestLog } from '../support/start-host.ts'
+import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
 import { cliCommand, runCli, stopAll } from './run-cli.ts'
-
-/** The example, on a port of its own. */
-async function startExample(): Promise<Host> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  const before = process.env['PORT']
-  process.env['PORT'] = String(port)
-  try {
-    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
-    const host = await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
-    await host.listen()
-    return host
-  } finally {
-    if (before === undefined) delete process.env['PORT']
-    else process.env['PORT'] = before
-  }
-}
 
 describe('mcp-host proxy, in front of a protected server', function () {
   this.timeout(60_000)
@@ -46,14 +24,14 @@ describe('mcp-host proxy, in front of a protected server', function () {
   let home: string
   let env: Record<string, string>
 
-  const ends = () => {
-    const [command = '', ...args] = cliCommand(['proxy', url])
+  const ends = (...more: string[]) => {
+    const [command = '', ...args] = cliCommand(['proxy', url, ...more])
     return { command, args, env, cwd: home, stderr: 'pipe' as const }
   }
 
   before(async () => {
     await useOwnHome()
-    host = await startExample()
+    host = await startProtectedExample()
     url = `${host.url}/`
     browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
     home = await makeFolder({})
@@ -117,6 +95,18 @@ describe('mcp-host proxy, in front of a protected server', function () {
     expect((await client.callTool({ name: 'current_time', arguments: {} })).isError ?? false).to.equal(false)
     expect(browser.opened).to.have.length(before)
     await client.close()
+  })
+
+  it('comes back at --callback-path, for a profile of its own', async () => {
+    const before = browser.opened.length
+    const client = new ClientV1({ name: 'desktop', version: '1' }, { capabilities: {} })
+    await client.connect(new StdioClientTransportV1(ends('--profile', 'other', '--callback-path', '/back/here')))
+    expect((await client.listTools()).tools.map(({ name }) => name)).to.include('current_time')
+    await client.close()
+    const redirects = browser.opened
+      .slice(before)
+      .map(address => new URL(address.searchParams.get('redirect_uri') ?? ''))
+    expect(redirects.map(({ pathname }) => pathname)).to.deep.equal(['/back/here'])
   })
 
   it('says which command logs in where there is no browser, for either era', async () => {

@@ -5,61 +5,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { explainFailure } from '../../cli/client/connect.ts'
 import { createProxyFetch } from '../../client/node/index.ts'
-import { defineResource, defineTool } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { ask, count, createWait, editorOf, grow, PAGE, page } from '../fixtures/line-toolset.ts'
 import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-client.ts'
+import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
 import { closeServers, json, listenAnywhere, serve } from './serve-by-hand.ts'
 
-let aborted = 0
-const PAGE = 'test://page'
+const { tool: wait, aborted } = createWait()
 const tools = [
-  defineTool({
-    name: 'count',
-    async handler(_args, { progress }) {
-      progress(1, 2)
-      await pause(5)
-      progress(2, 2)
-      return 'counted'
-    },
-  }),
-  defineTool({
-    name: 'wait',
-    handler: (_args, { signal, progress }) =>
-      new Promise((_resolve, reject) => {
-        progress(1)
-        signal.addEventListener('abort', () => {
-          aborted++
-          reject(signal.reason)
-        })
-      }),
-  }),
-  defineTool({
-    name: 'ask',
-    async handler(_args, { elicit }) {
-      const { content } = await elicit({
-        message: 'Name?',
-        requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-      })
-      return `Hello, ${content?.['name']}`
-    },
-  }),
-  defineTool({
-    name: 'grow',
-    handler(_args, { host }) {
-      if (!host.tools.remove('extra')) host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' }))
-      return 'grown'
-    },
-  }),
-  defineTool({
-    name: 'edit',
-    handler(_args, { host }) {
-      host.resourceUpdated(PAGE)
-      return 'edited'
-    },
-  }),
+  count,
+  wait,
+  ask,
+  grow,
+  editorOf(PAGE),
   defineTool({ name: 'large', handler: () => `${'x'.repeat(2_000_000)}\n☃` }),
   defineTool({
     name: 'place',
@@ -71,7 +33,7 @@ const tools = [
     handler: ({ region }) => `in ${region}`,
   }),
 ]
-const toolsets = { all: [...tools, defineResource({ name: 'page', uri: PAGE, handler: () => 'text' })] }
+const toolsets = { all: [...tools, page] }
 
 /** A name of the environment, as a header has it. */
 const of = (name: string) => `\${${name}}`
@@ -122,11 +84,11 @@ describe('mcp-host proxy', () => {
       for (const method of ['notifications/tools/list_changed', 'notifications/resources/updated']) {
         await client.until(message => message.method === method)
       }
-      const before = aborted
+      const before = aborted.length
       client.say({ id: 7, method: 'tools/call', params: { name: 'wait', _meta: { progressToken: 'w' } } })
       await client.until(({ method }) => method === 'notifications/progress')
       client.say({ method: 'notifications/cancelled', params: { requestId: 7 } })
-      while (aborted === before) await pause(5)
+      await eventually('the call is cancelled', () => aborted.length > before)
       expect(textOf(await client.request(7, 'tools/call', { name: 'large' }))).to.have.length(2_000_002)
       await client.request(8, 'tools/call', { name: 'grow' })
     })
@@ -151,11 +113,11 @@ describe('mcp-host proxy', () => {
     await client.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
     await client.request(5, 'tools/call', { name: 'grow', ...meta() })
     await client.until(({ method }) => method === 'notifications/tools/list_changed')
-    const before = aborted
+    const before = aborted.length
     client.say({ id: 6, method: 'tools/call', params: { name: 'wait', ...meta({ progressToken: 'w' }) } })
     await client.until(({ method }) => method === 'notifications/progress')
     client.say({ method: 'notifications/cancelled', params: { requestId: 6 } })
-    while (aborted === before) await pause(5)
+    await eventually('the call is cancelled', () => aborted.length > before)
     const refused = await client.request(7, 'tools/list', meta({}, '2099-01-01'))
     expect(refused.error?.code).to.equal(-32022)
     expect((await client.request(8, 'no/such', meta())).error?.code).to.equal(-32601)

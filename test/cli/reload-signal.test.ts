@@ -1,11 +1,13 @@
 // SIGHUP to a `start` of one process: it reads its config anew, and says in its log what came of it.
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
-import { hasTerminals, startInTerminal } from './in-terminal.ts'
+import { editedConfig } from './edited-config.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { CORE, startCli, stopAll } from './run-cli.ts'
 
 after(async () => {
@@ -13,17 +15,12 @@ after(async () => {
   await removeFolders()
 })
 
-const CONFIG = `import { defineConfig } from '${CORE}'
-import { own } from './own.ts'
-export default defineConfig({
-  server: { name: 'start', version: '1.0.0', instructions: process.env['GREETING'] },
-  http: { port: 0 },
-  secrets: ['a secret for tests, long enough to be one'],
-  toolsets: { talk: './tools.ts' },
-  routes: { '/': { toolsets: 'talk' } },
-  plugins: { 'transport-streamable': {}, own: own() },
+const CONFIG = editedConfig({
+  tools: './tools.ts',
+  path: '/',
+  before: "import { own } from './own.ts'",
+  plugins: 'own: own()',
 })
-`
 const OWN = `import { definePlugin } from '${CORE}'
 export const own = definePlugin({ options: { type: 'object', additionalProperties: false, properties: {} }, setup() {} })
 `
@@ -95,7 +92,7 @@ describe('SIGHUP to mcp-host start', function () {
   })
 
   it('drains and ends where it comes with the end of the terminal', async function () {
-    if (!hasTerminals()) return this.skip()
+    needsTerminals(this)
     const folder = await makeFolder({
       ...FILES,
       'tools.ts': `${toolsOf('say')}\nprocess.on('exit', code => {
@@ -107,13 +104,7 @@ describe('SIGHUP to mcp-host start', function () {
     await running.listening()
     // Without `script` nobody holds the terminal any more.
     running.child.kill('SIGKILL')
-    const { readFile } = await import('node:fs/promises')
     const ended = () => readFile(join(folder, 'ended.txt'), 'utf8').catch(() => undefined)
-    let code = await ended()
-    while (code === undefined) {
-      await new Promise(resolve => setImmediate(resolve))
-      code = await ended()
-    }
-    expect(code).to.equal('0')
+    expect(await eventually('the process ends', ended)).to.equal('0')
   })
 })

@@ -10,6 +10,7 @@ import { expect } from 'chai'
 import { type Serving, serveStdio } from '../../cli/stdio.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { QUIET } from '../plugins/transport-stdio/stdio-client.ts'
+import { eventually } from '../support/eventually.ts'
 import { CORE, cliCommand, startCli, stopAll } from './run-cli.ts'
 
 const TOOLS = `[
@@ -21,8 +22,17 @@ const TOOLS = `[
     const { content } = await elicit({ message: 'Name?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } })
     return 'Hello, ' + content.name
   } }),
-  defineTool({ name: 'wait', handler: (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) }),
-  defineTool({ name: 'soon', handler: () => new Promise(done => setTimeout(done, 150, 'done')) }),
+  defineTool({ name: 'wait', handler: (_, { signal }) => new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+    console.log('wait runs')
+  }) }),
+  defineTool({ name: 'quick', handler: () => 'done' }),
+  defineTool({ name: 'last', handler: () => new Promise(done => {
+    const end = () => setImmediate(done, 'done')
+    process.stdin.readableEnded ? end() : process.stdin.once('end', end)
+    process.once('SIGTERM', end)
+    console.log('last runs')
+  }) }),
   defineTool({ name: 'blob', input: { type: 'object', properties: { size: { type: 'integer' } } }, handler: ({ size }) => 'x'.repeat(size) }),
   defineTool({ name: 'grow', handler(_, { host }) { host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' })); return 'grown' } }),
 ]`
@@ -142,9 +152,10 @@ describe('mcp-host stdio', function () {
       )
       const stop = new AbortController()
       const waiting = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
-      setTimeout(() => stop.abort('enough'), 20)
+      await eventually('the call runs', () => printed.includes('wait runs'))
+      stop.abort('enough')
       expect(String(await waiting.catch((error: unknown) => error))).to.include('enough')
-      expect(await call('soon')).to.equal('done')
+      expect(await call('quick')).to.equal('done')
       await client.close()
       expect(strays).to.deep.equal([])
       for (const words of ['printed by the config', 'printed by a tool', 'written by a tool', '(index)']) {
@@ -171,10 +182,14 @@ describe('mcp-host stdio', function () {
     const lines = [
       { id: 0, method: 'initialize', params: initialize },
       { method: 'notifications/initialized' },
-      { id: 1, method: 'tools/call', params: { name: 'soon' } },
+      // Ends after stdin, or after SIGTERM.
+      { id: 1, method: 'tools/call', params: { name: 'last' } },
+      { id: 1, method: 'tools/call', params: { name: 'quick' } },
     ].map(message => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    const [initializing, initialized, last, quick] = lines as [string, string, string, string]
+    const opening = initializing + initialized
     const piped = startCli(['stdio'], cwd)
-    piped.child.stdin.end(lines.join(''))
+    piped.child.stdin.end(opening + last)
     const { code, stdout } = await piped.ended
     expect([
       code,
@@ -185,19 +200,19 @@ describe('mcp-host stdio', function () {
     ]).to.deep.equal([0, [0, 1]])
 
     const told = startCli(['stdio'], cwd)
-    told.child.stdin.write(lines.join(''))
-    await told.printed(/"id":0/)
+    told.child.stdin.write(opening + last)
+    await told.logged(/^last runs$/m)
     told.child.kill('SIGTERM')
     const ended = await told.ended
     expect([ended.code, ended.stdout.includes('"id":1')]).to.deep.equal([0, true])
 
     const unread = startCli(['stdio'], cwd)
-    unread.child.stdin.on('error', () => undefined).write(lines.slice(0, 2).join(''))
+    unread.child.stdin.on('error', () => undefined).write(opening)
     await unread.printed(/"id":0/)
     unread.child.stdout.destroy()
-    unread.child.stdin.write(lines[2] ?? '')
-    const { code: quiet, stderr } = await unread.ended
-    expect([quiet, /EPIPE|stack/.test(stderr)]).to.deep.equal([0, false])
+    unread.child.stdin.write(quick)
+    const { code: silent, stderr } = await unread.ended
+    expect([silent, /EPIPE|stack/.test(stderr)]).to.deep.equal([0, false])
   })
 
   it('says in a word what is wrong, on stderr alone', async () => {

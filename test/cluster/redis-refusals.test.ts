@@ -9,8 +9,8 @@ import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
 import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import {
-  freePort,
   needsRedis,
   type RedisServer,
   type RedisServerSettings,

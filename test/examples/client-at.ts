@@ -1,6 +1,6 @@
 // A client at one end of a pair, written by hand: says what a test wants, and keeps what it is sent.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { End } from '../../examples/in-memory-transport/pair.ts'
+import { eventually } from '../support/eventually.ts'
 
 export interface Received {
   readonly id?: unknown
@@ -8,6 +8,16 @@ export interface Received {
   readonly params?: Record<string, unknown>
   readonly result?: Record<string, unknown>
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+}
+
+/** Takes the first message that `holds` out of what was `seen`, once it is there. */
+export async function takeMessage(seen: Received[], holds: (message: Received) => boolean): Promise<Received> {
+  const look = () => {
+    const at = seen.findIndex(holds)
+    return at === -1 ? { seen } : { taken: seen.splice(at, 1)[0] }
+  }
+  const { taken } = await eventually('a message', look, ({ taken }) => taken)
+  return taken as Received
 }
 
 /** A client by hand. */
@@ -19,13 +29,7 @@ export function clientAt(end: End) {
     closed = true
   }
   const say = (message: object) => end.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
-  async function until(holds: (message: Received) => boolean): Promise<Received> {
-    for (const limit = performance.now() + 5_000; performance.now() < limit; await pause(2)) {
-      const at = seen.findIndex(holds)
-      if (at !== -1) return seen.splice(at, 1)[0] as Received
-    }
-    throw new Error(`it did not come; there is ${JSON.stringify(seen)}`)
-  }
+  const until = (holds: (message: Received) => boolean) => takeMessage(seen, holds)
   return {
     end,
     seen,

@@ -5,6 +5,7 @@ import { type Config, defineTool, HostError, type User } from 'mcp-host'
 import { createHost, type Host } from 'mcp-host/host'
 import { createInMemoryTransport, type Who } from '../../examples/in-memory-transport/in-memory-transport.ts'
 import type { End } from '../../examples/in-memory-transport/pair.ts'
+import { ask, count, createWait, grow } from '../fixtures/line-toolset.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
@@ -13,47 +14,12 @@ import { clientAt, type Received } from './client-at.ts'
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 const ADA: User = { subject: 'ada', scopes: ['use'], roles: [], claims: {} }
 
-let aborted: unknown[] = []
-/** Calls of `wait` that have begun. */
-let waiting = 0
+const { tool: wait, aborted } = createWait()
 const tools = [
-  defineTool({
-    name: 'count',
-    handler(_args, { progress }) {
-      progress(1, 2)
-      progress(2, 2)
-      return 'counted'
-    },
-  }),
-  defineTool({
-    name: 'wait',
-    handler: (_args, { signal, progress }) =>
-      new Promise((_resolve, reject) => {
-        waiting++
-        signal.addEventListener('abort', () => {
-          aborted.push(signal.reason)
-          progress(9)
-          reject(signal.reason)
-        })
-      }),
-  }),
-  defineTool({
-    name: 'ask',
-    async handler(_args, { elicit }) {
-      const { action, content } = await elicit({
-        message: 'Name?',
-        requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-      })
-      return action === 'accept' ? `Hello, ${content?.['name']}` : action
-    },
-  }),
-  defineTool({
-    name: 'grow',
-    handler(_args, { host }) {
-      if (!host.tools.remove('extra')) host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' }))
-      return 'grown'
-    },
-  }),
+  count,
+  wait,
+  ask,
+  grow,
   defineTool({ name: 'who', handler: (_args, { user, route }) => `${user?.subject} ${route.params['tenant']}` }),
 ]
 
@@ -99,8 +65,7 @@ describe('examples/in-memory-transport', () => {
     ;({ host, connect } = await serve({ sessions: { maxCallsPerSession: 3 } }))
   })
   beforeEach(() => {
-    aborted = []
-    waiting = 0
+    aborted.length = 0
   })
 
   it('initializes, lists and calls, with progress before the answer', async () => {
@@ -123,7 +88,7 @@ describe('examples/in-memory-transport', () => {
     const client = await opened(connect('/'))
     for (let round = 1; round <= 6; round++) {
       client.call(7, 'wait', { _meta: { progressToken: 'p' } })
-      await eventually('the call runs', () => waiting === round)
+      await client.until(({ method }) => method === 'notifications/progress')
       client.say({ method: 'notifications/cancelled', params: { requestId: 7, reason: 'enough' } })
       await eventually('it is cancelled', () => aborted.length === round)
     }
@@ -226,8 +191,8 @@ describe('examples/in-memory-transport', () => {
   it('answers what runs when the host closes, then closes its end', async () => {
     const { host: closing, connect: connectTo } = await serve()
     const client = await opened(connectTo('/'))
-    client.call(1, 'wait')
-    await eventually('the call runs', () => waiting)
+    client.call(1, 'wait', { _meta: { progressToken: 'p' } })
+    await client.until(({ method }) => method === 'notifications/progress')
     const closed = closing.close({ grace: 20 })
     expect((await client.until(({ id }) => id === 1)).error?.code).to.equal(-32603)
     expect(await closed).to.include({ cancelled: 1 })
@@ -274,11 +239,11 @@ describe('examples/in-memory-transport', () => {
     expect(steps).to.deep.equal([1, 2])
     const { content } = await client.callTool({ name: 'ask', arguments: {} })
     expect(content).to.deep.equal([{ type: 'text', text: 'Hello, Bob' }])
-    const stop = new AbortController()
+    const [stop, running] = [new AbortController(), createGate<unknown>()]
     const refused = client
-      .callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
+      .callTool({ name: 'wait', arguments: {} }, { signal: stop.signal, onprogress: running.open })
       .catch((error: unknown) => error)
-    await eventually('the call runs', () => waiting)
+    await running.opened
     stop.abort('enough')
     expect(String(await refused)).to.include('enough')
     await eventually('it is cancelled', () => aborted.length)

@@ -1,8 +1,5 @@
 // The official client against the protected example: it finds the authorization server, registers, signs in, calls, is
 // told that it lacks a scope, asks for it, and calls again.
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
 import {
   Client,
   type OAuthClientProvider,
@@ -10,34 +7,12 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
-import { createTestLog } from '../support/start-host.ts'
+import { startProtectedExample } from '../support/protected-example.ts'
 
 const REDIRECT = 'http://127.0.0.1:9/callback'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Loads the example on a port of its own. */
-async function startExample(): Promise<Host> {
-  const before = process.env['PORT']
-  process.env['PORT'] = String(await freePort())
-  try {
-    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
-    return await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
-  } finally {
-    if (before === undefined) delete process.env['PORT']
-    else process.env['PORT'] = before
-  }
-}
 
 type ClientInformation = Parameters<NonNullable<OAuthClientProvider['saveClientInformation']>>[0]
 type Tokens = Parameters<OAuthClientProvider['saveTokens']>[0]
@@ -109,8 +84,7 @@ for (const [era, mode] of [
   describe(`The official client of ${era}, against the protected example`, () => {
     let host: Host
     before(async () => {
-      host = await startExample()
-      await host.listen()
+      host = await startProtectedExample()
     })
     after(() => host.close({ grace: 0 }))
 

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { errorText, StartError } from '../../core/index.ts'
 import { removeFolders } from '../config/folder.ts'
 import { accepted, callTool } from '../fixtures/asking-client.ts'
+import { eventually } from '../support/eventually.ts'
 import { heard, type ReloadingHost, startReloading, stopReloading } from '../support/reloading-host.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
@@ -294,7 +295,7 @@ export const ask = defineTool({
 })
 `
   const PLAIN = `import { defineTool } from HERE
-export const say = defineTool({ name: 'say', handler: async () => { await new Promise(resolve => setTimeout(resolve, 5)); return '0' } })
+export const say = defineTool({ name: 'say', handler: async () => { await new Promise(setImmediate); return '0' } })
 `
   const CONFIG = `export default {
   server: { name: 'reloaded', version: '1.0.0' }, http: { port: 0 },
@@ -313,7 +314,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     await session.request('ping')
     await edit('say.ts', "'0'", "'1'")
     await reload()
-    while ((await count()) !== '2') await session.request('ping')
+    await eventually('both calls run', count, running => running === '2')
     expect([(await running).message, (await modernly).message].map(textOf)).to.deep.equal(['waited v1', 'waited v1'])
   })
 

@@ -1,6 +1,7 @@
 // What the attacked host serves to everybody: a tool of every sort that clients can make work hard, wait, or ask.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { definePrompt, defineResource, defineTool, type User } from '../../core/index.ts'
+import { SUM } from '../fixtures/sum.ts'
 import type { Markers } from './target.ts'
 
 const form = {
@@ -16,13 +17,7 @@ const hello = { messages: [{ role: 'user' as const, content: { type: 'text', tex
 const quick = [
   defineTool({
     name: 'add',
-    input: {
-      type: 'object',
-      properties: { a: { type: 'number' }, b: { type: 'number' } },
-      required: ['a', 'b'],
-      additionalProperties: false,
-    },
-    output: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
+    ...SUM,
     // A sum past all numbers would be null in JSON.
     handler: ({ a, b }) => ({ sum: Number.isFinite(a + b) ? a + b : 0 }),
   }),

@@ -200,14 +200,15 @@ describe('Host.callback', () => {
       got += chunk.length
     })
     const given = () => log.lines.filter(({ message }) => message === 'closed connections whose readers do not read')
-    async function readSlowlyUntil(count: number) {
-      while (given().length < count) {
-        slow.resume()
-        await pause(5)
-        slow.pause()
-        await pause(50)
-      }
+    // The pace of a slow reader is what this is about: some bytes at a time, and long pauses.
+    async function readSlowly() {
+      slow.resume()
+      await pause(5)
+      slow.pause()
+      await pause(50)
+      return given().length
     }
+    const readSlowlyUntil = (count: number) => eventually(`${count} are given up`, readSlowly, given => given >= count)
     await readSlowlyUntil(1)
     // Whoever comes now is given up after all who came before and were to be.
     const later = await ask(call)

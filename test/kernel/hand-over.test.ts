@@ -37,7 +37,7 @@ async function connectUntilRefused(url: string) {
     const opened = await open(url).catch((error: NodeJS.ErrnoException) => error)
     if (opened instanceof Error) return opened.code
     taken.push(opened)
-    // The port closes when nothing comes for a moment.
+    // The pace of the clients, which is what this is about: the port closes when nothing comes for a moment.
     return void (await pause(20))
   }
   return { refused: await eventually('a port that refuses', attempt), taken }

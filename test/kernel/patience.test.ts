@@ -3,12 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
 import { inTime } from '../../core/kernel/patience.ts'
-import { configText, runCli, stopAll } from '../cli/run-cli.ts'
-import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost } from '../support/start-host.ts'
-
-after(removeFolders)
-after(stopAll)
 
 const never = () => new Promise<void>(() => undefined)
 const fault = async (part: () => void | Promise<void>) => {
@@ -55,12 +50,5 @@ describe("a plugin's part that never ends", () => {
     const [line] = log.filter(({ message }) => message === 'failed to close')
     expect(line).to.include({ level: 'error', plugin: 'hangs' })
     expect(String(line?.['err'])).to.match(/has not ended after 5 s/)
-  })
-
-  it('of a config that awaits it at its top stops the command with a message, not with exit code 0', async () => {
-    const folder = await makeFolder({ 'mcp.config.mjs': `await new Promise(() => {})\n${configText()}` })
-    const { code, stdout, stderr } = await runCli(['check'], folder)
-    expect(stderr).to.match(/^mcp-host: it waits for a promise that never settles, .*`await` at the top of the config/)
-    expect([code, stdout]).to.deep.equal([1, ''])
   })
 })

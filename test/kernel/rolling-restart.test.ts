@@ -2,7 +2,8 @@
 // the other, under steady load. Nobody is refused, and nothing is lost.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { freePort, needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { freePort } from '../support/free-port.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession } from '../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import { type LoadReport, startLoad, stopLoads } from '../support/steady-load.ts'

@@ -9,8 +9,13 @@ export const inPath = (program: string): boolean =>
 const told = new Set<string>()
 
 /** For `before` hooks and tests. With CI set, where everything is to be tested, a missing program is a failure. */
-export function needsProgram(context: Context, program: string, install: string): void {
-  if (inPath(program)) return
+export function needsProgram(
+  context: Context,
+  program: string,
+  install: string,
+  isThere = (): boolean => inPath(program),
+): void {
+  if (isThere()) return
   if (process.env['CI']) throw new Error(`no ${program} in PATH: ${install}`)
   if (!told.has(program)) console.log(`pending, no ${program} in PATH: ${install}`)
   told.add(program)

@@ -3,11 +3,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Context } from 'mocha'
+import { freePort } from './free-port.ts'
 import { needsProgram } from './needs-program.ts'
 
 export interface RedisServerSettings {
@@ -51,16 +50,7 @@ export interface RedisServer {
 
 export const needsRedis = (context: Context) => needsProgram(context, 'redis-server', 'apt-get install redis-server')
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** A certificate for 127.0.0.1 that signs itself. */
+export /** A certificate for 127.0.0.1 that signs itself. */
 function makeCertificate(folder: string) {
   const [key, cert] = [join(folder, 'redis.key'), join(folder, 'redis.pem')]
   const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']

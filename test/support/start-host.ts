@@ -1,31 +1,10 @@
 // Starts a real host on a free port for a test, and stops it when the test's suite is over.
 
 import { createHost, type Host } from '../../core/create-host.ts'
-import type { Config, Logger } from '../../core/index.ts'
+import type { Config } from '../../core/index.ts'
+import { createKeptLog as createTestLog, type LoggedLine as LogLine } from '../../core/testing/kept-log.ts'
 
-/** A log line as the host wrote it. */
-export interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
-  readonly message: string | undefined
-  readonly [field: string]: unknown
-}
-
-/** A logger that keeps its lines. */
-export function createTestLog(): Logger & { readonly lines: LogLine[] } {
-  const lines: LogLine[] = []
-  const logger = (bindings: object): Logger => {
-    const write = (level: LogLine['level']) => (fields: object, message?: string) =>
-      void lines.push({ ...bindings, ...fields, level, message })
-    return {
-      debug: write('debug'),
-      info: write('info'),
-      warn: write('warn'),
-      error: write('error'),
-      child: more => logger({ ...bindings, ...more }),
-    }
-  }
-  return Object.assign(logger({}), { lines })
-}
+export { createTestLog, type LogLine }
 
 export interface StartedHost {
   readonly host: Host

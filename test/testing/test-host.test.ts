@@ -5,6 +5,7 @@ import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/a
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
 import { REVISIONS } from 'mcp-host/transport'
+import { ask } from '../fixtures/line-toolset.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
 const who = defineTool({
@@ -12,16 +13,6 @@ const who = defineTool({
   handler: (_args, { user, route }) => ({ user: user ?? null, route: route.path }),
 })
 const purge = defineTool({ name: 'purge', access: 'admin', handler: () => 'purged' })
-const ask = defineTool({
-  name: 'ask',
-  async handler(_args, { elicit }) {
-    const { action, content } = await elicit({
-      message: 'Name?',
-      requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-    })
-    return action === 'accept' ? `Hello, ${content?.['name']}` : action
-  },
-})
 const grow = defineTool({
   name: 'grow',
   handler(_args, { host }) {

@@ -4,16 +4,11 @@ import { definePrompt, defineResource, defineTool, HostError, StartError, ToolEr
 import { type Answers, testPrompt, testResource, testTool } from 'mcp-host/testing'
 import { z } from 'zod'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { SUM } from '../fixtures/sum.ts'
 
 const add = defineTool({
   name: 'add',
-  input: {
-    type: 'object',
-    properties: { a: { type: 'number' }, b: { type: 'number' } },
-    required: ['a', 'b'],
-    additionalProperties: false,
-  },
-  output: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
+  ...SUM,
   handler: ({ a, b }) => ({ sum: a === 13 ? 'unlucky' : a + b }),
 })
 

@@ -2,7 +2,6 @@
 // refuses. A leg of .ci/run: `npm run way-in`. It prints the seconds of each step; the first failure ends it.
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -11,6 +10,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { startFakeBrowser, stopFakeBrowsers } from '../cli/fake-browser.ts'
 import { removeFolders } from '../config/folder.ts'
 import { Browser } from '../plugins/dev-auth-server/browser.ts'
+import { freePort } from '../support/free-port.ts'
 import { killAll, run, type Served, serve, tryRun } from './processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -32,15 +32,6 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 
 function expectThat(holds: boolean, what: string): void {
   if (!holds) throw new Error(what)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function pack(folder: string): Promise<string[]> {

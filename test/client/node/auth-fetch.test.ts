@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createMemoryTokenCache, createAuthFetch as createPortable } from '../../../client/index.ts'
 import { createAuthFetch } from '../../../client/node/client.ts'
-import { freePort } from '../../support/redis-server.ts'
+import { freePort } from '../../support/free-port.ts'
 import { authErrorOf } from '../support/auth-error-of.ts'
 import { startFakeServers, stopServers } from '../support/fake-servers.ts'
 

@@ -1,13 +1,8 @@
 // A whole deployment on this machine: Redis, nodes that are processes of their own, and nginx in front of them.
 import { randomBytes } from 'node:crypto'
 import type { Context } from 'mocha'
-import {
-  freePort,
-  needsRedis,
-  type RedisServer,
-  type RedisServerSettings,
-  startRedis,
-} from '../../support/redis-server.ts'
+import { freePort } from '../../support/free-port.ts'
+import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../../support/redis-server.ts'
 import { type Nginx, needsNginx, startNginx } from './nginx.ts'
 import { type NodeProcess, startNode } from './node-process.ts'
 

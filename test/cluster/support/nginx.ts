@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from 'mocha'
+import { freePort } from '../../support/free-port.ts'
 import { needsProgram } from '../../support/needs-program.ts'
-import { freePort } from '../../support/redis-server.ts'
 
 export const NGINX_INSTALL = 'apt-get install nginx'
 export const needsNginx = (context: Context) => needsProgram(context, 'nginx', NGINX_INSTALL)

@@ -1,10 +1,10 @@
 // What the authorization server for development keeps over a restart: in a file for its owner alone, whole or not at all.
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { HandClient } from './browser.ts'
@@ -13,15 +13,6 @@ after(async () => {
   await stopHosts()
   await removeFolders()
 })
-
-/** A port that was free a moment ago: the issuer's name has it, over the restart too. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
 
 async function start(folder: string, port: number, keepIn: string | undefined = 'kept/auth.json') {
   const issuer = `http://127.0.0.1:${port}/dev-auth`
@@ -106,31 +97,27 @@ describe('dev-auth-server with keepIn', function () {
   it('keeps nothing where nobody says where, and what mcp-host dev says counts where no option does', async () => {
     const folder = await makeFolder({})
     const port = await freePort()
-    const none = await startHost(
-      {
-        http: { port },
-        toolsets: { all: [] },
-        routes: { '/': { toolsets: ['all'] } },
-        plugins: { 'transport-streamable': {}, 'dev-auth-server': {} },
-      },
-      folder,
-    )
-    await keysOf(`${none.url}/dev-auth`)
-    await none.host.close({ grace: 0 })
+    async function runWithoutOptions() {
+      const { url, host } = await startHost(
+        {
+          http: { port },
+          toolsets: { all: [] },
+          routes: { '/': { toolsets: ['all'] } },
+          plugins: { 'transport-streamable': {}, 'dev-auth-server': {} },
+        },
+        folder,
+      )
+      await keysOf(`${url}/dev-auth`)
+      await host.close({ grace: 0 })
+    }
+    await runWithoutOptions()
     expect(await readdir(folder)).to.deep.equal(['package.json'])
     process.env['MCP_HOST_DEV_FOLDER'] = join(folder, '.mcp-host')
-    const kept = await startHost(
-      {
-        http: { port },
-        toolsets: { all: [] },
-        routes: { '/': { toolsets: ['all'] } },
-        plugins: { 'transport-streamable': {}, 'dev-auth-server': {} },
-      },
-      folder,
-    )
-    await keysOf(`${kept.url}/dev-auth`)
-    await kept.host.close({ grace: 0 })
-    delete process.env['MCP_HOST_DEV_FOLDER']
+    try {
+      await runWithoutOptions()
+    } finally {
+      delete process.env['MCP_HOST_DEV_FOLDER']
+    }
     expect(await readdir(join(folder, '.mcp-host'))).to.include('dev-auth-server.json')
   })
 })

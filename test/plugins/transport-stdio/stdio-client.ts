@@ -1,6 +1,5 @@
 // A host whose one transport is stdio, in this process, and a client by hand at the other end of its streams.
 import { PassThrough } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Config, Logger } from 'mcp-host'
 import { createHost, type Host } from 'mcp-host/host'
 import {
@@ -8,7 +7,7 @@ import {
   type ServedLine,
   type TransportStdioOptions,
 } from '../../../plugins/transport-stdio/index.ts'
-import type { Received } from '../../examples/client-at.ts'
+import { type Received, takeMessage } from '../../examples/client-at.ts'
 
 export type { Received } from '../../examples/client-at.ts'
 
@@ -63,13 +62,7 @@ export function clientOf<Line>(
   const { seen, lines } = collect(output)
   const write = (text: string) => void input.write(text)
   const say = (message: object) => write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-  async function until(holds: (message: Received) => boolean): Promise<Received> {
-    for (const limit = performance.now() + 5_000; performance.now() < limit; await pause(2)) {
-      const at = seen.findIndex(holds)
-      if (at !== -1) return seen.splice(at, 1)[0] as Received
-    }
-    throw new Error(`it did not come; there is ${JSON.stringify(seen).slice(0, 2_000)}`)
-  }
+  const until = (holds: (message: Received) => boolean) => takeMessage(seen, holds)
   const request = (id: number | string, method: string, params: object = {}) => {
     say({ id, method, params })
     return until(message => message.id === id && message.method === undefined)

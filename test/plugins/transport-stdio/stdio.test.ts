@@ -1,8 +1,10 @@
 // stdio by hand, over streams of this process: what each revision promises, and what a client must not be able to do.
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { defineResource, defineTool, HostError } from 'mcp-host'
+import { defineTool, HostError } from 'mcp-host'
+import { ask, createWait, editorOf, grow, PAGE, page } from '../../fixtures/line-toolset.ts'
 import { plugin } from '../../fixtures/plugins.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createGate } from '../../support/gate.ts'
 import {
   closeHosts,
   INITIALIZE,
@@ -14,8 +16,10 @@ import {
   textOf,
 } from './stdio-client.ts'
 
-let aborted: unknown[] = []
-const PAGE = 'test://page'
+const { tool: wait, aborted } = createWait()
+/** Calls of `last` that have begun, and what lets them end. */
+let lastBegun = 0
+let lastMayEnd = createGate()
 const WHO = 'io.modelcontextprotocol/subscriptionId'
 
 const tools = [
@@ -29,49 +33,25 @@ const tools = [
     },
   }),
   defineTool({
-    name: 'wait',
-    handler: (_args, { signal, progress }) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => {
-          aborted.push(signal.reason)
-          progress(9)
-          reject(signal.reason)
-        })
-      }),
-  }),
-  defineTool({ name: 'soon', handler: () => pause(60, 'done') }),
-  defineTool({
-    name: 'ask',
-    async handler(_args, { elicit }) {
-      const { action, content } = await elicit({
-        message: 'Name?',
-        requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-      })
-      return action === 'accept' ? `Hello, ${content?.['name']}` : action
+    name: 'last',
+    async handler() {
+      lastBegun++
+      await lastMayEnd.opened
+      return 'done'
     },
   }),
   defineTool({ name: 'folders', handler: async (_args, { roots }) => `${(await roots()).roots.length}` }),
-  defineTool({
-    name: 'grow',
-    handler(_args, { host }) {
-      if (!host.tools.remove('extra')) host.tools.add(defineTool({ name: 'extra', handler: () => 'extra' }))
-      return 'grown'
-    },
-  }),
-  defineTool({
-    name: 'edit',
-    handler(_args, { host }) {
-      host.resourceUpdated(PAGE)
-      return 'edited'
-    },
-  }),
+  wait,
+  ask,
+  grow,
+  editorOf(PAGE),
   defineTool({
     name: 'who',
     handler: (_args, { user, route }) => `${user?.subject} ${user?.scopes} ${route.params['tenant']}`,
   }),
   defineTool({ name: 'large', handler: () => 'x'.repeat(1_000_000) }),
 ]
-const toolsets = { all: [...tools, defineResource({ name: 'page', uri: PAGE, handler: () => 'text' })] }
+const toolsets = { all: [...tools, page] }
 
 describe('transport-stdio', () => {
   let serving: StdioServing
@@ -88,7 +68,7 @@ describe('transport-stdio', () => {
     })
   })
   beforeEach(() => {
-    aborted = []
+    aborted.length = 0
   })
   after(closeHosts)
 
@@ -153,16 +133,18 @@ describe('transport-stdio', () => {
     const client = serving.connect()
     await initialize(client)
     let cancelled = 0
-    for (const more of [{}, meta({ progressToken: 'p' })]) {
+    for (const more of [{ _meta: { progressToken: 'p' } }, meta({ progressToken: 'p' })]) {
       for (let round = 0; round < 5; round++) {
         client.say({ id: 7, method: 'tools/call', params: { name: 'wait', ...more } })
-        await pause(5)
+        await client.until(({ method }) => method === 'notifications/progress')
         client.say({ method: 'notifications/cancelled', params: { requestId: 7, reason: 'enough' } })
-        await pause(10)
+        await eventually('the call is cancelled', () => aborted.length > cancelled)
         expect(aborted).to.have.length(++cancelled)
         expect(String(aborted.at(-1))).to.include('enough')
       }
     }
+    // Comes after whatever else would have been said.
+    await client.request(8, 'ping')
     expect(client.seen).to.deep.equal([])
     console.log(`      ${cancelled} cancelled, nothing said of them`)
   })
@@ -270,7 +252,7 @@ describe('transport-stdio', () => {
     expect((await client.until(({ id }) => id === 13)).error?.message).to.include('at most 2 requests')
     client.output.destroy()
     await client.line.ended
-    await pause(10)
+    await eventually('all are cancelled', () => aborted.length >= 5)
     expect(aborted.map(String)).to.deep.equal(Array(5).fill('Error: the client is gone'))
   })
 
@@ -278,17 +260,21 @@ describe('transport-stdio', () => {
     const own = await serveStdio({ toolsets, routes: { '/': { toolsets: 'all' } } })
     const client = own.connect()
     await initialize(client)
-    client.say({ id: 1, method: 'tools/call', params: { name: 'soon' } })
-    client.say({ id: 2, method: 'tools/call', params: { name: 'soon', ...meta() } })
+    ;[lastBegun, lastMayEnd] = [0, createGate()]
+    client.say({ id: 1, method: 'tools/call', params: { name: 'last' } })
+    client.say({ id: 2, method: 'tools/call', params: { name: 'last', ...meta() } })
     client.say({
       id: 'l',
       method: 'subscriptions/listen',
       params: { ...meta(), notifications: { toolsListChanged: true } },
     })
     await client.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    await eventually('both calls run', () => lastBegun === 2)
     client.input.end()
     await client.line.ended
-    expect(await own.host.close()).to.deep.include({ cancelled: 0 })
+    const closed = own.host.close()
+    lastMayEnd.open()
+    expect(await closed).to.deep.include({ cancelled: 0 })
     await client.line.close()
     expect(client.seen.map(({ id, error }) => [id, error])).to.have.deep.members([
       [1, undefined],
@@ -313,11 +299,12 @@ describe('transport-stdio', () => {
     await initialize(client)
     client.output.pause()
     const before = client.output.readableLength
+    const other = serving.connect()
     for (let id = 1; id <= 20; id++) {
       client.say({ id, method: 'tools/call', params: { name: 'large', ...meta() } })
-      await pause(2)
+      // Whoever reads is answered meanwhile: by then this request would have been read and answered, too.
+      expect((await other.request(id, 'tools/call', { name: 'large', ...meta() })).error).to.equal(undefined)
     }
-    await pause(50)
     // Its requests wait in the input: nobody reads them.
     const waiting = client.input.readableLength + client.input.writableLength
     expect(before).to.be.lessThan(1_000)
@@ -337,24 +324,27 @@ describe('transport-stdio', () => {
         count = () => sessions.count
       })
     })
+    const [configuring, go] = [createGate(), createGate()]
     const slow = await serveStdio({
       toolsets,
       routes: { '/': { toolsets: 'all' } },
-      configureSession: () => pause(30),
+      configureSession() {
+        configuring.open()
+        return go.opened
+      },
       plugins: { spy },
     })
     const client = slow.connect()
     client.say({ id: 0, method: 'initialize', params: INITIALIZE })
-    await pause(5)
+    await configuring.opened
     client.output.destroy()
-    await pause(60)
-    expect(count()).to.equal(0)
+    go.open()
+    // Opened after whatever would have been left of the first.
     const second = slow.connect()
     await initialize(second)
     expect(count()).to.equal(1)
     second.output.destroy()
-    await pause(10)
-    expect(count()).to.equal(0)
+    await eventually('no session is left', count, left => left === 0)
   })
 
   it('keeps to the `authorize` of its route, and serves who the options say', async () => {

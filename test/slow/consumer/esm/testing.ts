@@ -15,9 +15,9 @@ export const nothing = defineTool({ name: 'nothing', handler() {} })
 
 export async function testSum(): Promise<number | undefined> {
   const outcome: ToolOutcome<{ total: number; label: string | undefined }> = await testTool(sum, { numbers: [1, 2] })
-  // @ts-expect-error: what the input requires
+  // @ts-expect-error: what the input requires is missing
   await testTool(sum)
-  // @ts-expect-error: of another type than the input says
+  // @ts-expect-error: the numbers are of another type than the input says
   await testTool(sum, { numbers: ['1'] })
   // @ts-expect-error: nothing of this name is returned
   outcome.structured?.sum

@@ -1,0 +1,120 @@
+// Modules that end the process, or never finish, while they are loaded: told as any other fault of theirs, at a start and at
+// a reload, and what is served goes on.
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { oneAtATime } from '../../cli/reload.ts'
+import { loadHost } from '../../core/create-host.ts'
+import { errorText } from '../../core/index.ts'
+import { runCli } from '../cli/run-cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { startReloading, stopReloading } from '../support/reloading-host.ts'
+import { modern } from '../support/rpc.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { makeFolder, removeFolders } from './folder.ts'
+
+after(async () => {
+  await stopReloading()
+  await removeFolders()
+})
+
+const CONFIG = `export default {
+  server: { name: 'loaded', version: '1.0.0' }, http: { port: 0 },
+  toolsets: { all: './tools/*.ts' }, routes: { '/': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} },
+}`
+const SAY = "import { defineTool } from HERE\nexport const say = defineTool({ name: 'say', handler: () => 'one' })\n"
+/** It says when it hangs. */
+const HANGS = "process.emit('hangs')\nawait new Promise(() => {})\n"
+const files = {
+  'mcp.config.ts': CONFIG,
+  'tools/say.ts': SAY,
+  'tools/word.ts': `import './part.ts'\n${SAY.replaceAll('say', 'word')}`,
+  'tools/part.ts': SAY.replaceAll('say', 'part'),
+}
+
+const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'taken',
+    (error: unknown) => errorText(error),
+  )
+
+describe('a module that ends the process while it is loaded', () => {
+  for (const [what, file, text] of [
+    ['a tool', 'tools/say.ts', 'process.exit(0)'],
+    ['what a tool imports', 'tools/part.ts', '\nprocess.exit(3)'],
+    ['after it waited', 'tools/say.ts', 'await new Promise(go => setTimeout(go, 1))\nprocess.exit()'],
+    ['the config', 'mcp.config.ts', 'process.exit(7)'],
+    ['in CommonJS', 'tools/old.cjs', 'process.exit(1)'],
+  ] as const) {
+    it(`is told with its place, and nothing ends: ${what}`, async () => {
+      const globbed = CONFIG.replace('*.ts', '*.{ts,cjs}')
+      const folder = await makeFolder({ ...files, 'mcp.config.ts': globbed, [file]: text })
+      const told = await refusal(loadHost({ cwd: folder }, createTestLog()))
+      expect(told).to.match(/calls process\.exit\(\d?\) while it is loaded; throw an error to stop a start/)
+      expect(told).to.match(new RegExp(`${file.replace('.', '\\.')}:\\d`))
+    })
+  }
+
+  it('is refused at a reload, and what was served goes on; what a handler calls later ends the process as ever', async () => {
+    const { url, write, reload } = await startReloading(files)
+    await write('tools/say.ts', `process.exit(7)\n${SAY}`)
+    expect(await refusal(reload())).to.include('it calls process.exit(7) while it is loaded')
+    const { message } = await modern(url, 'tools/call', { name: 'say' })
+    expect(message.result.content[0].text).to.equal('one')
+    const ended: unknown[] = []
+    const real = process.exit
+    process.exit = ((code: unknown) => ended.push(code)) as never
+    try {
+      await write('tools/say.ts', `setTimeout(() => process.exit(5), 20)\n${SAY}`)
+      await reload()
+      await eventually('the timer that a tool left', () => ended.length > 0)
+    } finally {
+      process.exit = real
+    }
+    expect(ended).to.deep.equal([5])
+  })
+})
+
+describe('a module that never finishes loading', () => {
+  it('stops check at once, in text and in JSON, and names the module', async () => {
+    const folder = await makeFolder({ 'mcp.config.ts': CONFIG, 'tools/say.ts': HANGS })
+    const text = await runCli(['check'], folder)
+    expect(text.stderr).to.match(
+      /tools\/say\.ts: toolsets\.all cannot be loaded: it never finishes: an `await` at the top of it/,
+    )
+    const json = await runCli(['check', '--format', 'json'], folder)
+    const [problem] = JSON.parse(json.stdout).problems
+    expect(problem.message).to.include('it never finishes')
+    const config = await runCli(['check'], await makeFolder({ 'mcp.config.mjs': HANGS }))
+    expect(config.stderr).to.match(/^mcp-host: mcp\.config\.mjs: cannot be loaded: it never finishes: /)
+    expect([text.code, json.code, config.code, config.stdout]).to.deep.equal([2, 2, 2, ''])
+  })
+
+  it('does not hold up the reload of the next version', async function () {
+    this.timeout(60_000)
+    const { url, write, reload } = await startReloading(files)
+    const outcomes: string[] = []
+    const ask = oneAtATime(async () => void outcomes.push(await refusal(reload())))
+    for (const [file, text, mended] of [
+      ['tools/say.ts', HANGS, SAY.replace("'one'", "'two'")],
+      ['tools/part.ts', HANGS, SAY.replaceAll('say', 'part')],
+      ['mcp.config.ts', `${HANGS}${CONFIG}`, CONFIG],
+    ] as const) {
+      const hangs = once(process, 'hangs')
+      await write(file, text)
+      ask()
+      await hangs
+      await write(file, mended)
+      ask()
+      await eventually(
+        'two reloads',
+        () => outcomes,
+        found => found.length === 2,
+      )
+      const [hung, next] = outcomes.splice(0)
+      expect(hung).to.include('it was still not finished when it was to be read again')
+      expect(next).to.equal('taken')
+      const { message } = await modern(url, 'tools/call', { name: 'say' })
+      expect(message.result.content[0].text).to.equal('two')
+    }
+  })
+})

@@ -1,0 +1,19 @@
+// The protected example, whose authorization server has its own address: on a port that was chosen before.
+import { join } from 'node:path'
+import { type Host, loadHost } from '../../core/create-host.ts'
+import { freePort } from './free-port.ts'
+import { createTestLog } from './start-host.ts'
+
+export async function startProtectedExample(): Promise<Host> {
+  const before = process.env['PORT']
+  process.env['PORT'] = String(await freePort())
+  try {
+    const file = join(import.meta.dirname, '../../examples/protected/mcp.config.ts')
+    const host = await loadHost({ cwd: import.meta.dirname, file }, createTestLog())
+    await host.listen()
+    return host
+  } finally {
+    if (before === undefined) delete process.env['PORT']
+    else process.env['PORT'] = before
+  }
+}
