@@ -37,8 +37,7 @@ const TOO_NEW = 'speaks no revision that this client knows; --protocol auto tran
 const explainTo =
   (login: Login) =>
   (thrown: unknown): Failure => {
-    const code = networkCode(thrown)
-    if (code !== undefined && !AuthError.is(thrown)) return unreachable(login.url, code)
+    if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(reason, knownSecrets.scrub(inFlags(message)), {

@@ -24,7 +24,7 @@ import { createRemote, type TransportName } from './remote.ts'
 
 /** Bytes of a line of the client. */
 export const MAX_LINE = 16 * 1024 * 1024
-/** Requests that wait for an answer. */
+/** Requests that wait for an answer; and lines without any that the server has not taken. */
 const MAX_PENDING = 1_000
 /** The code for a revision that the server does not speak (2026-07-28 basic/versioning). */
 const UNSUPPORTED_VERSION = -32_022
@@ -66,6 +66,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const over = new AbortController()
   const hurry = new AbortController()
   const pending = new Map<Id, Exchange>()
+  /** Lines without a request on their way. */
+  let untaken = 0
   const tools = createToolHeaders(note)
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = { url, fetch: settings.fetch, timing, note, signal: over.signal, hear }
@@ -115,16 +117,18 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     exchange.open.clear()
   }
 
+  const tooMany = (what: string) =>
+    new Failure('too many', `at most ${MAX_PENDING} ${what} at once`, { retryable: true })
+
   function check({ requests }: Outgoing) {
-    for (const request of requests) {
-      const { id } = request
-      if (pending.has(id))
+    const ids = new Set<Id>()
+    for (const { id } of requests) {
+      if (pending.has(id) || ids.has(id))
         throw new Failure('id in use', `a request with the id ${JSON.stringify(id)} is running`, { code: -32_600 })
-      if (pending.size >= MAX_PENDING)
-        throw new Failure('too many', `at most ${MAX_PENDING} requests wait at once`, { retryable: true })
-      const refusal = ignored.refusalOf(request)
-      if (refusal) throw refusal
+      ids.add(id)
     }
+    if (pending.size + ids.size > MAX_PENDING) throw tooMany('requests wait')
+    if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('messages without an answer are on their way')
   }
 
   /** False where it is told in another way than by a message: the response of a request of its own is closed. */
@@ -144,12 +148,17 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     const version = first && ownVersion(first)
     const exchange = createExchange(out, version)
     for (const { id } of requests) pending.set(id, exchange)
+    const share = requests.length === 0 ? 1 : 0
+    untaken += share
     note(
       `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
     )
     const carried = (version === undefined ? gate : Promise.resolve())
       .then(() => remote.carry(exchange))
       .catch(thrown => fail(exchange, thrown))
+      .finally(() => {
+        untaken -= share
+      })
     if (first?.method === 'initialize' || notification?.method === 'notifications/initialized') gate = carried
   }
 
@@ -160,11 +169,11 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       if (text.trim() === '') return
       out = readOutgoing(text)
       check(out)
-      take(out)
+      take(ignored.screen(out))
     } catch (thrown) {
       const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
-      const ids = out?.requests.map(({ id }) => id) ?? []
-      for (const id of ids.length > 0 ? ids : [undefined]) refuse(id, failure)
+      const ids = new Set(out?.requests.map(({ id }) => id))
+      for (const id of ids.size > 0 ? ids : [undefined]) refuse(id, failure)
     }
   }
 
