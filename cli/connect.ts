@@ -107,7 +107,7 @@ async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: re
     ? throughStdio(endpoint, process)
     : client.remote
       ? { url: endpoint.url }
-      : throughProxy(endpoint, platform)
+      : throughProxy(endpoint, process)
   const machine: Machine = { platform, env, home: homedir(), cwd: process.cwd() }
   const name = named ?? endpoint.name
   if (values.write) await write(client, name, reached, machine, values.yes ?? false)

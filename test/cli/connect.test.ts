@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { readArguments } from '../../cli/arguments.ts'
 import { CLIENTS, type Machine } from '../../cli/connect/clients.ts'
+import { endpointAt, throughProxy } from '../../cli/connect/endpoint.ts'
 import { writeConfig } from '../../cli/connect/write-config.ts'
 import { connectVerb } from '../../cli/connect.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -34,6 +35,28 @@ describe('the table of clients', () => {
     expect(CLIENTS.cursor.config.file(machine('linux'))).to.equal('/home/ada/.cursor/mcp.json')
     expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/work/.vscode/mcp.json')
     expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/work/.mcp.json')
+  })
+})
+
+describe('the program that a client starts', () => {
+  const given = 'https://mcp.example/m|c"p?team=1&calc.exe&x=%PATH%^ <y>'
+  const url = 'https://mcp.example/m|c%22p?team=1&calc.exe&x=%PATH%^%20%3Cy%3E'
+  const proxy = ['-y', 'mcp-host', 'proxy', url]
+
+  it('is npx where it needs no shell', () => {
+    const starter = { platform: 'linux' as const, execPath: '/usr/bin/node', argv: [] }
+    expect(throughProxy(endpointAt(given), starter)).to.deep.equal({ command: 'npx', args: proxy })
+  })
+
+  it('is node on Windows: no shell reads the URL', async () => {
+    const folder = await makeFolder({ 'node_modules/npm/bin/npx-cli.js': '' })
+    const starter = { platform: 'win32' as const, execPath: join(folder, 'node.exe'), argv: [] }
+    expect(throughProxy(endpointAt(given), starter)).to.deep.equal({
+      command: join(folder, 'node.exe'),
+      args: [join(folder, 'node_modules/npm/bin/npx-cli.js'), ...proxy],
+    })
+    const elsewhere = { ...starter, execPath: '/nowhere/node.exe' }
+    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('npx is not beside /nowhere/node.exe: ')
   })
 })
 
