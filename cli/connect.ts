@@ -1,5 +1,6 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
 import { homedir } from 'node:os'
+import { printable } from '../client/printable.ts'
 import { errorText, nearest, StartError } from '../core/index.ts'
 import { ask, hasPerson, say } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
@@ -50,9 +51,11 @@ function print(client: ClientRow, name: string, reached: Reached, machine: Machi
   console.log(parts.join('\n\n'))
 }
 
-/** What goes and what comes: nothing else of a file that may hold others' keys. */
+/** What goes and what comes: nothing else of a file that may hold others' keys, and that may be somebody else's words. */
 const diffOf = ({ removed, added }: Edit): string =>
-  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)].join('\n')
+  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)]
+    .map(line => printable(line.replaceAll('\t', '  ')))
+    .join('\n')
 
 function planEdit(file: string, before: string, { key, entry }: Setting, name: string, reached: Reached) {
   try {
@@ -60,10 +63,8 @@ function planEdit(file: string, before: string, { key, entry }: Setting, name: s
     return setEntry(before, [key, name], JSON.parse(JSON.stringify(entry(reached))) as object)
   } catch (cause) {
     throw new StartError(
-      `${file} stays as it is: ${errorText(cause)}; add it by hand, as without --write it is shown`,
-      {
-        cause,
-      },
+      `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
+      { cause },
     )
   }
 }

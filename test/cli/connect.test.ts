@@ -127,6 +127,15 @@ describe('mcp-host connect', () => {
     expect((await readdir(join(folder, '.cursor'))).sort()).to.deep.equal(['mcp.json', 'mcp.json.bak'])
   })
 
+  it('shows an older entry without what steers a terminal', async () => {
+    const before = '{ "mcpServers": { "srv": { "url": "\u009b31m\u202e", "x": 1 /* \u001b[8m\u0007 */ } } }'
+    const folder = await makeFolder({ '.cursor/mcp.json': before })
+    const args = ['connect', 'cursor', URL_GIVEN, '--name', 'srv', '--write', '--yes']
+    const { stdout } = await runCli(args, folder, { HOME: folder })
+    expect(stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
+    expect(stdout).to.contain('-   "url": "\\u009b31m\\u202e"')
+  })
+
   it('writes nothing where nobody can be asked', async () => {
     const folder = await makeFolder({})
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
