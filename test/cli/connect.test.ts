@@ -136,6 +136,16 @@ describe('mcp-host connect', () => {
     expect(stdout).to.contain('-   "url": "\\u009b31m\\u202e"')
   })
 
+  it('says where a link leads, and which part of a URL looks like a secret', async () => {
+    const folder = await makeFolder({ 'real.json': '{}', '.cursor/a.json': '{}' })
+    await symlink('../real.json', join(folder, '.cursor/mcp.json'))
+    const url = `${URL_GIVEN}?api_key=1&page=2`
+    const { stdout, stderr } = await runCli(['connect', 'cursor', url, '--write', '--yes'], folder, { HOME: folder })
+    expect(stdout).to.contain(`${join(folder, '.cursor/mcp.json')}, which is a link to ${join(folder, 'real.json')}\n`)
+    expect(stderr).to.contain('the URL has api_key in it, which looks like a secret: ').and.not.to.contain('page')
+    expect(await readFile(join(folder, 'real.json'), 'utf8')).to.contain('api_key=1')
+  })
+
   it('writes nothing where nobody can be asked', async () => {
     const folder = await makeFolder({})
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
