@@ -1,4 +1,6 @@
 // What the authorization server for development keeps over a restart: in a file for its owner alone, whole or not at all.
+
+import type { JsonWebKey } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
