@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { hostOf, loadConfig } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
 import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
+import { jsonText } from './json-text.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type VerbValues } from './verb.ts'
@@ -58,7 +59,7 @@ async function check(options: CheckOptions): Promise<void> {
   if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
   const { exitCode, ...report } = await reportOn(options.config, process.cwd())
   // What a plugin opened before it failed must not keep the process.
-  process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`, () => process.exit(exitCode))
+  process.stdout.write(`${jsonText(report)}\n`, () => process.exit(exitCode))
 }
 
 export const checkVerb = defineVerb({

@@ -1,11 +1,13 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
 import { homedir } from 'node:os'
+import { printable } from '../client/printable.ts'
 import { errorText, nearest, StartError } from '../core/index.ts'
 import { ask, hasPerson, say } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
 import { type Edit, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
-import { readConfig, writeConfig } from './connect/write-config.ts'
+import { secretParameters } from './connect/entry-secrets.ts'
+import { readConfig, realFile, writeConfig } from './connect/write-config.ts'
 import { shellWord } from './shell-word.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
@@ -50,9 +52,11 @@ function print(client: ClientRow, name: string, reached: Reached, machine: Machi
   console.log(parts.join('\n\n'))
 }
 
-/** What goes and what comes: nothing else of a file that may hold others' keys. */
+/** What goes and what comes: nothing else of a file that may hold others' keys, and that may be somebody else's words. */
 const diffOf = ({ removed, added }: Edit): string =>
-  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)].join('\n')
+  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)]
+    .map(line => printable(line.replaceAll('\t', '  ')))
+    .join('\n')
 
 function planEdit(file: string, before: string, { key, entry }: Setting, name: string, reached: Reached) {
   try {
@@ -60,10 +64,8 @@ function planEdit(file: string, before: string, { key, entry }: Setting, name: s
     return setEntry(before, [key, name], JSON.parse(JSON.stringify(entry(reached))) as object)
   } catch (cause) {
     throw new StartError(
-      `${file} stays as it is: ${errorText(cause)}; add it by hand, as without --write it is shown`,
-      {
-        cause,
-      },
+      `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
+      { cause },
     )
   }
 }
@@ -74,6 +76,23 @@ async function isWanted(yes: boolean): Promise<boolean> {
   return /^y(?:es)?$/i.test((await ask('Write this? [y/N] '))?.trim() ?? '')
 }
 
+/** A link there may lead out of the project. */
+async function shownPlace(file: string, isNew: boolean): Promise<string> {
+  if (isNew) return `${printable(file)} (new)`
+  const real = await realFile(file)
+  return real === file ? printable(file) : `${printable(file)}, which is a link to ${printable(real)}`
+}
+
+/** What is kept in a file, and shown again, should let nobody in. */
+function warnOfSecrets(reached: Reached): void {
+  const texts = 'url' in reached ? [reached.url] : reached.args
+  const names = texts.flatMap(secretParameters)
+  if (names.length === 0) return
+  say(
+    `the URL has ${names.join(', ')} in it, which looks like a secret: whoever reads the file or this terminal has it`,
+  )
+}
+
 async function write(client: ClientRow, name: string, reached: Reached, machine: Machine, yes: boolean): Promise<void> {
   const { config } = client
   if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
@@ -81,7 +100,7 @@ async function write(client: ClientRow, name: string, reached: Reached, machine:
   const before = await readConfig(file)
   const edit = planEdit(file, before ?? '', config, name, reached)
   if (!edit) return console.log(`${file} has it already.`)
-  console.log(`${file}${before === undefined ? ' (new)' : ''}\n${diffOf(edit)}\n`)
+  console.log(`${await shownPlace(file, before === undefined)}\n${diffOf(edit)}\n`)
   if (!(await isWanted(yes))) {
     say('nothing was written')
     process.exitCode = 1
@@ -107,9 +126,10 @@ async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: re
     ? throughStdio(endpoint, process)
     : client.remote
       ? { url: endpoint.url }
-      : throughProxy(endpoint, platform)
+      : throughProxy(endpoint, process)
   const machine: Machine = { platform, env, home: homedir(), cwd: process.cwd() }
   const name = named ?? endpoint.name
+  warnOfSecrets(reached)
   if (values.write) await write(client, name, reached, machine, values.yes ?? false)
   else print(client, name, reached, machine)
 }

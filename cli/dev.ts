@@ -13,13 +13,14 @@ changes nothing: it is shown with its place, and what was served goes on.`
 
 async function dev(options: DevOptions): Promise<void> {
   const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
-  if (process.env[DEV_SERVER] === undefined || !process.send) return watchAndServe(options)
+  const role = process.env[DEV_SERVER]
+  if (role === undefined || !process.send) return watchAndServe(options)
   delete process.env[DEV_SERVER]
   const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
     import('./dev/server.ts'),
     import('./env-file.ts'),
   ])
-  await serveForDevelopment(options, createEnvFiles(envFilesOf(options)))
+  await serveForDevelopment(options, createEnvFiles(envFilesOf(options)), role === 'keys')
 }
 
 export const devVerb = defineVerb({

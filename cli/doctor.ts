@@ -2,6 +2,7 @@
 import { printable } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
 import type { Finding } from './doctor/finding.ts'
+import { jsonText } from './json-text.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { readToken } from './read-token.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
@@ -54,7 +55,7 @@ async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly
   })
   const findings = found.map(scrubFinding)
   const healthy = findings.every(({ level }) => level !== 'wrong')
-  if (json) console.log(JSON.stringify({ url, healthy, findings }, undefined, 2))
+  if (json) console.log(jsonText({ url, healthy, findings }))
   else {
     const width = Math.max(...findings.map(({ check }) => check.length))
     console.log(findings.map(finding => describe(finding, width)).join('\n'))

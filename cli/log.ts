@@ -51,9 +51,12 @@ function describeFailure({ type = 'Error', message = '', cause, stack, hidden }:
 const hasColors = ({ NO_COLOR = '', TERM }: NodeJS.ProcessEnv): boolean =>
   process.stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
-/** `name=stock`: a word as it is, anything else as JSON, in which no line ends. */
-const fieldText = ([name, value]: [string, unknown]): string =>
-  `${name}=${typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)}`
+/** A word as it is, anything else as JSON, in which no line ends. */
+const wordOf = (value: unknown): string =>
+  typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
+
+/** `name=stock` */
+const fieldText = ([name, value]: [string, unknown]): string => `${wordOf(name)}=${wordOf(value)}`
 
 /** As pino-pretty is to see a line: it would take some of the fields, such as `name`, for something else. */
 function arrange(line: string) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
 import { AuthError } from '../client/errors.ts'
+import { printableLines } from '../client/printable.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
@@ -121,8 +122,8 @@ function report(error: unknown, verbose: boolean): void {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
   const text = AuthError.is(error) ? inFlags(said) : said
-  console.error(`mcp-host: ${knownSecrets.scrub(text)}`)
-  if (verbose) console.error(knownSecrets.scrub(stacksOf(error)))
+  console.error(printableLines(`mcp-host: ${knownSecrets.scrub(text)}`))
+  if (verbose) console.error(printableLines(knownSecrets.scrub(stacksOf(error))))
   else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
   // What a plugin opened before the start failed must not keep the process.
   process.exit(exitCode ?? 1)

@@ -24,6 +24,16 @@ export interface Served {
   readonly file: string
 }
 
+/** A banner that finds no room is no reason to end: the log hears of it once. A reader that is gone is no news. */
+export function surviveStdout(log: Pick<Logger, 'warn'>): void {
+  let told = false
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (told || code === 'EPIPE') return
+    told = true
+    log.warn({ problem: message }, 'stdout cannot be written: what is printed is lost, and serving goes on')
+  })
+}
+
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,

@@ -6,7 +6,7 @@ import type { Host, Logger } from '../core/create-host.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { nextSignal, onCrash, serve, surviveRejections } from './serve.ts'
+import { nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
@@ -69,6 +69,7 @@ async function readEnvFiles(files: readonly string[] | undefined): Promise<EnvFi
 async function serveAlone(options: StartOptions): Promise<void> {
   let listening = false
   const log = openLog(options)
+  surviveStdout(log)
   const { gone, reloadWith } = onHangUp(log)
   const signalled = Promise.race([nextSignal(...ENDING), gone]).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.

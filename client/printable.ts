@@ -11,6 +11,10 @@ export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): s
   return cut.replace(UNPRINTABLE, escapeOne)
 }
 
+/** The same for text of several lines: line ends and tabs stay. */
+export const printableLines = (text: string): string =>
+  text.replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeOne(found)))
+
 /** A URL for a message: without its user, query and fragment, which may carry what nobody should read. */
 export function printableUrl(url: string | URL): string {
   const [text = ''] = String(url).split(/[?#]/, 1)

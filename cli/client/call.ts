@@ -2,6 +2,7 @@
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
 import { StartError } from '../../core/http/errors.ts'
 import { nearest } from '../../core/mcp/nearest.ts'
+import { jsonText } from '../json-text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { showResult } from './show-result.ts'
@@ -67,7 +68,7 @@ async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly st
       line.clear()
     }
   })
-  const text = values.json ? JSON.stringify(result, undefined, 2) : showable(showResult(result))
+  const text = values.json ? jsonText(result) : showable(showResult(result))
   if (text !== '') process.stdout.write(`${text}\n`)
   if (result.isError) {
     if (!values.json) console.error(`mcp-host: the tool ${name} failed`)

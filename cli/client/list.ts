@@ -1,6 +1,7 @@
 // `mcp-host list`: what any MCP server offers: tools, resources, prompts.
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/json.ts'
+import { jsonText } from '../json-text.ts'
 import { columns } from '../usage.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { showable } from './terminal.ts'
@@ -105,7 +106,7 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
 
 async function list(values: ListValues, [url = '']: readonly string[]): Promise<void> {
   const offer = await withServer(url, values, ({ client, signal }) => readOffer(client, values, signal))
-  process.stdout.write(`${values.json ? JSON.stringify(offer, undefined, 2) : showable(describe(offer))}\n`)
+  process.stdout.write(`${values.json ? jsonText(offer) : showable(describe(offer))}\n`)
 }
 
 export const listVerb = defineVerb({

@@ -1,6 +1,8 @@
 // `mcp-host status`: the logins of this machine, without their tokens.
+
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
+import { jsonText } from '../json-text.ts'
 import { defineVerb } from '../verb.ts'
 import { loginsByKey, openAccounts } from './account.ts'
 import { checkServerUrl, type GrantName, type Login } from './logins.ts'
@@ -107,7 +109,7 @@ async function status(
   const asked = all
     .filter(({ server }) => url === undefined || sameUrl(server, url))
     .filter(login => profile === undefined || login.profile === profile)
-  if (json) console.log(JSON.stringify(asked, undefined, 2))
+  if (json) console.log(jsonText(asked))
   else if (asked.length > 0) console.log(table(asked))
   else console.log(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
   for (const { error } of asked) if (error !== undefined) console.error(`mcp-host: ${error}`)

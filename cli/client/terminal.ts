@@ -1,7 +1,7 @@
 // The person at the terminal: lines for them go to stderr, so that stdout is for results alone; what they type is read.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { printable } from '../../client/printable.ts'
+import { printable, printableLines } from '../../client/printable.ts'
 import { knownSecrets } from '../known-secrets.ts'
 
 /** True where somebody can be asked. */
@@ -11,18 +11,7 @@ export const hasPerson = (): boolean => process.stdin.isTTY === true && process.
 export const say = (line: string): void => void process.stderr.write(`${printable(knownSecrets.scrub(line))}\n`)
 
 /** Text of a server for a terminal: its lines stay, what would steer the terminal is escaped. Elsewhere as it is. */
-export const showable = (text: string): string =>
-  process.stdout.isTTY
-    ? text
-        .split('\n')
-        .map(line =>
-          line
-            .split('\t')
-            .map(cell => printable(cell))
-            .join('\t'),
-        )
-        .join('\n')
-    : text
+export const showable = (text: string): string => (process.stdout.isTTY ? printableLines(text) : text)
 
 const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
 

@@ -3,11 +3,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { readTokens, type Token } from '../../core/config/tokens.ts'
 import { isObject } from '../../core/index.ts'
+import { withoutSecrets } from './entry-secrets.ts'
 
 export interface Edit {
   /** The whole file. */
   readonly text: string
-  /** Lines that go, and lines that come. */
+  /** Lines that go, without their comments and secrets, and lines that come. */
   readonly removed: readonly string[]
   readonly added: readonly string[]
 }
@@ -107,18 +108,25 @@ function insertMember(text: string, object: ObjectText, key: string, value: unkn
   return [[...comma, { at, until: at, with: `\n${indent}${member}${closing}` }], `${indent}${member}`]
 }
 
-function replaceValue(text: string, { key, start, end }: Member, value: unknown): [Change[], string, string] {
+function replaceValue(text: string, { key, start, end }: Member, value: unknown, old: unknown) {
   const indent = indentAt(text, start)
-  const written = indented(value, unitOf(text), indent)
+  const unit = unitOf(text)
+  const written = indented(value, unit, indent)
   const named = `${indent}${JSON.stringify(key)}: `
-  return [[{ at: start, until: end, with: written }], named + written, named + text.slice(start, end)]
+  const changes: Change[] = [{ at: start, until: end, with: written }]
+  return { changes, added: named + written, removed: named + indented(withoutSecrets(old), unit, indent) }
 }
 
 const lines = (text: string): string[] => text.split('\n')
 
 /** The changes that set `[section][name]`, and what of it is to be shown. */
-function planChanges(text: string, tokens: readonly Token[], path: readonly [string, string], value: object) {
-  const [section, name] = path
+function planChanges(
+  text: string,
+  tokens: readonly Token[],
+  [section, name]: readonly [string, string],
+  value: object,
+  before: unknown,
+) {
   const root = readObject(tokens, 0)
   const found = root.members.findLast(({ key }) => key === section)
   if (!found) {
@@ -134,7 +142,7 @@ function planChanges(text: string, tokens: readonly Token[], path: readonly [str
     const [changes, added] = insertMember(text, inner, name, value)
     return { changes, added: lines(added), removed: [] }
   }
-  const [changes, added, removed] = replaceValue(text, old, value)
+  const { changes, added, removed } = replaceValue(text, old, value, before)
   return { changes, added: lines(added), removed: lines(removed) }
 }
 
@@ -155,7 +163,7 @@ export function setEntry(given: string, [section, name]: readonly [string, strin
   const servers = before[section]
   if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is no object`)
   if (servers && Object.hasOwn(servers, name) && isDeepStrictEqual(servers[name], value)) return undefined
-  const { changes, added, removed } = planChanges(text, tokens, [section, name], value)
+  const { changes, added, removed } = planChanges(text, tokens, [section, name], value, servers?.[name])
   const after = applyChanges(text, changes)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
   if (!isDeepStrictEqual(parse(readTokens(after)), wanted)) throw new Error('it is written in an unusual way')

@@ -1,6 +1,6 @@
 // The server that a client is to be connected with: at a URL that was given, or the one that the config here makes.
-import { realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
 import { checkServerUrl } from '../client/logins.ts'
@@ -37,12 +37,12 @@ function nameOfHost({ hostname, port }: URL): string {
 
 /** Of a URL. Throws a StartError (exit code 2). */
 export function endpointAt(given: string): Endpoint {
-  const url = checkServerUrl(given)
-  const parsed = new URL(url)
+  const parsed = new URL(checkServerUrl(given))
   if (parsed.username !== '' || parsed.password !== '') {
     throw usage('the URL has a user or password in it, which would be kept in the file as it is; leave it out')
   }
-  return { url, name: nameOfHost(parsed) }
+  // In the spelling that has no quotes and spaces.
+  return { url: parsed.href, name: nameOfHost(parsed) }
 }
 
 /** A server that listens everywhere is reached by loopback. */
@@ -83,20 +83,30 @@ export async function endpointHere(options: { config?: string; route?: string })
   }
 }
 
-/** npx as a program that starts without a shell. */
-function npx(words: readonly string[], platform: NodeJS.Platform): Reached {
+/** The process whose installation of Node the client is to use. */
+export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath' | 'argv'>
+
+/**
+ * npx as a program that starts without a shell. On Windows it is a script of cmd.exe, which would read the `&` and `|` of a
+ * URL as its own: there the script's own program is started.
+ */
+function npx(words: readonly string[], { platform, execPath }: Starter): Reached {
   const args = ['-y', 'mcp-host', ...words]
-  return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
+  if (platform !== 'win32') return { command: 'npx', args }
+  const program = join(dirname(execPath), 'node_modules', 'npm', 'bin', 'npx-cli.js')
+  if (existsSync(program)) return { command: execPath, args: [program, ...args] }
+  throw usage(`npx is not beside ${execPath}: run this with the node of nodejs.org, or one that has npm with it`)
 }
 
 /** By `mcp-host proxy`, which logs in for clients that cannot. */
-export const throughProxy = ({ url }: Endpoint, platform: NodeJS.Platform): Reached => npx(['proxy', url], platform)
+export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => npx(['proxy', url], starter)
 
 /** By `mcp-host stdio`: this very installation, because a client starts it in another folder. */
-export function throughStdio({ local }: Endpoint, { platform, argv, execPath }: NodeJS.Process): Reached {
+export function throughStdio({ local }: Endpoint, starter: Starter): Reached {
   if (!local) throw usage('--stdio starts the server of a config on this machine: leave the URL out')
+  const { argv, execPath } = starter
   const words = ['stdio', '--config', local.file, '--route', local.route]
   const script = argv[1] === undefined ? '' : realpathSync(argv[1])
   const isKept = script.endsWith('.js') && !/[\\/]_npx[\\/]/.test(script)
-  return isKept ? { command: execPath, args: [script, ...words] } : npx(words, platform)
+  return isKept ? { command: execPath, args: [script, ...words] } : npx(words, starter)
 }

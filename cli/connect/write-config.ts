@@ -19,6 +19,15 @@ export async function readConfig(file: string): Promise<string | undefined> {
   }
 }
 
+/** The file itself, where that is a link. */
+export async function realFile(file: string): Promise<string> {
+  try {
+    return await realpath(file)
+  } catch (cause) {
+    throw new StartError(`${file} cannot be read: ${errorText(cause)}`, { cause })
+  }
+}
+
 /** Copies the file beside itself, over nothing, and returns the copy's name. */
 async function keepOld(file: string): Promise<string> {
   for (let count = 0; count < MAX_BACKUPS; count++) {

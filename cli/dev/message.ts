@@ -22,5 +22,5 @@ export const isDevTold = (message: unknown): message is DevTold =>
 export const isDevOrder = (message: unknown): message is DevOrder =>
   ['reload', 'stop'].includes(String(nameOf(message)))
 
-/** In the environment of the one that serves. */
+/** In the environment of the one that serves: `keys` where a person can press some, else `yes`. */
 export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'

@@ -5,11 +5,12 @@ import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts
 import { errorText } from '../../core/index.ts'
 import type { EnvFiles } from '../env-file.ts'
 import { knownSecrets } from '../known-secrets.ts'
-import { openLog } from '../log.ts'
+import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
-import { onCrash, type Served, serve, surviveRejections } from '../serve.ts'
+import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { createCallLines } from './call-line.ts'
+import { takenBy, untilFree } from './free-port.ts'
 import { type DevTold, isDevOrder } from './message.ts'
 import type { DevOptions } from './options.ts'
 
@@ -29,15 +30,15 @@ const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 const pageOf = (routes: readonly RouteSummary[]): string | undefined =>
   (routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0])?.url
 
-function describe({ restart, taken, told }: ReloadReport): string {
-  if (restart.length > 0) return `takes effect at a restart: ${restart.join(', ')}; press r, nothing has changed before`
+function describe({ restart, taken, told }: ReloadReport, how: string): string {
+  if (restart.length > 0) return `takes effect at a restart: ${restart.join(', ')}; ${how}, nothing has changed before`
   if (taken.length === 0) return 'reloaded: the same as before'
   const heard = told === 0 ? '' : `; ${told} ${told === 1 ? 'client was' : 'clients were'} told`
   return `reloaded: ${taken.join(', ')}${heard}`
 }
 
-function show(reloaded: Reloaded): void {
-  if ('report' in reloaded) say(describe(reloaded.report))
+function show(reloaded: Reloaded, hasKeys: boolean): void {
+  if ('report' in reloaded) say(describe(reloaded.report, hasKeys ? 'press r' : 'end it and start it again'))
   else say(`mcp-host: ${errorText(reloaded.error)}\nnothing has changed: what was served goes on`)
 }
 
@@ -48,11 +49,27 @@ async function stop(host: Host | undefined) {
   if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
 }
 
-/** Serves until it is told to stop. Rejects with a StartError for a config that cannot be served. */
-export async function serveForDevelopment(options: DevOptions, env: EnvFiles): Promise<void> {
+/** As `serve`, which waits for a port that somebody else has. `heard`: the files of the config are known. */
+async function serveOnceFree(config: string | undefined, log: CliLog, heard: () => Promise<void>): Promise<Served> {
+  for (;;) {
+    try {
+      return await serve(config, log, { observe: createCallLines(say) })
+    } catch (error) {
+      const taken = takenBy(error)
+      if (!taken) throw error
+      say(`mcp-host: ${errorText(error)}\nit is tried again every 2 s, and after each change`)
+      await heard()
+      await untilFree(taken)
+    }
+  }
+}
+
+/** Serves until it is told to stop. `hasKeys`: a person is at the terminal, who can press some. Rejects with a StartError for a config that cannot be served. */
+export async function serveForDevelopment(options: DevOptions, env: EnvFiles, hasKeys: boolean): Promise<void> {
   process.env['NODE_ENV'] ??= 'development'
   const { config } = options
   const log = openLog(options)
+  surviveStdout(log)
   let host: Host | undefined
   let served: Served
   let reload: (() => void) | undefined
@@ -73,14 +90,14 @@ export async function serveForDevelopment(options: DevOptions, env: EnvFiles): P
   trackModules({ always: true })
   try {
     env.load()
-    served = await serve(config, log, { observe: createCallLines(say) })
+    served = await serveOnceFree(config, log, tellFiles)
     host = served.host
   } finally {
     await tellFiles()
   }
   const settings = { host: served.host, config, env }
   reload = oneAtATime(async () => {
-    show(await readAnew(settings))
+    show(await readAnew(settings), hasKeys)
     await tellFiles()
   })
   surviveRejections(log)

@@ -17,6 +17,8 @@ const KEYS = 'keys: r restarts, o opens the browser, q quits'
 /** How long a server may take to drain, milliseconds. */
 const PATIENCE = 5_000
 
+const hasKeys = () => process.stdin.isTTY === true
+
 interface Server {
   /** The address to look at; undefined until it listens. */
   readonly page: string | undefined
@@ -38,7 +40,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
   const [program = '', ...argv] = process.argv.slice(1)
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...argv], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { MCP_HOST_DEV_FOLDER: keep, ...process.env, [DEV_SERVER]: 'yes' },
+    env: { MCP_HOST_DEV_FOLDER: keep, ...process.env, [DEV_SERVER]: hasKeys() ? 'keys' : 'yes' },
   })
   let page: string | undefined
   let stopping = false
@@ -84,14 +86,19 @@ async function open(page: string | undefined) {
 }
 
 /** Runs until `q`, or a signal, says otherwise. */
-export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions): Promise<void> {
+export async function watchAndServe(options: DevOptions): Promise<void> {
+  const { config, 'env-file': envFiles } = options
+  // Nobody reads a log here: the one that serves tells.
+  process.stdout.on('error', () => undefined)
   const folder = configFolder(config)
   const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(file))
   let known: readonly string[] = []
   let server: Server | undefined
   let restarting: Promise<void> | undefined
+  /** Something changed while a restart was on its way. */
+  let isBehind = false
   const types = createTypeCheck(folder, () => known, say)
-  const isAtTerminal = process.stdin.isTTY === true
+  const isAtTerminal = hasKeys()
 
   function start() {
     server = startServer(join(folder, '.mcp-host'), {
@@ -112,17 +119,28 @@ export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions
 
   function restart(): Promise<void> {
     restarting ??= (async () => {
-      say('restarting')
-      await server?.stop()
-      start()
+      const isServing = server?.page !== undefined
+      const fault = isServing ? await findEnvFault(options) : undefined
+      if (fault === undefined) {
+        say(isServing ? 'restarting' : 'restarting: nothing is served yet')
+        await server?.stop()
+        isBehind = false
+        start()
+      } else say(`mcp-host: ${fault}\nnothing has changed: what was served goes on`)
       restarting = undefined
+      if (isBehind) take()
     })()
     return restarting
   }
 
   function changed(files: readonly string[]) {
     say(`changed: ${files.map(file => relative(folder, file)).join(', ')}`)
-    if (restarting) return
+    if (restarting) isBehind = true
+    else take()
+  }
+
+  function take() {
+    isBehind = false
     if (server?.page !== undefined) {
       server.order('reload')
       types.run()
@@ -155,6 +173,17 @@ export async function watchAndServe({ config, 'env-file': envFiles }: DevOptions
   await restarting
   await Promise.all([watch.close(), server?.stop()])
   process.exit(0)
+}
+
+/** What would keep a new server from its environment. The old one is worth more than none. */
+async function findEnvFault(options: DevOptions): Promise<string | undefined> {
+  const { createEnvFiles } = await import('../env-file.ts')
+  try {
+    createEnvFiles(envFilesOf(options), { ...process.env }).load()
+    return undefined
+  } catch (error) {
+    return errorText(error)
+  }
 }
 
 /** The files of environment variables that count now. */

@@ -1,5 +1,5 @@
 // Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
-import { lstatSync, mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
@@ -24,12 +24,36 @@ export function inTheWay(folder: string, paths: Iterable<string>): string[] {
   return [...new Set(found)].sort()
 }
 
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+
+/** Where a link leads, as far as it leads anywhere. */
+function endOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return 'nowhere'
+  }
+}
+
+/** A link in what somebody else made, such as a repository, may lead out of it. */
+function assertWithin(folder: string, paths: Iterable<string>): void {
+  const links = [...paths].flatMap(path => wayTo(path).filter(part => part !== path && isLink(join(folder, part))))
+  const [link] = links
+  if (link === undefined) return
+  const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(endOf(join(folder, link)))}`
+  throw new StartError(`nothing was written: ${way}; put a folder in its place, or run this in that one`, {
+    exitCode: 2,
+  })
+}
+
 /** Throws a StartError (exit code 2) that lists what is in the way; `fix` says what to do. */
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
   if (exists(folder) && !isFolder(folder)) {
     throw new StartError(`${printable(folder)} is a file, not a folder; name another one`, { exitCode: 2 })
   }
-  const found = inTheWay(folder, paths)
+  const all = [...paths]
+  assertWithin(folder, all)
+  const found = inTheWay(folder, all)
   if (found.length === 0) return
   const list = found.map(path => `  ${path}`).join('\n')
   throw new StartError(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`, {
@@ -38,10 +62,11 @@ export function assertFree(folder: string, paths: Iterable<string>, fix: string)
 }
 
 /**
- * Writes them all; folders are made as needed. What fails is undone, and thrown as a StartError. It never waits, so no
+ * Writes them all; folders are made as needed, and links to folders are not followed. What fails is undone, and thrown as a StartError. It never waits, so no
  * signal that has a listener, and `hold` gives it one, acts before it is over.
  */
 export function writeNew(folder: string, files: NewFiles): void {
+  assertWithin(folder, files.keys())
   const made: string[] = []
   const folders: string[] = []
   const hold = () => undefined

@@ -4,7 +4,7 @@ import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
 import { openLog } from '../log.ts'
-import { nextSignal } from '../serve.ts'
+import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
 import { differingFiles } from './config-files.ts'
@@ -63,6 +63,7 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger) {
 /** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
 export async function supervise(count: number, options: StartOptions): Promise<void> {
   const log = openLog(options, process.pid)
+  surviveStdout(log)
   const seats: Seat[] = []
   const serving = () => seats.filter(({ pid }) => pid !== undefined).length
   let stage: 'starting' | 'serving' | 'stopping' = 'starting'

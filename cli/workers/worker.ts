@@ -5,7 +5,7 @@ import { filesRead } from '../../core/config/files-read.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { onCrash, type Served, serve, surviveRejections } from '../serve.ts'
+import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
@@ -89,6 +89,7 @@ async function startHost(count: number, config: string | undefined, log: CliLog)
 export async function work(count: number, options: StartOptions): Promise<void> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
   const log = openLog(options, process.pid)
+  surviveStdout(log)
   const orders = listenForOrders()
   const { stop, retire, leave } = orders
   let serving = false

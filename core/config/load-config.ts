@@ -1,6 +1,6 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
 // The first step of a start; check-config.ts says whether the value is a config.
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import { cosmiconfig, type Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
@@ -44,6 +44,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
     throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
+  if (path === undefined) assertReadable(cwd, found?.filepath)
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
@@ -78,6 +79,26 @@ async function find(cwd: string, path: string | undefined) {
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
     const text = isAbsent ? 'there is no such file; check --config' : `cannot be read: ${errorText(error)}`
     throw stop(path ?? cwd, undefined, text, error)
+  }
+}
+
+function isUnreadable(file: string): boolean {
+  try {
+    closeSync(openSync(file, 'r'))
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
+  }
+}
+
+/** The search passes over what this user may not read: another config, or none, would be served in its place. */
+function assertReadable(cwd: string, found: string | undefined): void {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    for (const file of SEARCHED.map(name => join(folder, name))) {
+      if (file === found) return
+      if (isUnreadable(file)) throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
+    }
+    if (existsSync(join(folder, 'package.json')) || dirname(folder) === folder) return
   }
 }
 

@@ -15,6 +15,7 @@ import {
   StartError,
 } from '../../core/index.ts'
 import { createConsent } from './consent.ts'
+import type { KeptState } from './kept-state.ts'
 import type { DevUser } from './users.ts'
 
 export type { DevUser } from './users.ts'
@@ -167,13 +168,20 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
     let flush = async () => {}
     host.closing(() => flush())
     const load = () => Promise.all([import('./provider.ts'), import('./kept-state.ts')])
+    let opened: Promise<KeptState> | undefined
+    const open = async () => {
+      const [, { openState }] = await load()
+      opened ??= openState(fileToKeepIn(keepIn, host), host.log)
+      const state = await opened
+      flush = state.flush
+      return state
+    }
     // It takes a second: the body of a first request that is a POST would not wait for it.
-    host.starting(async () => void (await load()))
+    host.starting(async () => void (await open()))
     // Made with the first request: only then does the host have an address, which the issuer is part of.
     async function make(services: Services): Promise<Provider> {
-      const [{ createProvider }, { openState }] = await load()
-      const state = await openState(fileToKeepIn(keepIn, host), host.log)
-      flush = state.flush
+      const [{ createProvider }] = await load()
+      const state = await open()
       const own = new URL(host.url('/'))
       const provider = createProvider({
         issuer: host.url(BASE),

@@ -1,10 +1,9 @@
 // What the authorization server knows: its keys, clients, grants and logins. In memory, and where a file is named also there,
 // so that a restart in development asks nobody to log in again.
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { errorText, isObject, type Logger } from '../../core/index.ts'
+import { errorText, isObject, type Logger, StartError } from '../../core/index.ts'
+import { readOwnFile, writeOwnFile } from './own-file.ts'
 
 export interface Payload {
   readonly uid?: string
@@ -51,6 +50,18 @@ interface Stored extends Secrets {
 const isEntry = (entry: unknown) =>
   Array.isArray(entry) && typeof entry[0] === 'string' && isObject(entry[1]) && isObject(entry[1]['value'])
 
+/** Whether what its private half signs is what its public half knows: Node takes any two halves. */
+function isSigningKey(key: unknown): boolean {
+  if (!isObject(key) || key['crv'] !== 'P-256' || key['alg'] !== SIGNING || typeof key['kid'] !== 'string') return false
+  try {
+    const own = createPrivateKey({ key, format: 'jwk' })
+    const probe = randomBytes(32)
+    return verify('sha256', probe, createPublicKey(own), sign('sha256', probe, own))
+  } catch {
+    return false
+  }
+}
+
 /** Throws where the text is not what was written here. */
 function parseStored(text: string): Stored {
   const stored: unknown = JSON.parse(text)
@@ -59,7 +70,8 @@ function parseStored(text: string): Stored {
     stored['format'] === FORMAT &&
     isObject(stored['jwks']) &&
     Array.isArray(stored['jwks']['keys']) &&
-    stored['jwks']['keys'].some(key => isObject(key) && key['kty'] === 'EC' && typeof key['d'] === 'string') &&
+    stored['jwks']['keys'].length > 0 &&
+    stored['jwks']['keys'].every(isSigningKey) &&
     Array.isArray(stored['cookieKeys']) &&
     stored['cookieKeys'].length > 0 &&
     stored['cookieKeys'].every(key => typeof key === 'string') &&
@@ -71,9 +83,10 @@ function parseStored(text: string): Stored {
 
 async function readStored(file: string, log: Logger): Promise<Stored | undefined> {
   try {
-    return parseStored(await readFile(file, 'utf8'))
+    const text = await readOwnFile(file)
+    return text === undefined ? undefined : parseStored(text)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (error instanceof StartError) throw error
     // What a parser quotes could be a key.
     const why = error instanceof SyntaxError ? 'it is no JSON' : errorText(error)
     log.warn({ file, why }, 'what was kept cannot be read: keys, clients and logins begin anew')
@@ -81,19 +94,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-/** For the owner alone, and never half: a new file takes the place of the old one. */
-async function writeStored(file: string, stored: Stored): Promise<void> {
-  const folder = dirname(file)
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Keys belong into no repository.
-  if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
-  const written = `${file}.${process.pid}.new`
-  await writeFile(written, JSON.stringify({ format: FORMAT, ...stored }), { mode: 0o600 })
-  await chmod(written, 0o600)
-  await rename(written, file)
-}
-
-/** `file` undefined: in memory alone. */
+/** `file` undefined: in memory alone. Rejects with a StartError where others may write the file. */
 export async function openState(file: string | undefined, log: Logger): Promise<KeptState> {
   const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
   const stored = file === undefined ? undefined : await readStored(file, log)
@@ -107,7 +108,7 @@ export async function openState(file: string | undefined, log: Logger): Promise<
     timer = undefined
     if (file === undefined) return writing
     writing = writing
-      .then(() => writeStored(file, { jwks, cookieKeys, entries: entries.dump() }))
+      .then(() => writeOwnFile(file, JSON.stringify({ format: FORMAT, jwks, cookieKeys, entries: entries.dump() })))
       .catch((err: unknown) => log.warn({ err, file }, 'keys, clients and logins cannot be kept'))
     return writing
   }

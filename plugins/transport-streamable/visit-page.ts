@@ -15,8 +15,15 @@ const HEADERS = pageHeaders(`sha256-${createHash('sha256').update(STYLE).digest(
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
-/** One word for any shell, whatever is in the address. */
-const shellWord = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+/**
+ * The same address with nothing in it that a shell reads: no two of sh, cmd and PowerShell quote alike. The brackets of an
+ * IPv6 address stay.
+ */
+const plainUrl = (url: string): string =>
+  new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** One word for any shell. */
+const shellWord = (plain: string) => (plain.includes('[') ? `"${plain}"` : plain)
 
 const block = (text: string) => `<pre><code>${escapeHtml(text)}</code></pre>`
 
@@ -63,7 +70,7 @@ ${(server === undefined ? guarded : open).join('\n')}
 /** Answers with the page of a route. */
 export function createVisitPage(server: { readonly name: string }, route: McpRoute) {
   return (ctx: HostContext): void => {
-    const { href: url } = new URL(route.url(ctx.state.params))
+    const url = plainUrl(route.url(ctx.state.params))
     ctx.set({ ...HEADERS })
     ctx.body = pageText({ url, server: route.authorize === undefined ? server.name : undefined })
   }

@@ -1,8 +1,9 @@
 // `mcp-host add`: what it writes, where, and what it says of the config; test/slow/init.slow.ts runs what it wrote.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { addVerb } from '../../cli/add.ts'
+import { writeNew } from '../../cli/init/write-new.ts'
 import { initVerb } from '../../cli/init.ts'
 import type { StartError } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -47,6 +48,33 @@ describe('mcp-host add', () => {
       expect(printed).to.match(/made \S+\nmade \S+\nmcp\.config\.yaml serves it already\.$/)
     })
   }
+
+  it('follows no link out of the project, whether to a folder or to none', async () => {
+    const folder = await project()
+    const outside = join(folder, '..', 'outside')
+    mkdirSync(outside)
+    rmSync(join(folder, 'tools'), { recursive: true })
+    symlinkSync('../outside', join(folder, 'tools'))
+    symlinkSync('../nothing', join(folder, 'prompts'))
+    for (const [kind, end] of [
+      ['tool', outside],
+      ['prompt', 'nowhere'],
+    ] as const) {
+      const error = await rejectionOf(add(folder, 'mcp.config.yaml', kind, 'escaped'))
+      expect(String(error)).to.contain(`${kind}s in ${folder} is a link to ${end}; put a folder in its place`)
+      expect(error).to.have.property('exitCode', 2)
+    }
+    expect(() => writeNew(folder, new Map([['tools/a/b.ts', '']]))).to.throw('is a link to')
+    expect(readdirSync(outside)).to.deep.equal([])
+    expect(existsSync(join(folder, '../nothing'))).to.equal(false)
+  })
+
+  it('writes where a link to the project itself leads', async () => {
+    const folder = await project()
+    symlinkSync(folder, `${folder}-link`)
+    await add(`${folder}-link`, 'mcp.config.yaml', 'tool', 'linked')
+    expect(existsSync(join(folder, 'tools/linked.ts'))).to.equal(true)
+  })
 
   it('writes a plugin, and says the lines that switch it on, in code and in documents', async () => {
     const yaml = await project()

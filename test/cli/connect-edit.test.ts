@@ -48,9 +48,19 @@ describe('an entry in a file of JSON', () => {
 
   it('tells what goes and what comes, and nothing of other entries', () => {
     const edit = set('{"mcpServers":{"other":{"env":{"KEY":"secret"}},"clock":{"url":"old"}}}')
-    expect(edit?.removed).to.deep.equal(['"clock": {"url":"old"}'])
+    expect(edit?.removed).to.deep.equal(['"clock": {', '  "url": "old"', '}'])
     expect(edit?.added.join('\n')).to.contain('127.0.0.1')
     expect(JSON.stringify([edit?.removed, edit?.added])).not.to.contain('secret')
+  })
+
+  it('shows no secret, comment or control character of the entry that goes', () => {
+    const clock = `{ "url": "https://old/?a=1&api_key=s3cret#x", /* \u001b[2J s3cret */ "x": "\u009b31m\u202e",
+      "headers": { "Authorization": "Bearer s3cret" }, "env": { "KEY": ["s3cret"] },
+      "args": ["--header", "Authorization: Bearer s3cret"] }`
+    const removed = set(`{"mcpServers":{"clock":${clock}}}`)?.removed.join('\n') ?? ''
+    expect(removed).not.to.contain('s3cret').and.not.to.contain('\u001b')
+    expect(removed).to.contain('"url": "https://old/?a=1&api_key=…#x"').and.to.contain('"Authorization": "…"')
+    expect(removed).to.contain('"KEY": "…"').and.to.contain('"Authorization: Bearer …"')
   })
 
   for (const [what, text, why] of [

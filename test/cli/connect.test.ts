@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { readArguments } from '../../cli/arguments.ts'
 import { CLIENTS, type Machine } from '../../cli/connect/clients.ts'
+import { endpointAt, throughProxy } from '../../cli/connect/endpoint.ts'
 import { writeConfig } from '../../cli/connect/write-config.ts'
 import { connectVerb } from '../../cli/connect.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -34,6 +35,28 @@ describe('the table of clients', () => {
     expect(CLIENTS.cursor.config.file(machine('linux'))).to.equal('/home/ada/.cursor/mcp.json')
     expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/home/ann/shop/.vscode/mcp.json')
     expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/home/ann/shop/.mcp.json')
+  })
+})
+
+describe('the program that a client starts', () => {
+  const given = 'https://mcp.example/m|c"p?team=1&calc.exe&x=%PATH%^ <y>'
+  const url = 'https://mcp.example/m|c%22p?team=1&calc.exe&x=%PATH%^%20%3Cy%3E'
+  const proxy = ['-y', 'mcp-host', 'proxy', url]
+
+  it('is npx where it needs no shell', () => {
+    const starter = { platform: 'linux' as const, execPath: '/usr/bin/node', argv: [] }
+    expect(throughProxy(endpointAt(given), starter)).to.deep.equal({ command: 'npx', args: proxy })
+  })
+
+  it('is node on Windows: no shell reads the URL', async () => {
+    const folder = await makeFolder({ 'node_modules/npm/bin/npx-cli.js': '' })
+    const starter = { platform: 'win32' as const, execPath: join(folder, 'node.exe'), argv: [] }
+    expect(throughProxy(endpointAt(given), starter)).to.deep.equal({
+      command: join(folder, 'node.exe'),
+      args: [join(folder, 'node_modules/npm/bin/npx-cli.js'), ...proxy],
+    })
+    const elsewhere = { ...starter, execPath: '/nowhere/node.exe' }
+    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('npx is not beside /nowhere/node.exe: ')
   })
 })
 
@@ -102,6 +125,25 @@ describe('mcp-host connect', () => {
     const again = await runCli(args, folder, { HOME: folder })
     expect(again.stdout).to.equal(`${file} has it already.\n`)
     expect((await readdir(join(folder, '.cursor'))).sort()).to.deep.equal(['mcp.json', 'mcp.json.bak'])
+  })
+
+  it('shows an older entry without what steers a terminal', async () => {
+    const before = '{ "mcpServers": { "srv": { "url": "\u009b31m\u202e", "x": 1 /* \u001b[8m\u0007 */ } } }'
+    const folder = await makeFolder({ '.cursor/mcp.json': before })
+    const args = ['connect', 'cursor', URL_GIVEN, '--name', 'srv', '--write', '--yes']
+    const { stdout } = await runCli(args, folder, { HOME: folder })
+    expect(stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
+    expect(stdout).to.contain('-   "url": "\\u009b31m\\u202e"')
+  })
+
+  it('says where a link leads, and which part of a URL looks like a secret', async () => {
+    const folder = await makeFolder({ 'real.json': '{}', '.cursor/a.json': '{}' })
+    await symlink('../real.json', join(folder, '.cursor/mcp.json'))
+    const url = `${URL_GIVEN}?api_key=1&page=2`
+    const { stdout, stderr } = await runCli(['connect', 'cursor', url, '--write', '--yes'], folder, { HOME: folder })
+    expect(stdout).to.contain(`${join(folder, '.cursor/mcp.json')}, which is a link to ${join(folder, 'real.json')}\n`)
+    expect(stderr).to.contain('the URL has api_key in it, which looks like a secret: ').and.not.to.contain('page')
+    expect(await readFile(join(folder, 'real.json'), 'utf8')).to.contain('api_key=1')
   })
 
   it('writes nothing where nobody can be asked', async () => {

@@ -1,8 +1,11 @@
 // What a tool leaves behind: errors of any shape that nobody catches.
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
-import { configText, type Running, startCli, stopAll } from './run-cli.ts'
+import { cliCommand, configText, type Running, startCli, startProgram, stopAll } from './run-cli.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -51,6 +54,15 @@ async function serve(args: readonly string[] = []): Promise<{ running: Running; 
   return { running, url: await running.listening() }
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 const leave = (url: string, how: string) => modern(url, 'tools/call', { name: 'leave', arguments: { how } })
 
 const linesOf = (stderr: string) => stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
@@ -91,4 +103,28 @@ describe('an error that nobody catches, in a tool’s timer', () => {
     expect(stdout).to.match(/stopped; running requests: 1 finished, 0 cancelled\n$/)
     expect([more, code]).to.deep.equal([[], 1])
   })
+})
+
+describe('a stdout that cannot be written', () => {
+  for (const args of [['start'], ['start', '--workers', '1'], ['dev']]) {
+    it(`ends nothing, and is told on stderr: ${args.join(' ')}`, async function () {
+      if (!existsSync('/dev/full')) return this.skip()
+      const port = await freePort()
+      const config = configText({
+        http: `{ port: ${port} }`,
+        tool: "defineTool({ name: 'print', handler: () => { console.log('a'); console.log('b'); return 'printed' } })",
+      })
+      const folder = await makeFolder({ 'mcp.config.mjs': config })
+      const full = ['sh', '-c', 'exec "$@" > /dev/full', 'sh', ...cliCommand(args)]
+      const running = startProgram(full, folder, {})
+      await running.logged(/"problem":"ENOSPC[^"]*","msg":"stdout cannot be written/)
+      const { message } = await modern(`http://127.0.0.1:${port}`, 'tools/call', { name: 'print' })
+      expect(message.result.content[0].text).to.equal('printed')
+      running.child.kill('SIGTERM')
+      const { code, stderr } = await running.ended
+      expect(code).to.equal(0)
+      expect(stderr.match(/ENOSPC/g)?.length).to.be.at.most(args.includes('--workers') ? 2 : 1)
+      expect(stderr).not.to.contain('nobody caught')
+    })
+  }
 })

@@ -1,5 +1,7 @@
 // `mcp-host dev`: each edit is taken while sessions and streams go on; what is broken is shown, what takes a restart is said.
-import { stat, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -79,7 +81,9 @@ describe('mcp-host dev', function () {
     await eventually('the tool is served again', say, text => text === 'three!')
 
     await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
-    await running.printed(/^takes effect at a restart: http\.writeTimeout; press r, nothing has changed before$/m)
+    await running.printed(
+      /^takes effect at a restart: http\.writeTimeout; end it and start it again, nothing has changed before$/m,
+    )
     expect(await say()).to.equal('three!')
     const { code, stdout, stderr } = await quit(running)
     expect(code).to.equal(0)
@@ -94,11 +98,32 @@ describe('mcp-host dev', function () {
     await running.printed(/^the server ended \(exit code 2\); it starts again after the next change$/m)
     await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
     await running.listening()
-    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(7)\n`)
+    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
+    await running.printed(/say\.ts:4: .*it calls process\.exit\(6\) while it is loaded/)
+    const crash = 'setTimeout(() => process.exit(7), 500)'
+    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}${crash}\n`)
     await running.printed(/^the server ended \(exit code 7\)/m)
     await writeFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
     const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
     expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
+    expect((await quit(running)).code).to.equal(0)
+  })
+
+  it('waits for a port that is taken, and serves once it is free', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('port: 0', `port: ${port}`) })
+    const running = startCli(['dev'], folder)
+    await running.printed(
+      /^mcp-host: port \d+ of \S+ is in use; .*\nit is tried again every 2 s, and after each change$/m,
+    )
+    other.close()
+    expect(await running.listening()).to.contain(`:${port}`)
+    await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
+    await running.printed(
+      /^takes effect at a restart: http\.port; end it and start it again, nothing has changed before$/m,
+    )
     expect((await quit(running)).code).to.equal(0)
   })
 
@@ -124,15 +149,25 @@ describe('mcp-host dev', function () {
     expect((await quit(running)).stderr).not.to.include('hunter2')
   })
 
-  it('restarts with r and quits with q at a terminal', async function () {
+  it('opens a browser with o, restarts with r and quits with q at a terminal', async function () {
     needsTerminals(this)
-    const folder = await makeFolder(FILES)
-    const running = startInTerminal(['dev'], folder)
+    const folder = await makeFolder({ ...FILES, 'browser.sh': 'echo "$1" > opened' })
+    const running = startInTerminal(['dev'], folder, { BROWSER: 'sh browser.sh %s' })
     await running.printed(/keys: r restarts, o opens the browser, q quits/)
+    running.child.stdin.write('o')
+    const [, page] = await running.printed(/opening (http:\S+)/)
+    const opened = () => readFile(join(folder, 'opened'), 'utf8').catch(() => '')
+    expect(await eventually('the browser', opened)).to.equal(`${page}\n`)
+    expect((await fetch(`${page}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
     running.child.stdin.write('r')
     await running.printed(/restarting[\s\S]*listening on http:[\s\S]*keys:/)
+    await writeFile(join(folder, '.env'), 'no variable\n')
+    await running.printed(/changed: \.env[\s\S]*what was served goes on/)
+    running.child.stdin.write('r')
+    await running.printed(/what was served goes on[\s\S]*\.env:1: no variable;[\s\S]*what was served goes on/)
     running.child.stdin.write('q')
     const { code, stdout } = await running.ended
+    expect(stdout.match(/restarting/g)).to.have.length(1)
     expect(stdout).to.match(/stopping; once more ends at once\s*$/)
     expect(code).to.equal(0)
   })

@@ -39,7 +39,9 @@ describe('a readable log line', () => {
   }
 
   it('begins no line of its own by what a client chose', () => {
-    const text = pretty(line({ msg: 'a\n[00:00:00] INFO: forged', name: 'b\n[00:00:00] INFO: forged' }))
+    const text = pretty(
+      line({ msg: 'a\n[00:00:00] INFO: forged', name: 'b\n[00:00:00] INFO: forged', 'c\n[00:00:00] d': 1 }),
+    )
     expect(text.split('\n').filter(begun => /^\[/.test(begun))).to.have.length(1)
   })
 

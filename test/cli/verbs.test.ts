@@ -40,6 +40,23 @@ describe('mcp-host check', () => {
   })
 })
 
+describe('what a config throws', () => {
+  it('steers no terminal, as text and as JSON, in which it is whole', async () => {
+    const thrown = '\u001b[2J\u009b31m\u202e'
+    const text = `throw new Error(${JSON.stringify(`${thrown} first\n\tsecond`)})`
+    const folder = await makeFolder({ 'mcp.config.mjs': text })
+    const ends = await Promise.all(
+      [['check'], ['check', '--verbose'], ['check', '--format', 'json']].map(args => runCli(args, folder)),
+    )
+    for (const { stdout, stderr } of ends) {
+      expect(`${stdout}${stderr}`.replace(/[\n\t]/g, ''))
+        .to.match(/u009b/)
+        .and.not.to.match(/[\p{Cc}\u202e]/u)
+    }
+    expect(JSON.parse(ends[2]?.stdout ?? '').problems[0].message).to.contain(thrown)
+  })
+})
+
 describe('mcp-host schema', () => {
   it('prints the config schema with every built-in plugin', async () => {
     const { code, stdout } = await runCli(['schema'], await makeFolder({}))

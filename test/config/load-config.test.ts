@@ -1,6 +1,6 @@
 // Loading: every format to the same value, the right file, and one clear line for each thing that can go wrong.
 import { execFile } from 'node:child_process'
-import { cp, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -8,6 +8,7 @@ import { expect } from 'chai'
 import { importModule } from '../../core/config/import-module.ts'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { StartError } from '../../core/http/errors.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { compiledFile } from '../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
@@ -44,6 +45,31 @@ async function failure(files: Record<string, string>, file?: string): Promise<st
 }
 
 describe('loadConfig', () => {
+  for (const [what, others] of [
+    ['and no other', {}],
+    ['and another that it may', { 'mcp.config.json': BODY }],
+  ] as const) {
+    it(`stops at a config that this user may not read, ${what}`, async () => {
+      const cwd = await makeFolder({ 'mcp.config.mts': '', 'below/a.txt': '', ...others })
+      await chmod(cwd, 0o755)
+      await chmod(join(cwd, 'mcp.config.mts'), 0o000)
+      const { geteuid, seteuid } = process
+      const isRoot = geteuid?.() === 0
+      // Root may read everything.
+      if (isRoot) seteuid?.(65_534)
+      try {
+        const told = `${join(cwd, 'mcp.config.mts')}: cannot be read: EACCES`
+        for (const folder of [cwd, join(cwd, 'below')]) {
+          expect((await rejectionOf(loadConfig({ cwd: folder }))) as Error)
+            .to.have.property('message')
+            .that.contains(told)
+        }
+      } finally {
+        if (isRoot) seteuid?.(0)
+      }
+    })
+  }
+
   after(removeFolders)
 
   for (const [name, text] of Object.entries(FORMATS)) {

@@ -75,9 +75,13 @@ describe('an endpoint in a browser', () => {
     expect(await (await visit('/open')).text()).to.contain(
       '<h1>acme &#60;tools&#62; &#38; &#34;more&#34;: an MCP server</h1>',
     )
-    const page = await (await visit(`/of/${encodeURIComponent(`a'$(id)<b>`)}`)).text()
-    expect(page).not.to.contain('<b>')
-    expect(page).to.contain('&#39;\\&#39;&#39;')
+    for (const odd of [`a'$(id)<b>`, 'x&calc', 'x;id|id', 'x!`id`', "x'(calc)", 'x,*^"']) {
+      const page = await (await visit(`/of/${encodeURIComponent(odd)}`)).text()
+      const shown = /claude mcp add --transport http [\w-]+ (.*?)<\/code>/.exec(page)?.[1] ?? ''
+      expect(page).not.to.contain('<b>')
+      expect(shown).to.match(/^[\w%:/.-]+$/)
+      expect((await fetch(shown, { headers: { accept: BROWSER } })).status).to.equal(200)
+    }
   })
 
   it('answers HEAD with the same head and no body', async () => {

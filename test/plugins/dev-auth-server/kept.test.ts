@@ -1,9 +1,12 @@
 // What the authorization server for development keeps over a restart: in a file for its owner alone, whole or not at all.
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import type { JsonWebKey } from 'node:crypto'
+import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { defineTool } from '../../../core/index.ts'
+import { defineTool, StartError } from '../../../core/index.ts'
+import { openState } from '../../../plugins/dev-auth-server/kept-state.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -91,6 +94,63 @@ describe('dev-auth-server with keepIn', function () {
       const kept = join(folder, 'kept/auth.json')
       expect((await stat(kept)).mode & 0o777).to.equal(0o600)
       expect(JSON.parse(await readFile(kept, 'utf8'))).to.include({ format: 1 })
+    })
+  }
+
+  for (const [what, file, place, why] of [
+    ['a file that others may write', 0o622, 0o700, /auth\.json may be written by others \(mode 622\).*delete it$/],
+    ['a folder that everybody may write', 0o600, 0o707, /kept may be written by everybody \(mode 707\).*chmod o-w/],
+  ] as const) {
+    it(`does not start with ${what}`, async () => {
+      const folder = await makeFolder({ 'kept/auth.json': '' })
+      await chmod(join(folder, 'kept/auth.json'), file)
+      await chmod(join(folder, 'kept'), place)
+      const error = await rejectionOf(start(folder, await freePort()))
+      expect(error).to.be.instanceOf(StartError)
+      expect((error as Error).message).to.match(why)
+    })
+  }
+
+  it('does not start with a link, nor with a file of another user', async () => {
+    const folder = await makeFolder({ 'theirs.json': '' })
+    await symlink('theirs.json', join(folder, 'link.json'))
+    const port = await freePort()
+    expect(String(await rejectionOf(start(folder, port, 'link.json')))).to.contain('link.json is a link')
+    if (process.getuid?.() !== 0) return
+    await chown(join(folder, 'theirs.json'), 65_534, 65_534)
+    expect(String(await rejectionOf(start(folder, port, 'theirs.json')))).to.contain('belongs to user 65534')
+  })
+
+  it('writes to no file that lies there, and closes one that others may read', async () => {
+    const folder = await makeFolder({ 'precious.txt': 'mine' })
+    const file = join(folder, 'auth.json')
+    await symlink('precious.txt', `${file}.${process.pid}.new`)
+    const warned: unknown[] = []
+    const log = { ...console, warn: (...given: unknown[]) => void warned.push(given), child: () => log }
+    const first = await openState(file, log)
+    expect(await readFile(join(folder, 'precious.txt'), 'utf8')).to.equal('mine')
+    expect((await lstat(file)).isFile()).to.equal(true)
+    await chmod(file, 0o644)
+    expect((await openState(file, log)).jwks).to.deep.equal(first.jwks)
+    expect((await stat(file)).mode & 0o777).to.equal(0o600)
+    expect(warned).to.deep.equal([])
+  })
+
+  for (const [what, spoil] of [
+    ['that is none', (key: JsonWebKey) => ({ ...key, d: 'AA', x: 'AA', y: 'AA' })],
+    ['whose halves do not fit', (key: JsonWebKey) => ({ ...key, x: key.y, y: key.x })],
+    ['of two keys', (key: JsonWebKey) => ({ ...key, d: key.x })],
+  ] as const) {
+    it(`begins anew with a key ${what}`, async () => {
+      const file = join(await makeFolder({}), 'auth.json')
+      const warned: object[] = []
+      const log = { ...console, warn: (fields: object) => void warned.push(fields), child: () => log }
+      await openState(file, log)
+      const stored = JSON.parse(await readFile(file, 'utf8'))
+      const spoilt = spoil(stored.jwks.keys[0])
+      await writeFile(file, JSON.stringify({ ...stored, jwks: { keys: [spoilt] } }))
+      expect((await openState(file, log)).jwks.keys).not.to.deep.equal([spoilt])
+      expect(warned).to.deep.equal([{ file, why: 'it is not what this plugin writes' }])
     })
   }
 
