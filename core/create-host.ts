@@ -23,6 +23,7 @@ import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
+import { keepWarnings } from './reload-warnings.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -136,7 +137,9 @@ export async function hostOf(
   log: Logger = createLogger(),
   options: BuildOptions = {},
 ): Promise<Host> {
-  return reloadable(await build(loaded, log, options), (next, quiet) => build(next, quiet, options))
+  const kept = keepWarnings(log)
+  const built = await build(loaded, kept.log, options)
+  return reloadable(built, (next, quiet) => build(next, quiet, options), { log, warnings: kept.end() })
 }
 
 /** Two configs in one folder: which of them counts is not to be guessed. */
