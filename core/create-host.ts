@@ -19,6 +19,7 @@ import { type BuiltHost, buildHost, type Host } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
+import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
@@ -123,6 +124,9 @@ async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe
   const isShaped = shapeless === 0 && problems.count() === named
   const given = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(given, { directory, problems, places })
+  for (const definition of [...toolsets.values()].flat()) {
+    notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
+  }
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
