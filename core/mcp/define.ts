@@ -27,6 +27,7 @@ import type {
   ToolAnnotations,
 } from './protocol.ts'
 import type { Revision } from './revisions.ts'
+import type { TypedResult } from './typed-result.ts'
 
 /** Options of the three asks. */
 export interface AskOptions {
@@ -200,10 +201,10 @@ export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefine
 type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
-/** What a handler may return: of a Standard Schema as `output`, what that takes, or a whole result. */
+/** What a handler may return: of a Standard Schema as `output`, what that takes, a whole result, or an extension's. */
 type ReturnFor<Output> =
   Output extends StandardSchema<infer Taken, infer _Value>
-    ? Taken | CallToolResult | { readonly resultType: string }
+    ? Taken | CallToolResult | TypedResult
     : // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
       ToolReturn | void
 

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { hostOf } from '../../core/create-host.ts'
 import {
+  type AddedExtension,
   type Definition,
   definePrompt,
   defineResource,
@@ -220,6 +221,7 @@ describe('the types', () => {
       }),
       defineTool({ name: 'a', output: output as JsonSchema | StandardSchema, handler: () => ({ c: 'x' }) }),
       defineTool({ name: 'a', output: { type: 'object' }, handler: () => ({ c: 'x' }) }),
+      defineTool({ name: 'a', output, handler: () => ({}) as ReturnType<AddedExtension['result']> }),
       defineTool({
         name: 'a',
         output,
@@ -228,7 +230,7 @@ describe('the types', () => {
         },
       }),
     ]
-    expect(kept).to.have.length(7)
+    expect(kept).to.have.length(8)
   })
 
   it('refuse a key that nobody knows where it is written', () => {
