@@ -43,25 +43,44 @@ export interface EnvFiles {
    * where that changed anything. Throws a StartError with file and line, and nothing has changed.
    */
   load(): boolean
+  /** Takes back what the last `load` did, for what it was loaded for was refused; the next says that there is a change. */
+  undo(): void
 }
 
 /** `files`: asked for at each reading. */
 export function createEnvFiles(files: () => readonly string[], env: NodeJS.ProcessEnv = process.env): EnvFiles {
   const own = new Set(Object.keys(env))
   let loaded: Record<string, string> = {}
+  let before = loaded
+  let isChanged = false
+  let isUndone = false
+
+  /** The names whose values those were not. */
+  function become(wanted: Record<string, string>): string[] {
+    const names = [...new Set([...Object.keys(loaded), ...Object.keys(wanted)])]
+    const changed = names.filter(name => loaded[name] !== wanted[name])
+    for (const name of changed) {
+      const value = wanted[name]
+      if (value === undefined) delete env[name]
+      else env[name] = value
+    }
+    loaded = wanted
+    return changed
+  }
+
   return {
     load() {
       const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(file))))
       const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
-      const names = [...new Set([...Object.keys(loaded), ...Object.keys(wanted)])]
-      const changed = names.filter(name => loaded[name] !== wanted[name])
-      for (const name of changed) {
-        const value = wanted[name]
-        if (value === undefined) delete env[name]
-        else env[name] = value
-      }
-      loaded = wanted
-      return changed.length > 0
+      before = loaded
+      // Modules may have been read with what was taken back: they are to be read again, though the files are as before.
+      isChanged = become(wanted).length > 0 || isUndone
+      isUndone = false
+      return isChanged
+    },
+    undo() {
+      become(before)
+      isUndone = isChanged
     },
   }
 }

@@ -21,6 +21,7 @@ import {
   type ProxyValues,
   readHeaders,
   readKeepAlive,
+  readProtocol,
   readTransport,
   readTravel,
   readUrl,
@@ -30,12 +31,13 @@ import { nextSignal } from './serve.ts'
 import { keepStdout } from './stdio/keep-stdout.ts'
 import { defineVerb } from './verb.ts'
 
+const TOO_NEW = 'speaks no revision that this client knows; --protocol auto translates between the two'
+
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
   (login: Login) =>
   (thrown: unknown): Failure => {
-    const code = networkCode(thrown)
-    if (code !== undefined && !AuthError.is(thrown)) return unreachable(login.url, code)
+    if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(reason, knownSecrets.scrub(inFlags(message)), {
@@ -63,6 +65,7 @@ export async function startProxy(
 ): Promise<Relay> {
   const url = readUrl(given, values)
   const transport = readTransport(values)
+  const translates = readProtocol(values)
   const plain = readReach({ header: readHeaders(values), ...(values.proxy !== undefined && { proxy: values.proxy }) })
   const logins = openAccounts(plain).logins
   const before = await logins.find(url, values.profile)
@@ -81,7 +84,10 @@ export async function startProxy(
   const note = (what: string) => {
     if (values.verbose) say(what)
   }
-  return startRelay(
+  const start = translates
+    ? (await import('./proxy/older-client/translated-relay.ts')).startTranslatedRelay
+    : startRelay
+  return start(
     {
       url: login.url,
       fetch,
@@ -91,6 +97,7 @@ export async function startProxy(
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
       keepAlive: readKeepAlive(values),
       explain: explainTo(login),
+      ...(!translates && { refusedInitialize: () => say(`warning: ${login.url} ${TOO_NEW}`) }),
     },
     ends,
   )

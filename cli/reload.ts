@@ -13,13 +13,18 @@ export interface ReloadSettings {
 
 export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
 
-/** Reads everything anew. Never rejects. */
+/** Reads everything anew; of what is not taken, the environment is as before, too. Never rejects. */
 export async function readAnew({ host, config, env }: ReloadSettings): Promise<Reloaded> {
+  let isRead = false
   try {
     const environment = env?.load() ?? false
+    isRead = true
     const file = config === undefined ? {} : { file: config }
-    return { report: await reloadHost(host, { cwd: process.cwd(), environment, ...file }) }
+    const report = await reloadHost(host, { cwd: process.cwd(), environment, ...file })
+    if (report.restart.length > 0) env?.undo()
+    return { report }
   } catch (error) {
+    if (isRead) env?.undo()
     return { error }
   }
 }

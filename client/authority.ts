@@ -40,7 +40,7 @@ export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
       resource: info.resource,
     })
     const listed = await selectServer(ctx, info)
-    const server = await discoverServer(ctx, listed, info.legacy, signal)
+    const server = await discoverServer(ctx, listed, info.legacy, signal, options.tokenEndpoint)
     emit('authorization-server-found', { issuer: server.issuer, url: server.metadataUrl })
     const authority = { info, server, resource: resourceOf(info) }
     found = { authority, at: now() }

@@ -3,6 +3,7 @@
 import { AuthError } from './errors.ts'
 import type { NetPolicy } from './net-policy.ts'
 import { printable, printableUrl } from './printable.ts'
+import { tellUnreached } from './proxy-failure.ts'
 import { readBody } from './read-body.ts'
 import type { Secrets } from './secrets.ts'
 
@@ -127,7 +128,8 @@ export function createOAuthHttp({
     const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
     const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
     const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
-    const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : `cannot be reached (${code ?? said})`
+    const { what: silent } = tellUnreached(thrown, code ?? said)
+    const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : silent
     const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
     return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
   }

@@ -173,6 +173,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   issuerMatch: oneOf('exact', 'ignore-trailing-slash'),
   trustedIssuers: issuers,
   assumePkceS256: texts,
+  tokenEndpoint: text,
   refreshScope: oneOf('omit', 'granted'),
   legacyFallback: truth,
   refreshLeewaySeconds: number('a number of 0 or more'),

@@ -186,6 +186,12 @@ export interface ClientOAuthOptions {
   readonly trustedIssuers?: Readonly<Record<string, readonly string[]>>
   /** Issuers that do PKCE with S256 and do not say so. */
   readonly assumePkceS256?: readonly string[]
+  /**
+   * The token endpoint of every grant and refresh, in place of the one that the metadata names, or where none is named.
+   * https, or http on loopback; `networkPolicy` does not apply to its host. Tokens of another endpoint are not renewed at
+   * this one. Default: as the metadata says.
+   */
+  readonly tokenEndpoint?: string
   /** Whether a refresh names the granted scope. Default `omit`. */
   readonly refreshScope?: 'omit' | 'granted'
   /** Servers without resource metadata (2025-03-26). Default true. */

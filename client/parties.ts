@@ -10,6 +10,8 @@ export interface ServerInfo {
   readonly issuer: string
   readonly authorizationEndpoint?: string | undefined
   readonly tokenEndpoint?: string | undefined
+  /** True: the caller named it (`tokenEndpoint`), not the metadata. */
+  readonly tokenEndpointGiven?: boolean | undefined
   readonly registrationEndpoint?: string | undefined
   readonly revocationEndpoint?: string | undefined
   readonly deviceAuthorizationEndpoint?: string | undefined

@@ -111,6 +111,15 @@ function checkMetadataDocument(value: string | URL): string {
   return text
 }
 
+/** As metadata may name one: what the caller names is trusted, but never to be sent secrets in the clear. */
+function checkTokenEndpoint(value: string): string {
+  const { protocol, hostname, username, password } = parse('tokenEndpoint', value)
+  if (username || password) throw fail('tokenEndpoint carries a user or password', 'leave them out')
+  if (value.includes('#')) throw fail('tokenEndpoint has a fragment', 'leave it out (RFC 6749 §3.2)')
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return value
+  throw fail('tokenEndpoint is not https', 'give its https address; http is for loopback addresses in development')
+}
+
 function checkParameters(extra: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(extra)) {
     if (!RESERVED_PARAMETERS.includes(name)) continue
@@ -180,6 +189,7 @@ export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false):
     redirectUri: redirectUri === undefined ? undefined : checkRedirectUri(redirectUri, opensRedirects),
     clientMetadataDocumentUri:
       clientMetadataDocumentUri === undefined ? undefined : checkMetadataDocument(clientMetadataDocumentUri),
+    ...(options.tokenEndpoint !== undefined && { tokenEndpoint: checkTokenEndpoint(options.tokenEndpoint) }),
     dynamicClientRegistration: { ...dynamicClientRegistration, enabled: dynamicClientRegistration?.enabled ?? true },
   }
 }

@@ -73,10 +73,18 @@ function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: 
 
 const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type === 'authorization_code'
 
-function readDocument(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): ServerInfo {
+interface Wanted {
+  readonly listed: string
+  readonly legacy: boolean
+  /** Of the caller, in place of the published one. */
+  readonly tokenEndpoint: string | undefined
+}
+
+function readDocument(ctx: ClientContext, members: Members, wanted: Wanted, url: string): ServerInfo {
+  const { listed, legacy, tokenEndpoint } = wanted
   const issuer = checkIssuer(ctx, members, listed, legacy, url)
   checkEndpoint(ctx, members, 'authorization_endpoint', url, isCodeGrant(ctx))
-  checkEndpoint(ctx, members, 'token_endpoint', url, true)
+  if (tokenEndpoint === undefined) checkEndpoint(ctx, members, 'token_endpoint', url, true)
   const vouched = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
   const pkce = listOf(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
   if (vouched && !pkce)
@@ -85,7 +93,8 @@ function readDocument(ctx: ClientContext, members: Members, listed: string, lega
     listed,
     issuer,
     authorizationEndpoint: textOf(members, 'authorization_endpoint'),
-    tokenEndpoint: textOf(members, 'token_endpoint'),
+    tokenEndpoint: tokenEndpoint ?? textOf(members, 'token_endpoint'),
+    ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
     registrationEndpoint: textOf(members, 'registration_endpoint'),
     revocationEndpoint: textOf(members, 'revocation_endpoint'),
     deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
@@ -102,22 +111,34 @@ function readDocument(ctx: ClientContext, members: Members, listed: string, lega
   }
 }
 
+/** A server that publishes nothing. */
+const withoutDocument = { issParameterSupported: false, clientIdMetadataDocumentSupported: false, oidc: false } as const
+
 /** The endpoints of a 2025-03-26 server that publishes nothing. */
-function defaultEndpoints(origin: string): ServerInfo {
-  return {
-    listed: origin,
-    issuer: origin,
-    authorizationEndpoint: `${origin}/authorize`,
-    tokenEndpoint: `${origin}/token`,
-    registrationEndpoint: `${origin}/register`,
-    issParameterSupported: false,
-    clientIdMetadataDocumentSupported: false,
-    pkceS256: true,
-    oidc: false,
-    legacy: true,
-    metadataUrl: undefined,
-  }
-}
+const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
+  ...withoutDocument,
+  listed: origin,
+  issuer: origin,
+  authorizationEndpoint: `${origin}/authorize`,
+  tokenEndpoint: tokenEndpoint ?? `${origin}/token`,
+  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+  registrationEndpoint: `${origin}/register`,
+  pkceS256: true,
+  legacy: true,
+  metadataUrl: undefined,
+})
+
+/** All that a grant without a browser needs. */
+const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+  ...withoutDocument,
+  listed,
+  issuer: listed,
+  tokenEndpoint,
+  tokenEndpointGiven: true,
+  pkceS256: false,
+  legacy: false,
+  metadataUrl: undefined,
+})
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
   throw new AuthError(
@@ -132,7 +153,7 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
 /**
  * The metadata of an authorization server that a resource lists. `legacy`: nobody listed it, it is the server's origin.
  * For the authorization code grant a server that does not say it does PKCE with S256 is refused, after its other
- * documents were asked. Keeps nothing. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`,
+ * documents were asked. `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`,
  * `invalid_server_metadata`, `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`, `blocked_address`.
  */
 export async function discoverServer(
@@ -140,6 +161,7 @@ export async function discoverServer(
   listed: string,
   legacy: boolean,
   signal: AbortSignal,
+  tokenEndpoint?: string,
 ): Promise<ServerInfo> {
   const urls = metadataUrls(checkListed(ctx, listed))
   let withoutPkce: ServerInfo | undefined
@@ -148,13 +170,14 @@ export async function discoverServer(
     const lookup = await lookUp(ctx, url, WHAT, signal)
     if (lookup.kind === 'absent' && lookup.busy) busyStatus = lookup.status
     if (lookup.kind !== 'found') continue
-    const server = readDocument(ctx, lookup.members, listed, legacy, url)
+    const server = readDocument(ctx, lookup.members, { listed, legacy, tokenEndpoint }, url)
     if (server.pkceS256 || !isCodeGrant(ctx)) return server
     withoutPkce ??= server
   }
   if (withoutPkce) refusePkce(withoutPkce)
   if (busyStatus !== undefined) throw unavailable(WHAT, urls[0] ?? listed, busyStatus)
-  if (legacy) return defaultEndpoints(listed)
+  if (legacy) return defaultEndpoints(listed, tokenEndpoint)
+  if (tokenEndpoint !== undefined && !isCodeGrant(ctx)) return tokenEndpointAlone(listed, tokenEndpoint)
   throw invalid(
     `${printableUrl(listed)} publishes no authorization server metadata`,
     `its operator must publish it at ${urls[0]}; or the resource lists a wrong address`,

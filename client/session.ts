@@ -16,6 +16,7 @@ import { createOAuthHttp } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
 import { printableUrl } from './printable.ts'
+import { tellUnreached } from './proxy-failure.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { scrubError } from './scrub-error.ts'
 import { createSecrets } from './secrets.ts'
@@ -80,7 +81,7 @@ export interface Platform {
 
 export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
   const now = Date.now
-  const policy = createNetPolicy(options.serverUrl, options.networkPolicy)
+  const policy = createNetPolicy(options.serverUrl, options.networkPolicy, options.tokenEndpoint)
   const secrets = createSecrets()
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
@@ -115,10 +116,11 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       return readCue(response)
     } catch (cause) {
       if (AuthError.is(cause) || signal?.aborted) throw cause
-      throw new AuthError(`${printableUrl(options.serverUrl)} cannot be reached`, {
+      const { what, fix } = tellUnreached(cause)
+      throw new AuthError(`${printableUrl(options.serverUrl)} ${what}`, {
         code: 'temporarily_unavailable',
         retryable: true,
-        fix: 'check the address and that the server runs',
+        fix,
         cause,
       })
     }

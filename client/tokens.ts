@@ -4,7 +4,7 @@ import type { Authority } from './authority.ts'
 import type { TokenContainer } from './cache/types.ts'
 import type { ResourceInfo } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
-import type { ClientIdentity } from './parties.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
@@ -28,6 +28,10 @@ const given = <T extends object>(fields: T) =>
 export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
   before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []
 
+/** Of the option `tokenEndpoint`. */
+const givenEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
+  tokenEndpointGiven ? tokenEndpoint : undefined
+
 /** The container of a new grant. */
 export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenContainer {
   const { authority, client, choice, dpop, before, now } = facts
@@ -49,6 +53,7 @@ export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenC
       clientSecret: client.source === 'registered' ? client.clientSecret : undefined,
       clientSecretExpiresAt: client.clientSecretExpiresAt,
       tokenEndpointAuthMethod: client.authMethod,
+      tokenEndpoint: givenEndpoint(server),
       resource,
       resourceMetadataUrl: info.metadataUrl,
       dpopJwk: answer.tokenType === 'DPoP' ? dpop?.jwk : undefined,
@@ -90,5 +95,6 @@ export const fits = (container: TokenContainer, { server, resource }: Authority,
   container.refreshToken !== undefined &&
   container.authorizationServer === server.issuer &&
   container.clientId === client.clientId &&
+  container.tokenEndpoint === givenEndpoint(server) &&
   container.tokenEndpointAuthMethod === client.authMethod &&
   container.resource === resource

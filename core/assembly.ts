@@ -106,6 +106,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const methods = createMethodTable(settings)
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
+    log,
     config: offered,
     catalog,
     viewFor: createViews(catalog),

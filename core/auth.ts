@@ -35,4 +35,4 @@ export type {
   ProtectedResource,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
-export { findResource, mayHear } from './mcp/methods/resources.ts'
+export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'

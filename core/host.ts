@@ -241,10 +241,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }
   const { catalog, offered, combinations, review } = services
   const { reconfigure } = notes
-  return {
-    host,
-    parts: { config, instances, routes, toolsets, server, reconfigure, catalog, offered, combinations, review },
-  }
+  const built = { config, instances, routes, toolsets, server, secrets, log }
+  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
 /** The program that serves, in the place of a plugin. */

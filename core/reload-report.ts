@@ -1,6 +1,6 @@
 // What became of a reload.
 
-/** What a reload did, as keys of the config. */
+/** What a reload did, as keys of the config, and `MCP_HOST_SECRETS` for secrets that come from there. */
 export interface ReloadReport {
   /** What takes effect at a restart alone. Where there is any, nothing was taken at all. */
   readonly restart: readonly string[]

@@ -5,10 +5,10 @@ import type { FilledConfig } from './config/define-config.ts'
 import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
-import { errorText, StartError } from './http/errors.ts'
 import { formatPath } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
 import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
+import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
 import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
@@ -59,14 +59,14 @@ const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(on
 
 interface PluginComparison extends Comparison {
   /** What takes the options of plugins that can. */
-  readonly switches: Array<() => void>
+  readonly switches: Array<{ readonly key: string; readonly change: () => void }>
 }
 
 /** Asks every plugin that takes new options while it runs: what routes serve is theirs to look at, too. */
 function comparePlugins(own: Reloaded, next: HostParts): PluginComparison {
   const restart: string[] = []
   const taken: string[] = []
-  const switches: Array<() => void> = []
+  const switches: PluginComparison['switches'] = []
   const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]
   for (const key of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(key), after.get(key)]
@@ -83,7 +83,7 @@ function comparePlugins(own: Reloaded, next: HostParts): PluginComparison {
     const prepared = prepares.map(({ value }) => value(other.options as never))
     const ready = prepared.filter(change => change !== undefined)
     const isTaken = prepares.length > 0 && ready.length === prepares.length
-    if (isTaken) switches.push(...ready)
+    if (isTaken) switches.push(...ready.map(change => ({ key, change })))
     if (paths.length > 0) (isTaken ? taken : restart).push(...(isTaken ? [key] : paths))
   }
   return { restart, taken, switches }
@@ -97,6 +97,18 @@ function hasChanged(before: Definition[], after: Definition[], digestOf: (one: D
     if (one === other) return false
     return !inline || !other || digestOf(one) !== digestOf(other)
   })
+}
+
+/** Secrets that the config does not give, and whose keys a start would make of another environment. */
+function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] {
+  if (differences(config.secrets, next.config.secrets).length > 0) return []
+  const [one, other] = [parts.secrets, next.secrets]
+  if (one.generated && other.generated) return []
+  const textOf = ({ keys }: Secrets) =>
+    keys('session-id')
+      .map(key => key.toString('hex'))
+      .join()
+  return one.generated === other.generated && textOf(one) === textOf(other) ? [] : ['MCP_HOST_SECRETS']
 }
 
 function compareToolsets(own: Reloaded, next: HostParts): string[] {
@@ -126,8 +138,9 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const values = compareValues(own.config, next.config)
   const routes = compareRoutes(own.config, next.config)
   const plugins = comparePlugins(own, next)
-  const restart = [...values.restart, ...routes.restart, ...plugins.restart]
+  const restart = [...values.restart, ...routes.restart, ...plugins.restart, ...compareSecrets(own, next)]
   if (restart.length > 0) return { restart, taken: [], told: 0 }
+  // From `replace()` on nothing throws: the new version is served then, whatever is told of it.
   const replace = parts.catalog.replace(next.toolsets, next.combinations())
   const toolsets = compareToolsets(own, next)
   const tellChanges = parts.review()
@@ -137,24 +150,31 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.now = next.config
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
-  const failures = plugins.switches.flatMap(change => failureOf(change))
+  const failed = switchAll(plugins.switches, parts.log)
   own.config = next.config
   own.toolsets = next.toolsets
-  own.options = new Map(next.instances.map(instance => [keyOf(instance), instance.options]))
+  const switched = next.instances.filter(one => !failed.has(keyOf(one)))
+  own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()
-  if (failures.length > 0) throw new StartError(`${FAILED}: ${errorText(failures[0])}`, { cause: failures[0] })
-  return { restart, taken: [...values.taken, ...routes.taken, ...toolsets, ...plugins.taken], told }
+  const pluginsTaken = plugins.taken.filter(key => !failed.has(key))
+  return { restart, taken: [...values.taken, ...routes.taken, ...toolsets, ...pluginsTaken], told }
 }
 
-const FAILED = 'the reload was done, but a plugin failed to take its new options, and has its old ones: restart'
-
-function failureOf(change: () => void): unknown[] {
-  try {
-    change()
-    return []
-  } catch (error) {
-    return [error]
+/** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */
+function switchAll(switches: PluginComparison['switches'], log: Logger): Set<string> {
+  const failed = new Set<string>()
+  for (const { key, change } of switches) {
+    try {
+      change()
+    } catch (err) {
+      failed.add(key)
+      log.error(
+        { err, plugin: key },
+        'a plugin failed to take its new options, and keeps its old ones: reload again or restart',
+      )
+    }
   }
+  return failed
 }
 
 /** Where a new version's warnings go, and those of the start. */

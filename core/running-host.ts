@@ -5,7 +5,9 @@ import type { BuiltServices } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import type { Ending } from './kernel/ending.ts'
+import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
+import type { Secrets } from './kernel/secrets.ts'
 import type { KernelNotes } from './kernel/set-up.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import type { RouteSummary } from './mcp/route-summary.ts'
@@ -27,6 +29,8 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   /** What plugins are told of `server`. */
   readonly server: { name: string; version: string }
   readonly reconfigure: KernelNotes['reconfigure']
+  readonly secrets: Secrets
+  readonly log: Logger
 }
 
 export interface Host extends Ending {

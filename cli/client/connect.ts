@@ -3,6 +3,7 @@ import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/printable.ts'
+import { tellUnreached } from '../../client/proxy-failure.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
@@ -82,10 +83,8 @@ export function explainFailure(
   if (auth) return auth
   const network = networkFailureIn(thrown)
   if (network !== undefined) {
-    return new StartError(
-      `${login.url} cannot be reached (${network}); check the address and that the server runs`,
-      about,
-    )
+    const { what, fix } = tellUnreached(thrown, network)
+    return new StartError(`${login.url} ${what}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
   const { requiredScope } = thrown as { requiredScope?: unknown }

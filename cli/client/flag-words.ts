@@ -62,6 +62,7 @@ const FLAGS: Readonly<Record<string, string | undefined>> = {
   issuerMatch: '--issuer-match',
   trustedIssuers: '--trusted-issuer',
   assumePkceS256: '--assume-pkce',
+  tokenEndpoint: '--token-endpoint',
   resourceMatch: '--resource-match',
   resourceIndicator: '--resource',
   additionalAuthorizationParameters: '--authorize-param',

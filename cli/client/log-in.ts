@@ -3,6 +3,7 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthSession, SessionStatus } from '../../client/index.ts'
+import { tellUnreached } from '../../client/proxy-failure.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
@@ -35,9 +36,10 @@ export async function asksForLogin(url: string, ask: typeof fetch, signal: Abort
     } catch (cause) {
       if (signal.aborted || AuthError.is(cause)) throw cause
       const { code } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException
-      throw new AuthError(`${url} cannot be reached${code === undefined ? '' : ` (${code})`}`, {
+      const { what, fix } = tellUnreached(cause, code)
+      throw new AuthError(`${url} ${what}`, {
         code: 'temporarily_unavailable',
-        fix: 'check the address and that the server runs',
+        fix,
         retryable: true,
         cause,
       })
@@ -57,7 +59,8 @@ async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void
 async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
-  return createReceiver({ host: login.redirectHost, port: login.redirectPort, before, browser })
+  const { redirectHost: host, redirectPort: port, redirectPath: path } = login
+  return createReceiver({ host, port, path, before, browser })
 }
 
 /** What is there is no MCP server: before somebody logs in for nothing, or after. */

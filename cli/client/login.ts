@@ -57,6 +57,11 @@ export const LOGIN_OPTIONS = {
   'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
   'redirect-host': { type: 'string', value: '<host>', help: '127.0.0.1 (default), localhost or ::1' },
   'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
+  'callback-path': {
+    type: 'string',
+    value: '<path>',
+    help: 'the path that the browser comes back to; default: /callback',
+  },
   'login-timeout': { type: 'string', value: '<seconds>', help: 'how long to wait for you; default: 300' },
   ...WAY_OPTIONS,
   ...REACH_OPTIONS,
@@ -81,6 +86,15 @@ function readPort(text: string | undefined): number | undefined {
   const port = Number(text)
   if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port
   throw usage('--redirect-port is a port from 1 to 65535')
+}
+
+/** Sent and registered as it is: what a URL would spell in another way is refused. */
+function readPath(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const base = 'http://localhost'
+  const isPlain = /^\/(?!\/)/.test(text) && URL.canParse(base + text) && new URL(base + text).href === base + text
+  if (isPlain && !/[?#]/.test(text)) return text
+  throw usage(`--callback-path is ${JSON.stringify(text)}; give a plain path that begins with /, such as /callback`)
 }
 
 /** Who the client is: what was said now, as a whole, else what was said before. */
@@ -153,6 +167,7 @@ export function readLogin(url: string, values: LoginValues, before: Login | unde
     ways: Object.keys(ways).length > 0 ? ways : undefined,
     redirectHost: values['redirect-host'] ?? before?.redirectHost,
     redirectPort: readPort(values['redirect-port']) ?? before?.redirectPort,
+    redirectPath: readPath(values['callback-path']) ?? before?.redirectPath,
   }
   if (grant === 'client_credentials' && login.clientId === undefined) {
     throw usage(

@@ -34,6 +34,7 @@ export interface Login {
   /** As asked for; a port that was found by itself is kept with the registration. */
   readonly redirectHost?: string | undefined
   readonly redirectPort?: number | undefined
+  readonly redirectPath?: string | undefined
   /** True: the client has a secret, which is kept nowhere. */
   readonly secret?: boolean | undefined
   /** Where the secret can be read. */

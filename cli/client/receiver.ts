@@ -11,6 +11,8 @@ export interface ReceiverOptions {
   readonly host?: string | undefined
   /** 0: any free one. */
   readonly port?: number | undefined
+  /** Default `/callback`. */
+  readonly path?: string | undefined
   /** Of an earlier registration, which holds for this redirect URI alone: used again where it is free. */
   readonly before?: string | undefined
   /** False: only the URL is shown. */
@@ -71,6 +73,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<Receiver
   const redirect = await createLoopbackRedirect({
     host,
     port: options.port,
+    path: options.path,
     preferredPort: earlierPort(options, host),
     openBrowser: show,
   })

@@ -1,7 +1,7 @@
 // The flags of `login` for servers that do it their own way: each becomes an option of `createAuthFetch`, and is
 // remembered with the login.
 import type { ClientOAuthOptions } from '../../client/index.ts'
-import { RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
+import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 
@@ -21,6 +21,11 @@ export const WAY_OPTIONS = {
     value: '<issuer>',
     multiple: true,
     help: 'this issuer does PKCE with S256 and does not say so; may be repeated',
+  },
+  'token-endpoint': {
+    type: 'string',
+    value: '<url>',
+    help: "get tokens at this address instead of the one in the server's metadata; auto: as the server says",
   },
   'authorize-param': {
     type: 'string',
@@ -44,6 +49,7 @@ export type ServerWays = Pick<
   | 'issuerMatch'
   | 'trustedIssuers'
   | 'assumePkceS256'
+  | 'tokenEndpoint'
   | 'additionalAuthorizationParameters'
   | 'networkPolicy'
 >
@@ -80,6 +86,16 @@ function readTrusted(texts: readonly string[]): Record<string, string[]> {
   return trusted
 }
 
+function readTokenEndpoint(text: string | undefined): string | undefined {
+  if (text === undefined || text === 'auto') return text
+  const url = URL.canParse(text) && !text.includes('#') ? new URL(text) : undefined
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  if (url && isSafe && !url.username && !url.password) return text
+  throw usage(
+    '--token-endpoint is the whole https address (http on this machine alone) without user or fragment, or auto',
+  )
+}
+
 function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefined {
   const { resource, 'no-resource': none } = values
   if (none && resource !== undefined) throw usage('--resource and --no-resource exclude each other')
@@ -103,8 +119,10 @@ export function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerW
     issuerMatch: readChoice('issuer-match', values['issuer-match'], ['exact', 'ignore-trailing-slash']),
     trustedIssuers: trusted && readTrusted(trusted),
     assumePkceS256: values['assume-pkce'],
+    tokenEndpoint: readTokenEndpoint(values['token-endpoint']),
     additionalAuthorizationParameters: parameters && Object.fromEntries(parameters),
     networkPolicy: hosts && { allowHosts: hosts },
   })
-  return { ...before, ...now } as ServerWays
+  const { tokenEndpoint, ...ways } = { ...before, ...now } as ServerWays
+  return { ...ways, ...(tokenEndpoint !== undefined && tokenEndpoint !== 'auto' && { tokenEndpoint }) }
 }

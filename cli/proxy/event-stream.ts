@@ -30,17 +30,28 @@ function take(draft: Draft, line: string): void {
   else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Number(value)
 }
 
-/** Lines of a stream. Rejects past `most` characters of one. */
+/** Lines of a stream; each chunk is looked at once, however long its line is. Rejects past `most` characters of one. */
 async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<string> {
   const decoder = new TextDecoder()
-  let rest = ''
+  let begun: string[] = []
+  let size = 0
+  let endedWithReturn = false
   for await (const chunk of body) {
-    rest += decoder.decode(chunk, { stream: true })
-    // The last line may end with a carriage return whose newline is still to come.
-    const lines = rest.split(/\r\n|\n|\r(?!$)/)
-    rest = lines.pop() ?? ''
-    if (rest.length > most) throw new Error(`an event of the server is larger than ${most} characters`)
+    const text = decoder.decode(chunk, { stream: true })
+    if (text === '') continue
+    // The newline of a line end whose carriage return came before.
+    const lines = text.slice(endedWithReturn && text.startsWith('\n') ? 1 : 0).split(/\r\n|\n|\r/)
+    endedWithReturn = text.endsWith('\r')
+    const last = lines.pop() ?? ''
+    if (lines.length > 0) {
+      lines[0] = begun.join('') + lines[0]
+      begun = []
+      size = 0
+    }
+    begun.push(last)
+    size += last.length
     yield* lines
+    if (size > most) throw new Error(`an event of the server is larger than ${most} characters`)
   }
 }
 

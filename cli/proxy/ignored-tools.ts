@@ -1,10 +1,10 @@
 // Tools that the person does not want this client to have: left out of lists, and refused when they are called.
-import { Failure, type Fields, type Request } from './messages.ts'
+import { type Call, Failure, type Fields, type Outgoing, parse } from './messages.ts'
 
 export interface IgnoredTools {
   isIgnored(tool: unknown): boolean
-  /** Why a request is refused; undefined: it is not. */
-  refusalOf(request: Request): Failure | undefined
+  /** What is to be sent in its place. Throws a Failure for a call of such a tool. */
+  screen(out: Outgoing): Outgoing
 }
 
 /** `*` is any text, all else is itself. */
@@ -20,13 +20,22 @@ const toPattern = (glob: string): RegExp =>
 export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
   const patterns = globs.map(toPattern)
   const isNamed = (name: unknown) => typeof name === 'string' && patterns.some(pattern => pattern.test(name))
+
+  function check({ method, params: { name } }: Call) {
+    if (method !== 'tools/call') return
+    if (typeof name !== 'string')
+      throw new Failure('ignored', 'beside --ignore-tool, a call names its tool with a string', { code: -32_602 })
+    if (isNamed(name))
+      throw new Failure('ignored', `the tool ${JSON.stringify(name)} is left out by --ignore-tool`, { code: -32_602 })
+  }
+
   return {
     isIgnored: tool => isNamed((tool as Fields | null)?.['name']),
-    refusalOf({ method, params }) {
-      if (method !== 'tools/call' || !isNamed(params['name'])) return undefined
-      return new Failure('ignored', `the tool ${JSON.stringify(params['name'])} is left out by --ignore-tool`, {
-        code: -32_602,
-      })
+    screen(out) {
+      if (patterns.length === 0 || out.calls.length === 0) return out
+      out.calls.forEach(check)
+      // As it was read here: of a name that is given twice, its server may take the other one.
+      return { ...out, text: JSON.stringify(parse(out.text)) }
     },
   }
 }

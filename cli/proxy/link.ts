@@ -1,5 +1,6 @@
 // What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
 // is waited for it.
+import { tellUnreached } from '../../client/proxy-failure.ts'
 import { Failure } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */
@@ -48,10 +49,17 @@ export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<
   })
 }
 
+/** A stream that lived so long was no failure, milliseconds. */
+const SETTLED = 5_000
+
 /** Pauses that grow, each a little different: many relays come back to one server. */
 export function createBackOff({ pause, longestPause }: Timing) {
   let next = pause
   return {
+    /** A stream ended that began at this time of `performance`. */
+    ended(begun: number) {
+      if (performance.now() - begun > SETTLED) next = pause
+    },
     get pause() {
       const now = next
       next = Math.min(next * 2, longestPause)
@@ -86,12 +94,11 @@ export function networkCode(thrown: unknown): string | undefined {
 
 export const wasNotSent = (thrown: unknown): boolean => NOT_SENT.has(networkCode(thrown) ?? '')
 
-export const unreachable = (url: string, code: string | undefined): Failure =>
-  new Failure(
-    'unreachable',
-    `${url} cannot be reached${code === undefined ? '' : ` (${code})`}; check the address and that the server runs; the next request tries again`,
-    { retryable: true },
-  )
+/** `thrown`: what `fetch` failed with. */
+export function unreachable(url: string, thrown: unknown): Failure {
+  const { what, fix } = tellUnreached(thrown, networkCode(thrown))
+  return new Failure('unreachable', `${url} ${what}; ${fix}; the next request tries again`, { retryable: true })
+}
 
 /** The connection broke after the request was sent: nobody knows how far the server came. */
 export const broken = (url: string): Failure =>

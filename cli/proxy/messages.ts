@@ -13,13 +13,18 @@ export interface Request {
   readonly params: Fields
 }
 
+/** What names a method, whether it is to be answered or not. */
+export type Call = Omit<Request, 'id'>
+
 /** What the client said in one line. */
 export interface Outgoing {
   readonly text: string
+  /** Everything in it that names a method. */
+  readonly calls: readonly Call[]
   /** Those that are to be answered; several where it is a batch. */
   readonly requests: readonly Request[]
   /** Undefined for a batch, and for an answer to the server. */
-  readonly notification: Omit<Request, 'id'> | undefined
+  readonly notification: Call | undefined
 }
 
 /** Why there is no answer of the server: an error of the relay's own. */
@@ -48,21 +53,26 @@ export const parse = (text: string): unknown => {
   }
 }
 
-function toRequest(message: unknown): Request[] {
-  if (!isObject(message)) throw new Failure('no message', 'a message is a JSON object', { code: -32_600 })
+const noMessage = (why: string) => new Failure('no message', why, { code: -32_600 })
+
+function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
+  if (!isObject(message)) throw noMessage('a message is a JSON object')
   const { id, method } = message
-  return isId(id) && typeof method === 'string' ? [{ id, method, params: paramsOf(message) }] : []
+  if (method === undefined) return []
+  if (typeof method !== 'string') throw noMessage('a method is a string')
+  // What its server makes of another id, nobody here can know.
+  if ('id' in message && !isId(id)) throw noMessage('the id of a request is a string or a number')
+  return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }
 
 /** Throws a Failure for what is no message. */
 export function readOutgoing(text: string): Outgoing {
   const parsed = parse(text)
   if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
-  const requests = (Array.isArray(parsed) ? parsed : [parsed]).flatMap(toRequest)
-  const [single] = Array.isArray(parsed) ? [] : [parsed as Fields]
-  const method = single?.['method']
-  const notification = single && requests.length === 0 && typeof method === 'string'
-  return { text, requests, notification: notification ? { method, params: paramsOf(single) } : undefined }
+  const calls = (Array.isArray(parsed) ? parsed : [parsed]).flatMap(toCall)
+  const requests = calls.filter((call): call is Request => call.id !== undefined)
+  const [notification] = Array.isArray(parsed) || requests.length > 0 ? [] : calls
+  return { text, calls, requests, notification }
 }
 
 /** The messages of a server's text; empty for what is none. */

@@ -32,10 +32,13 @@ export function createOlderSse(link: Link): Remote {
   let initialize: string | undefined
   let initialized: string | undefined
   let reinitialized: (() => void) | undefined
+  /** Of one stream and the next. */
+  const backOff = createBackOff(timing)
 
   async function hear(text: string) {
     const own = readMessages(text).some(message => answeredId(message) === OWN_ID)
     if (own) return reinitialized?.()
+    backOff.reset()
     await link.hear(text)
     for (const waiting of exchanges) if (waiting.exchange.open.size === 0) waiting.done()
   }
@@ -55,11 +58,13 @@ export function createOlderSse(link: Link): Remote {
   }
 
   async function read(events: ReturnType<typeof readEvents>) {
+    const begun = performance.now()
     try {
       for await (const { event, data } of events) if (event === 'message' && data !== '') await hear(data)
     } catch (error) {
       note(`the stream broke: ${error}`)
     }
+    backOff.ended(begun)
     line = undefined
     for (const { fail } of [...exchanges]) fail(broken(url))
     if (initialize !== undefined && !over.aborted) void reconnect()
@@ -86,7 +91,6 @@ export function createOlderSse(link: Link): Remote {
   }
 
   async function reconnect() {
-    const backOff = createBackOff(timing)
     while (!line && !over.aborted) {
       await sleep(backOff.pause, over).catch(() => undefined)
       if (over.aborted) return

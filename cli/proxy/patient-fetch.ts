@@ -1,9 +1,10 @@
 // How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
 // without a clock on streams that say nothing for a while.
 import type { Agent as AgentOf, Dispatcher } from 'undici'
+import { createProxyDispatcher } from '../../client/node/proxy-dispatcher.ts'
 
 export interface Travel {
-  /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say; `none`. */
+  /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, past loopback; `none`. */
   readonly proxy: string
   /** For a connection, milliseconds. */
   readonly connectTimeout: number
@@ -38,19 +39,14 @@ async function connect({
   connectTimeout,
   ipv4,
 }: Travel): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
-  const { Agent, EnvHttpProxyAgent, ProxyAgent, fetch: travel } = await import('undici')
+  const undici = await import('undici')
   const options: AgentOf.Options = {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: connectTimeout, ...(ipv4 && { family: 4 }) },
   }
-  const dispatcher =
-    proxy === 'env'
-      ? new EnvHttpProxyAgent(options)
-      : proxy === 'none'
-        ? new Agent(options)
-        : new ProxyAgent({ ...options, uri: proxy })
-  return { fetch: travel as unknown as typeof fetch, dispatcher }
+  const dispatcher = proxy === 'none' ? new undici.Agent(options) : createProxyDispatcher(undici, proxy, options)
+  return { fetch: undici.fetch as unknown as typeof fetch, dispatcher }
 }
 
 /** A `fetch` for the server at `url` and for whatever it names. */

@@ -23,9 +23,11 @@ import {
 import { createRemote, type TransportName } from './remote.ts'
 
 /** Bytes of a line of the client. */
-const MAX_LINE = 16 * 1024 * 1024
-/** Requests that wait for an answer. */
+export const MAX_LINE = 16 * 1024 * 1024
+/** Requests that wait for an answer; and lines without any that the server has not taken. */
 const MAX_PENDING = 1_000
+/** The code for a revision that the server does not speak (2026-07-28 basic/versioning). */
+const UNSUPPORTED_VERSION = -32_022
 /** How long what runs may take when the input has ended, and how long the end of the session, milliseconds. */
 const DRAIN = 10_000
 const FAREWELL = 2_000
@@ -41,6 +43,8 @@ export interface RelaySettings {
   /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
+  /** The server speaks no revision that has `initialize`. */
+  refusedInitialize?(): void
 }
 
 export interface Relay {
@@ -50,7 +54,8 @@ export interface Relay {
   end(): void
 }
 
-function textOf(line: Line): string {
+/** Throws a Failure for a line that has no text. */
+export function textOf(line: Line): string {
   if ('text' in line) return line.text
   if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
   throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
@@ -61,6 +66,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const over = new AbortController()
   const hurry = new AbortController()
   const pending = new Map<Id, Exchange>()
+  /** Lines without a request on their way. */
+  let untaken = 0
   const tools = createToolHeaders(note)
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = { url, fetch: settings.fetch, timing, note, signal: over.signal, hear }
@@ -100,6 +107,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   function fail(exchange: Exchange, thrown: unknown) {
     if (over.signal.aborted) return
     const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+    if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
+      settings.refusedInitialize?.()
     if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
     for (const id of exchange.open.keys()) {
       pending.delete(id)
@@ -108,16 +117,18 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     exchange.open.clear()
   }
 
+  const tooMany = (what: string) =>
+    new Failure('too many', `at most ${MAX_PENDING} ${what} at once`, { retryable: true })
+
   function check({ requests }: Outgoing) {
-    for (const request of requests) {
-      const { id } = request
-      if (pending.has(id))
+    const ids = new Set<Id>()
+    for (const { id } of requests) {
+      if (pending.has(id) || ids.has(id))
         throw new Failure('id in use', `a request with the id ${JSON.stringify(id)} is running`, { code: -32_600 })
-      if (pending.size >= MAX_PENDING)
-        throw new Failure('too many', `at most ${MAX_PENDING} requests wait at once`, { retryable: true })
-      const refusal = ignored.refusalOf(request)
-      if (refusal) throw refusal
+      ids.add(id)
     }
+    if (pending.size + ids.size > MAX_PENDING) throw tooMany('requests wait')
+    if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('messages without an answer are on their way')
   }
 
   /** False where it is told in another way than by a message: the response of a request of its own is closed. */
@@ -137,12 +148,17 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     const version = first && ownVersion(first)
     const exchange = createExchange(out, version)
     for (const { id } of requests) pending.set(id, exchange)
+    const share = requests.length === 0 ? 1 : 0
+    untaken += share
     note(
       `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
     )
     const carried = (version === undefined ? gate : Promise.resolve())
       .then(() => remote.carry(exchange))
       .catch(thrown => fail(exchange, thrown))
+      .finally(() => {
+        untaken -= share
+      })
     if (first?.method === 'initialize' || notification?.method === 'notifications/initialized') gate = carried
   }
 
@@ -153,11 +169,11 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       if (text.trim() === '') return
       out = readOutgoing(text)
       check(out)
-      take(out)
+      take(ignored.screen(out))
     } catch (thrown) {
       const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
-      const ids = out?.requests.map(({ id }) => id) ?? []
-      for (const id of ids.length > 0 ? ids : [undefined]) refuse(id, failure)
+      const ids = new Set(out?.requests.map(({ id }) => id))
+      for (const id of ids.size > 0 ? ids : [undefined]) refuse(id, failure)
     }
   }
 
@@ -166,7 +182,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
       await sleep(20, hurry.signal).catch(() => undefined)
     }
-    await gate
+    // What opens a session may hang, or wait for somebody who logs in.
+    await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
     // A session that is over is not to be opened again.
     clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))

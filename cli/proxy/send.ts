@@ -2,7 +2,7 @@
 import { AuthError } from '../../client/errors.ts'
 import { printableUrl } from '../../client/printable.ts'
 import { refusal } from './answers.ts'
-import { broken, createBackOff, type Link, networkCode, sleep, unreachable, wasNotSent } from './link.ts'
+import { broken, createBackOff, type Link, sleep, unreachable, wasNotSent } from './link.ts'
 import { Failure } from './messages.ts'
 
 export interface Sending {
@@ -75,7 +75,7 @@ export function createSend({ url, fetch, timing, note, signal: over }: Link): Se
         const sent = !wasNotSent(error)
         if (sent && !again) throw Object.assign(broken(url), { cause: error })
         if (sent) again = false
-        failure = Object.assign(unreachable(url, networkCode(error)), { cause: error })
+        failure = Object.assign(unreachable(url, error), { cause: error })
       }
       const pause = Math.max(wait, backOff.pause)
       if (performance.now() + pause > until) throw failure

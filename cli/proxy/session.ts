@@ -9,6 +9,8 @@ import { type Link, MAX_MESSAGE } from './link.ts'
 import { answeredId, Failure, type Fields, parse, readMessages } from './messages.ts'
 import type { Send } from './send.ts'
 
+/** Nobody waits for the answer. */
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
 /** Subscriptions that are made again. */
 const MAX_KEPT = 1_000
 
@@ -25,6 +27,8 @@ export interface KeptSession {
   opened(exchange: Exchange, response: Response, result: Fields): void
   /** Keeps what has to be said again. */
   remember(exchange: Exchange): void
+  /** Asks the server with a ping whether it does not know the session any more. Rejects where it cannot be asked. */
+  isLost(): Promise<boolean>
   /** Opens it again, once for all who found it lost. */
   reopen(epoch: number): Promise<void>
 }
@@ -125,6 +129,21 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
       if (typeof uri !== 'string') return
       if (request?.method === 'resources/unsubscribe') subscribed.delete(uri)
       else if (request?.method === 'resources/subscribe' && subscribed.size < MAX_KEPT) subscribed.set(uri, text)
+    },
+    async isLost() {
+      await opening
+      const named = id
+      const response = await send({
+        method: 'POST',
+        headers: headers(),
+        body: PING,
+        harmless: true,
+        signal,
+        patience: 0,
+      })
+      if (!response.ok) return hasLost(named, response.status, await readJson(response))
+      await response.body?.cancel()
+      return false
     },
     reopen(lost) {
       if (lost !== epoch && !opening) return Promise.resolve()

@@ -54,7 +54,8 @@ const hasBrowser = () => browserCommands(process.env, process.platform).length >
 /** Where the browser comes back to: at the port of the login, else at any free one, which is opened for each login. */
 async function redirectOf(login: Login) {
   const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
-  const openedBy = { host, openBrowser: showLogin(login) }
+  const { redirectPath: path = '/callback' } = login
+  const openedBy = { host, path, openBrowser: showLogin(login) }
   if (login.redirectPort !== undefined) {
     const { redirectUri, delegate } = await createLoopbackRedirect({ ...openedBy, port: login.redirectPort })
     return { options: { redirectUri, authorizationRedirectDelegate: delegate }, platform: {} }
@@ -62,7 +63,7 @@ async function redirectOf(login: Login) {
   const authority = host === '::1' ? '[::1]' : host
   const openRedirect = (before: string | undefined) =>
     createLoopbackRedirect({ ...openedBy, preferredPort: portOf(before, host) })
-  return { options: { redirectUri: `http://${authority}:0/callback` }, platform: { openRedirect } }
+  return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 
 /** A `fetch` that logs in by itself, where it may ask somebody. */

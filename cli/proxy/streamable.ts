@@ -31,9 +31,6 @@ export class MaybeOlder extends Error {
 
 const nothing = (url: string) => new Failure('no answer', `${url} took the request and answered nothing; see its log`)
 
-/** Nobody waits for the answer. */
-const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
-
 export function createStreamable(link: Link, tools: ToolHeaders): Remote {
   const { url } = link
   const send = createSend(link)
@@ -109,17 +106,7 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     async ping() {
       const { epoch, id } = session
       if (id === undefined || !isInitialized) return
-      const { signal } = link
-      const response = await send({
-        method: 'POST',
-        headers: session.headers(),
-        body: PING,
-        harmless: true,
-        signal,
-        patience: 0,
-      })
-      if (response.ok) return void (await response.body?.cancel())
-      if (hasLost(id, response.status, await readJson(response))) await session.reopen(epoch)
+      if (await session.isLost()) await session.reopen(epoch)
     },
     async leave(signal) {
       if (session.id === undefined) return

@@ -11,15 +11,23 @@ import { hasLost, type KeptSession } from './session.ts'
 
 /** Where a stream broke, and when to come back. */
 interface Place {
+  /** As a header carries it; undefined where none can. */
   id: string | undefined
   retry: number | undefined
+  /** The standing stream was there. */
+  wasOpen: boolean
 }
+
+const start = (): Place => ({ id: undefined, retry: undefined, wasOpen: false })
+
+type BackOff = ReturnType<typeof createBackOff>
+
+/** The bytes of an event's id, each one character, as headers are made of them (HTML, "Last-Event-ID"). */
+const toHeader = (id: string): string | undefined =>
+  /^[\t -~\u0080-\uffff]+$/.test(id) ? Buffer.from(id).toString('latin1') : undefined
 
 /** A stream that its server does not end after the answer is closed so much later, milliseconds. */
 const FAREWELL = 500
-/** A stream that lived so long was no failure, milliseconds. */
-const SETTLED = 5_000
-
 export const lostInCall = (url: string): Failure =>
   new Failure(
     'session lost',
@@ -31,7 +39,7 @@ export const lostInCall = (url: string): Failure =>
 async function hearAll(link: Link, response: Response, place: Place, heard: (text: string) => void): Promise<void> {
   if (!response.body) return
   for await (const { event, data, id, retry } of readEvents(response.body, MAX_MESSAGE)) {
-    if (id !== undefined) place.id = id
+    if (id !== undefined) place.id = toHeader(id)
     if (retry !== undefined) place.retry = retry
     if (event !== 'message' || data === '') continue
     heard(data)
@@ -48,6 +56,8 @@ export interface SessionStreams {
 
 export function createSessionStreams(link: Link, send: Send, session: KeptSession): SessionStreams {
   const { url, timing, signal: over, note } = link
+  /** Of one session and the next: a server that loses each is not asked for them ever again without a pause. */
+  const standing = createBackOff(timing)
 
   const get = (place: Place, signal: AbortSignal) =>
     send({
@@ -57,6 +67,9 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       signal,
       patience: 0,
     })
+
+  /** Undefined where nobody can say. */
+  const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
 
   /** Undefined: later. Throws a Failure where the stream is not to be had any more. */
   async function resume(place: Place, epoch: number, signal: AbortSignal): Promise<Response | undefined> {
@@ -68,7 +81,10 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     })
     if (!response || isStream(response)) return response
     const text = await readJson(response)
-    if (hasLost(id, response.status, text)) {
+    // Servers without such streams may say 404, too.
+    const lost = hasLost(id, response.status, text) && (await isLost())
+    if (lost === undefined) return undefined
+    if (lost || session.epoch !== epoch) {
       session.reopen(epoch).catch(error => note(String(error)))
       throw lostInCall(url)
     }
@@ -76,11 +92,10 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     throw broken(url)
   }
 
-  async function resumed(place: Place, epoch: number, signal: AbortSignal): Promise<Response> {
+  async function resumed(place: Place, epoch: number, signal: AbortSignal, backOff: BackOff): Promise<Response> {
     const until = performance.now() + timing.resumption
-    const backOff = createBackOff(timing)
-    for (let wait = place.retry ?? backOff.pause; ; wait = Math.max(place.retry ?? 0, backOff.pause)) {
-      await sleep(wait, signal, over)
+    for (;;) {
+      await sleep(Math.max(place.retry ?? 0, backOff.pause), signal, over)
       const response = await resume(place, epoch, signal)
       if (response) return response
       if (performance.now() > until) throw broken(url)
@@ -96,15 +111,19 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     })
     if (!response) return true
     if (isStream(response)) {
+      place.wasOpen = true
       await hearAll(link, response, place, () => undefined).catch(error => note(`the stream of the session: ${error}`))
       return true
     }
     const text = await readJson(response).catch(() => undefined)
-    if (session.epoch === epoch && hasLost(id, response.status, text)) {
+    // Of a server that never had this stream, 404 says no more than that.
+    const lost = place.wasOpen && hasLost(id, response.status, text) && (await isLost())
+    if (lost === undefined) return true
+    if (lost) {
       await session.reopen(epoch).catch(error => note(String(error)))
       return false
     }
-    if (response.status === 400 && place.id !== undefined) {
+    if ([400, 404].includes(response.status) && place.id !== undefined) {
       place.id = undefined
       return true
     }
@@ -114,19 +133,23 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
   return {
     async follow(first, exchange, end, heard = () => undefined) {
       const { epoch } = session
-      const place: Place = { id: undefined, retry: undefined }
+      const place = start()
+      const backOff = createBackOff(timing)
       let timer: NodeJS.Timeout | undefined
       const answered = (text: string) => {
         heard(text)
+        backOff.reset()
         // `hear` takes it off the list next.
         setImmediate(() => {
           if (exchange.open.size === 0) timer ??= setTimeout(() => end.abort(), FAREWELL)
         })
       }
       try {
-        for (let response = first; ; response = await resumed(place, epoch, exchange.signal)) {
+        for (let response = first; ; response = await resumed(place, epoch, exchange.signal, backOff)) {
+          const begun = performance.now()
           await hearAll(link, response, place, answered).catch(error => note(`a stream broke: ${error}`))
           if (exchange.open.size === 0) return
+          backOff.ended(begun)
           if (place.id === undefined) throw broken(url)
         }
       } finally {
@@ -136,13 +159,12 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
 
     async listen() {
       const { epoch } = session
-      const place: Place = { id: undefined, retry: undefined }
-      const backOff = createBackOff(timing)
+      const place = start()
       while (session.epoch === epoch && !over.aborted) {
         const begun = performance.now()
         if (!(await listenOnce(place, epoch))) return
-        if (performance.now() - begun > SETTLED) backOff.reset()
-        await sleep(Math.max(place.retry ?? 0, backOff.pause), over).catch(() => undefined)
+        standing.ended(begun)
+        await sleep(Math.max(place.retry ?? 0, standing.pause), over).catch(() => undefined)
       }
     },
   }

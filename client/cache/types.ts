@@ -39,6 +39,8 @@ export interface TokenContainer {
   readonly tokenEndpointAuthMethod?: string
   /** The issuer that the tokens are from. */
   readonly authorizationServer?: string
+  /** Of the option `tokenEndpoint`, which is where they are from; absent: the endpoint of the metadata. */
+  readonly tokenEndpoint?: string
   /** The `resource` they were asked for; absent where none was sent. */
   readonly resource?: string
   /** Where the resource's metadata was, for a start without a challenge. */

@@ -2,11 +2,13 @@
 // before version 24, and takes no agent of another copy of undici; so it is undici's, loaded when it is first used.
 import { AuthError } from '../errors.ts'
 import { printableUrl } from '../printable.ts'
+import { createProxyDispatcher } from './proxy-dispatcher.ts'
 
 export interface ProxyFetchOptions {
   /**
    * The proxy, such as `http://proxy.acme.example:3128`; a user and password in it are sent to it alone. `env`: as
-   * HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say, in either case of letters.
+   * HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say, in either case of letters; loopback addresses are
+   * then reached without one.
    */
   readonly proxy: string | URL
 }
@@ -31,8 +33,8 @@ type Undici = typeof import('undici')
 async function load(
   proxy: string,
 ): Promise<{ fetch: Undici['fetch']; dispatcher: InstanceType<Undici['Dispatcher']> }> {
-  const { EnvHttpProxyAgent, fetch, ProxyAgent } = await import('undici')
-  return { fetch, dispatcher: proxy === 'env' ? new EnvHttpProxyAgent() : new ProxyAgent(proxy) }
+  const undici = await import('undici')
+  return { fetch: undici.fetch, dispatcher: createProxyDispatcher(undici, proxy) }
 }
 
 /**

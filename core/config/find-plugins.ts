@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { resolve as resolvePackage } from 'import-meta-resolve'
 import { type Path, StartError } from '../http/start-error.ts'
 import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/define-plugin.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -36,8 +35,10 @@ interface Lookup {
   readonly known: readonly string[]
 }
 
-function fileOf(name: string, at: Path, { directory, known }: Lookup): string {
+async function fileOf(name: string, at: Path, { directory, known }: Lookup): Promise<string> {
   if (isPath(name)) return resolve(directory, name)
+  // Most configs name no package.
+  const { resolve: resolvePackage } = await import('import-meta-resolve')
   try {
     return fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
   } catch (cause) {
@@ -47,7 +48,7 @@ function fileOf(name: string, at: Path, { directory, known }: Lookup): string {
 }
 
 async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plugin<object>> {
-  const file = fileOf(name, at, lookup)
+  const file = await fileOf(name, at, lookup)
   let exported: Record<string, unknown>
   try {
     exported = await importModule(file)

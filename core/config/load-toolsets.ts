@@ -1,7 +1,6 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
-import { glob, isDynamicPattern } from 'tinyglobby'
 import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -17,16 +16,20 @@ interface Loading {
   readonly places: Places
 }
 
+/** What every glob has one of; most sources have none, and need no reader of globs. */
+const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
+
 async function filesOf(source: string, at: Path, { directory, problems }: Loading): Promise<string[]> {
   const stop = (why: string) => problems.report(new StartError(why, { at }))
-  if (!isDynamicPattern(source)) {
+  const globs = MAY_BE_GLOB.test(source) ? await import('tinyglobby') : undefined
+  if (!globs?.isDynamicPattern(source)) {
     const file = isAbsolute(source) ? source : resolve(directory, source)
     if (existsSync(file)) return [file]
     const { nearestFile } = await import('./explain-import.ts')
     stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
     return []
   }
-  const files = await glob(source, { cwd: directory, absolute: true })
+  const files = await globs.glob(source, { cwd: directory, absolute: true })
   if (files.length === 0) stop(`no file matches ${source} in ${directory}`)
   return files.sort()
 }

@@ -104,9 +104,10 @@ async function createSteps(
         return [() => refuseAddress(hint)]
       }
       if (!route) return []
-      // A parameter may name nothing.
-      const hint = hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : [])
-      return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuseAddress(hint))]
+      // A parameter may name nothing. What it may name, a reload changes.
+      const refuse = () =>
+        refuseAddress(hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : []))
+      return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,

@@ -13,7 +13,7 @@ import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { RESULT_TYPE } from './typed-result.ts'
 
-type Question =
+export type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
@@ -31,7 +31,10 @@ class AwaitingInput extends Error {
 }
 
 /** What the client would have had to declare, or undefined when it did. */
-function missingCapability({ method, params }: Question, has: ClientCapabilities): ClientCapabilities | undefined {
+export function missingCapability(
+  { method, params }: Question,
+  has: ClientCapabilities,
+): ClientCapabilities | undefined {
   if (method === 'roots/list') return has.roots ? undefined : { roots: {} }
   if (method === 'elicitation/create') {
     const mode = params.mode ?? 'form'
@@ -176,7 +179,8 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
   }
 }
 
-const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+/** The parameters of a question that is a request of its own. */
+export const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params

@@ -3,21 +3,16 @@
 
 import { HostError, StartError } from '../http/errors.ts'
 import { type Report, reporting } from '../http/start-error.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
-import type { Catalog, CatalogItem } from './catalog.ts'
-import type {
-  ConfigureSession,
-  RunSession,
-  ServerSettings,
-  SessionOptions,
-  SessionRequest,
-} from './configure-session.ts'
-import type { Definition } from './define.ts'
+import type { Catalog } from './catalog.ts'
+import type { ConfigureSession, RunSession, ServerSettings, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
+import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
 import { collect, type View, type ViewRequest } from './view.ts'
 
 /** What offers are made of beside the definitions. A reload replaces it, and counts. */
@@ -31,6 +26,7 @@ export interface OfferedConfig {
 }
 
 export interface OfferSettings {
+  readonly log: Logger
   readonly config: OfferedConfig
   readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
@@ -84,48 +80,45 @@ const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): Ses
   ip,
 })
 
-/** What `configureSession` works on, and what it left behind. */
-function createOptions(base: readonly string[], id: string | undefined, server: ServerSettings, catalog: Catalog) {
-  const toolsets = new Set(base)
-  const extra: CatalogItem[] = []
-  const options: SessionOptions = {
-    id,
-    server,
-    capabilities: {},
-    get toolsets() {
-      return [...toolsets]
-    },
-    addToolset(name) {
-      if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
-      toolsets.add(name)
-    },
-    removeToolset: name => void toolsets.delete(name),
-    add(...definitions: Definition[]) {
-      extra.push(...definitions.map(definition => catalog.compile(definition, 'configureSession')))
-    },
-  }
-  return { options, extra }
-}
+/** How often `configureSession` is asked again because a reload came in between. */
+const MAX_AGAIN = 3
+const NOTHING: readonly string[] = []
 
 /** Makes offers: for one request, or for as long as a session lasts. */
 export function createOffers(settings: OfferSettings) {
-  const { config, catalog, admit } = settings
+  const { config, catalog, admit, log } = settings
 
-  /** What `configureSession` makes of a route for one caller. */
-  async function configured(base: readonly string[], facts: RequestFacts, route: CompiledRoute): Promise<ViewRequest> {
-    const { server, configureSession } = config.now
-    const { options, extra } = createOptions(base, facts.sessionId, server, catalog)
-    await configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
+  /** Asks `configureSession` what one caller is offered. */
+  async function choose(configureSession: ConfigureSession, base: readonly string[], facts: RequestFacts) {
+    const { options, chosen } = createSessionOptions(base, facts.sessionId, config.now.server, catalog)
+    await configureSession(sessionRequest(facts), options, { signal: facts.signal() })
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    const { toolsets, server: asked, capabilities } = options
-    return requestView(settings, route, { toolsets: [...toolsets].sort(), extra, server: asked, capabilities })
+    return chosen()
+  }
+
+  /** Those that `configureSession` had a say in. */
+  const choices = new WeakMap<ViewRequest, Chosen>()
+  function configured(chosen: Chosen, base: readonly string[], route: CompiledRoute): ViewRequest {
+    const { extra, server, capabilities } = chosen
+    const request = requestView(settings, route, { toolsets: toolsetsOf(base, chosen), extra, server, capabilities })
+    choices.set(request, chosen)
+    return request
+  }
+
+  const told = new WeakSet<ViewRequest>()
+  /** What a caller is refused with whose view cannot be cut. */
+  function refusalOf(thrown: unknown, request: ViewRequest, route: CompiledRoute): unknown {
+    if (!(thrown instanceof StartError) || !choices.has(request)) return thrown
+    if (!told.has(request)) log.error({ err: thrown, route: route.path }, UNSERVABLE)
+    told.add(request)
+    const detail = 'what this server chose for its caller cannot be served together; its log says why'
+    return new HostError('internal', { detail, cause: thrown })
   }
 
   // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
   let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
-  const isPlain = new WeakSet<ViewRequest>()
   let reloads = config.reloads
 
   function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
@@ -137,7 +130,6 @@ export function createOffers(settings: OfferSettings) {
     plain.set(route, ofRoute)
     const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
     ofRoute.set(toolsets, request)
-    isPlain.add(request)
     return request
   }
 
@@ -164,10 +156,17 @@ export function createOffers(settings: OfferSettings) {
   function wayOf(route: CompiledRoute): Way {
     const way = ways.get(route) ?? {
       config,
-      cut: (request, asker) => cutView(settings, route, request, asker),
+      cut(request, asker) {
+        try {
+          return cutView(settings, route, request, asker)
+        } catch (error) {
+          throw refusalOf(error, request, route)
+        }
+      },
       renew(request, params) {
-        // Of a category that is gone its sessions keep the name, and nothing in it.
-        return isPlain.has(request) ? unchanged(route.toolsetsFor(params) ?? request.toolsets, route) : request
+        const base = route.toolsetsFor(params) ?? NOTHING
+        const chosen = choices.get(request)
+        return chosen ? configured(chosen, base, route) : unchanged(base, route)
       },
     }
     ways.set(route, way)
@@ -179,21 +178,30 @@ export function createOffers(settings: OfferSettings) {
     const { params, user, ip, sessionId } = facts
     const route = facts.route as CompiledRoute
     if (!facts.admitted) admit(facts)
-    const base = route.toolsetsFor(params)
-    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
-    const { configureSession, runSession } = config.now
-    const request = configureSession ? await configured(base, facts, route) : unchanged(base, route)
-    // Without `runSession` nothing of the request that opened the session is kept.
-    const runs = runSession && runIn(runSession, facts)
-    return new CallerOffer({ route, params, user, ip, sessionId }, request, wayOf(route), runs)
+    for (let again = 0; ; again++) {
+      const { now, reloads: version } = config
+      const base = route.toolsetsFor(params)
+      if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+      const { configureSession, runSession } = now
+      const request = configureSession
+        ? configured(await choose(configureSession, base, facts), base, route)
+        : unchanged(base, route)
+      if (version !== config.reloads && again < MAX_AGAIN) continue
+      // Without `runSession` nothing of the request that opened the session is kept.
+      const runs = runSession && runIn(runSession, facts)
+      return new CallerOffer({ route, params, user, ip, sessionId }, request, version, wayOf(route), runs)
+    }
   }
 }
+
+const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
 
 /** How a route's offers come to their views. */
 interface Way {
   readonly config: OfferedConfig
+  /** Throws where what `configureSession` chose cannot be served together: it may have been until a reload. */
   cut(request: ViewRequest, user: User | undefined): View
-  /** What a view is cut from after a reload: what the route serves now, unless `configureSession` chose. */
+  /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
   renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
 }
 
@@ -210,7 +218,8 @@ class CallerOffer implements Offer {
   #reloads: number
   readonly #runs: Offer['run'] | undefined
 
-  constructor(facts: OfferFacts, request: ViewRequest, way: Way, runs: Offer['run'] | undefined) {
+  /** `reloads`: as many as there were when the request was made. */
+  constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, runs: Offer['run'] | undefined) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -218,7 +227,7 @@ class CallerOffer implements Offer {
     this.sessionId = facts.sessionId
     this.#way = way
     this.#request = request
-    this.#reloads = way.config.reloads
+    this.#reloads = reloads
     this.#runs = runs
   }
 

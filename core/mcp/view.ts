@@ -68,7 +68,7 @@ function decodeCursor(cursor: unknown): string {
 }
 
 /** An item without an output schema that its revision has no word for. */
-function objectWire(wire: CatalogItem['wire']) {
+export function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
   const { outputSchema: _, ...rest } = wire

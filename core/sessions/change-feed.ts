@@ -1,6 +1,8 @@
 // Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
 // change says is serialized once, however many are told.
 
+import { HostError } from '../http/errors.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import { changedLists, LIST_KINDS } from '../mcp/changed-lists.ts'
@@ -29,7 +31,7 @@ export interface Subscriber {
   /** Whether a change of this toolset is in its view; undefined: of every route. */
   covers(toolset: string | undefined): boolean
   deliver(announcement: Announcement): void
-  /** What it is served now. Absent: a reload tells it of every list that changed for anybody. */
+  /** What it is served now. Absent, or throws: a reload tells it of every list. */
   view?(): View
   /** True where it may be shown what that view hides. */
   readonly mayShowMore?: boolean
@@ -48,7 +50,7 @@ export interface Subscription {
 /** Tells subscribers of changes. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
-  /** Looks at what each is served; what it gives looks again, tells those whose own lists changed, and counts them. */
+  /** Looks at what each is served; what it gives looks again, tells those whose own lists changed, and counts them. Neither throws. */
   review(): () => number
   readonly size: number
 }
@@ -87,7 +89,7 @@ const everything = (uris: ReadonlySet<string>): Told[] => [
 ]
 
 /** The feed of what this bus carries. */
-export function createChangeFeed(bus: ChangeBus): ChangeFeed {
+export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Watchers<Subscriber>()
@@ -153,8 +155,8 @@ export function createChangeFeed(bus: ChangeBus): ChangeFeed {
       }
     },
     review() {
-      const before = [...subscribers.keys()].map(subscriber => [subscriber, subscriber.view?.()] as const)
-      return () => before.filter(([subscriber, view]) => tellReloaded(subscriber, view)).length
+      const before = [...subscribers.keys()].map(subscriber => [subscriber, viewOf(subscriber, log)] as const)
+      return () => before.filter(([subscriber, view]) => tellReloaded(subscriber, view, log)).length
     },
     get size() {
       return subscribers.size
@@ -162,9 +164,20 @@ export function createChangeFeed(bus: ChangeBus): ChangeFeed {
   }
 }
 
+/** What it is served, if that is known. What fails for one must not keep a reload from the others. */
+function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
+  try {
+    return subscriber.view?.()
+  } catch (err) {
+    // A refusal is told by whoever refuses.
+    if (!HostError.is(err)) log.error({ err }, 'what a client is served over a reload could not be found out')
+    return undefined
+  }
+}
+
 /** Tells of the lists that are not what they were; false where that is none. */
-function tellReloaded(subscriber: Subscriber, before: View | undefined): boolean {
-  const after = subscriber.view?.()
+function tellReloaded(subscriber: Subscriber, before: View | undefined, log: Logger): boolean {
+  const after = viewOf(subscriber, log)
   const kinds = before && after ? changedLists(before, after, subscriber.mayShowMore) : LIST_KINDS
   const concerned = kinds.filter(kind => subscriber.lists.has(kind))
   for (const kind of concerned) subscriber.deliver(announce(listChanged(kind), {}, undefined))

@@ -3,7 +3,7 @@
 
 import type { EventStream } from '../http/sse.ts'
 import type { User } from '../kernel/user.ts'
-import { mayHear } from '../mcp/methods/resources.ts'
+import { mayHearNow } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
 import type { Session } from './session.ts'
 
@@ -16,7 +16,7 @@ export function heardBy(stream: EventStream, { offer }: Session, user: User | un
     },
     send(message, id) {
       const uri = updatedUri(message)
-      if (uri !== undefined && !mayHear(offer.viewFor(user), uri)) return !stream.closed
+      if (uri !== undefined && !mayHearNow(offer, user, uri)) return !stream.closed
       return stream.send(message, id)
     },
   }

@@ -78,12 +78,12 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   return groups
 }
 
-function createFeeds({ storesOn }: SessionsSettings) {
+function createFeeds({ storesOn, log }: SessionsSettings) {
   const feeds = new Map<ChangeBus, ChangeFeed>()
   return {
     on(route: McpRoute): ChangeFeed {
       const { changeBus } = storesOn(route)
-      const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus)
+      const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log)
       feeds.set(changeBus, feed)
       return feed
     },

@@ -106,6 +106,12 @@ describe('mcp-host login as a program, with client_credentials', function () {
       [['--grant', 'password'], /^mcp-host: --grant is one of authorization_code, device, client_credentials/],
       [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
       [['--redirect-port', '0'], /^mcp-host: --redirect-port is a port from 1 to 65535/],
+      [['--callback-path', 'cb'], /^mcp-host: --callback-path is "cb"; give a plain path that begins with \//],
+      [['--callback-path', '/a/../b'], /^mcp-host: --callback-path is "\/a\/..\/b"; give a plain path/],
+      [['--callback-path', '/a?b'], /^mcp-host: --callback-path is "\/a\?b"; give a plain path/],
+      [['--callback-path', '//a.example'], /^mcp-host: --callback-path is "\/\/a.example"; give a plain path/],
+      [['--token-endpoint', 'http://as.example/token'], /^mcp-host: --token-endpoint is the whole https address/],
+      [['--token-endpoint', '/token'], /^mcp-host: --token-endpoint is the whole https address/],
       [['--redirect-host', 'example.com'], /^mcp-host: a loopback redirect cannot have the host "example.com"; /],
       [['--client-metadata', 'http://a.example/c'], /^mcp-host: --client-metadata is not https; /],
     ] as const

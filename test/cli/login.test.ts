@@ -166,6 +166,37 @@ describe('mcp-host login', function () {
     })
   }
 
+  it('comes back at --callback-path, which is registered and remembered; another path is another registration', async () => {
+    const desk = await startDesk()
+    const paths = () => desk.browser.opened.map(url => new URL(url.searchParams.get('redirect_uri') ?? '').pathname)
+    expect((await desk.run(['login', desk.url, '--callback-path', '/oauth/back'])).code).to.equal(0)
+    expect((await desk.run(['login', desk.url])).code).to.equal(0)
+    expect([paths(), desk.fake.as.count('/register')]).to.deep.equal([['/oauth/back', '/oauth/back'], 1])
+    expect((await desk.run(['login', desk.url, '--callback-path', '/callback'])).code).to.equal(0)
+    expect([paths()[2], desk.fake.as.count('/register')]).to.deep.equal(['/callback', 2])
+  })
+
+  it('gets tokens at --token-endpoint, which is remembered until it is said to be as the server says', async () => {
+    const desk = await startDesk()
+    desk.fake.as.settings.tokenLifetime = 0
+    const endpoint = `${desk.fake.as.issuer}/token?by=me`
+    const kept = async () => {
+      const name = (await filesOf(desk)).find(one => one.endsWith('.login.json')) ?? ''
+      return JSON.parse(await readFile(join(desk.home, 'tokens', name), 'utf8')).ways
+    }
+    expect((await desk.run(['login', desk.url, '--token-endpoint', endpoint])).code).to.equal(0)
+    await expectServes(desk, await desk.run(['token', desk.url]))
+    const asked = desk.fake.as.to('/token').map(({ query, form }) => [query.get('by'), form.get('grant_type')])
+    expect(asked.slice(0, 2)).to.deep.equal([
+      ['me', 'authorization_code'],
+      ['me', 'refresh_token'],
+    ])
+    expect(asked.filter(([by]) => by !== 'me')).to.deep.equal([])
+    expect(await kept()).to.deep.equal({ tokenEndpoint: endpoint })
+    expect((await desk.run(['login', desk.url, '--token-endpoint', 'auto'])).code).to.equal(0)
+    expect(await kept()).to.equal(undefined)
+  })
+
   it('also takes the answer of a browser that the person opened on this machine', async () => {
     const desk = await startDesk()
     const { printed: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])

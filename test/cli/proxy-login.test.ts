@@ -24,8 +24,8 @@ describe('mcp-host proxy, in front of a protected server', function () {
   let home: string
   let env: Record<string, string>
 
-  const ends = () => {
-    const [command = '', ...args] = cliCommand(['proxy', url])
+  const ends = (...more: string[]) => {
+    const [command = '', ...args] = cliCommand(['proxy', url, ...more])
     return { command, args, env, cwd: home, stderr: 'pipe' as const }
   }
 
@@ -95,6 +95,18 @@ describe('mcp-host proxy, in front of a protected server', function () {
     expect((await client.callTool({ name: 'current_time', arguments: {} })).isError ?? false).to.equal(false)
     expect(browser.opened).to.have.length(before)
     await client.close()
+  })
+
+  it('comes back at --callback-path, for a profile of its own', async () => {
+    const before = browser.opened.length
+    const client = new ClientV1({ name: 'desktop', version: '1' }, { capabilities: {} })
+    await client.connect(new StdioClientTransportV1(ends('--profile', 'other', '--callback-path', '/back/here')))
+    expect((await client.listTools()).tools.map(({ name }) => name)).to.include('current_time')
+    await client.close()
+    const redirects = browser.opened
+      .slice(before)
+      .map(address => new URL(address.searchParams.get('redirect_uri') ?? ''))
+    expect(redirects.map(({ pathname }) => pathname)).to.deep.equal(['/back/here'])
   })
 
   it('says which command logs in where there is no browser, for either era', async () => {

@@ -1,10 +1,10 @@
 // `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
+import { explainFailure } from '../../cli/client/connect.ts'
+import { createProxyFetch } from '../../client/node/index.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { ask, count, createWait, editorOf, grow, PAGE, page } from '../fixtures/line-toolset.ts'
@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
+import { closeServers, json, listenAnywhere, serve } from './serve-by-hand.ts'
 
 const { tool: wait, aborted } = createWait()
 const tools = [
@@ -37,21 +38,6 @@ const toolsets = { all: [...tools, page] }
 /** A name of the environment, as a header has it. */
 const of = (name: string) => `\${${name}}`
 
-type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
-const servers: Array<ReturnType<typeof createServer>> = []
-async function serve(handler: Handler): Promise<string> {
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += String(piece)
-    handler(request, response, body)
-  })
-  servers.push(server)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-}
-const json = (response: ServerResponse, message: unknown, status = 200, headers: Record<string, string> = {}) =>
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(message))
-
 describe('mcp-host proxy', () => {
   let url: string
   let plain: string
@@ -70,10 +56,7 @@ describe('mcp-host proxy', () => {
   })
   after(async () => {
     await endRelays()
-    for (const server of servers) {
-      server.closeAllConnections()
-      server.close()
-    }
+    closeServers()
     await stopHosts()
     await stopSdkServers()
     await removeFolders()
@@ -307,6 +290,28 @@ describe('mcp-host proxy', () => {
     expect(client.lines).to.have.length(1)
   })
 
+  it('names an HTTP proxy that is not there, and what it came from', async () => {
+    const dead = createServer()
+    const away = await listenAnywhere(dead)
+    dead.close()
+    const tell = async (given: string, values: Parameters<typeof openProxy>[1]) =>
+      (await (await openProxy(given, values)).request(1, 'ping')).error?.message
+    const why = (given: string, from: string) =>
+      `${given} was not asked: the HTTP proxy ${away} ${from} cannot be reached (ECONNREFUSED); check that proxy; the next request tries again`
+    expect(await tell(url, { proxy: away })).to.equal(why(url, 'that was given'))
+    const remote = 'http://mcp.example/mcp'
+    process.env['HTTP_PROXY'] = away
+    try {
+      expect(await tell(remote, { 'allow-http': true })).to.equal(why(remote, 'of HTTP_PROXY'))
+      const failure = await createProxyFetch({ proxy: 'env' })(remote).catch((error: unknown) => error)
+      expect(explainFailure(failure, { url: remote, profile: undefined }).message).to.equal(
+        `${remote} was not asked: the HTTP proxy ${away} of HTTP_PROXY cannot be reached (ECONNREFUSED); check that proxy`,
+      )
+    } finally {
+      delete process.env['HTTP_PROXY']
+    }
+  })
+
   it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
     let connects = 0
     const proxy = createServer()
@@ -314,18 +319,22 @@ describe('mcp-host proxy', () => {
       connects++
       socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
     })
-    servers.push(proxy)
-    await once(proxy.listen(0, '127.0.0.1'), 'listening')
-    process.env['HTTP_PROXY'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    process.env['HTTP_PROXY'] = await listenAnywhere(proxy)
     try {
-      const through = await openProxy(url)
+      const through = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
       expect((await through.request(1, 'ping')).error).to.have.property('message')
       expect(connects).to.be.greaterThan(0)
       const before = connects
-      process.env['NO_PROXY'] = '127.0.0.1'
-      const around = await openProxy(url)
-      expect((await initialize(around)).result).to.have.property('serverInfo')
+      process.env['NO_PROXY'] = 'mcp.example'
+      const around = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
+      expect((await around.request(1, 'ping')).error?.message).to.match(/^http:\/\/mcp\.example\/mcp cannot be reached/)
+      delete process.env['NO_PROXY']
+      // Of this machine, as other programs have it; a proxy that was named by hand is for all.
+      expect((await initialize(await openProxy(url))).result).to.have.property('serverInfo')
       expect(connects).to.equal(before)
+      const byHand = await openProxy(url, { proxy: process.env['HTTP_PROXY'] as string })
+      expect((await byHand.request(1, 'ping')).error).to.have.property('message')
+      expect(connects).to.be.greaterThan(before)
     } finally {
       delete process.env['HTTP_PROXY']
       delete process.env['NO_PROXY']

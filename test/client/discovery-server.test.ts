@@ -25,12 +25,14 @@ const never = new AbortController().signal
 interface About extends Partial<ClientOAuthOptions> {
   readonly listed?: string
   readonly legacy?: boolean
+  /** Given for this server by the caller. */
+  readonly endpoint?: string
 }
 
-function discover(table: Record<string, Entry>, { listed = AS, legacy = false, ...options }: About = {}) {
+function discover(table: Record<string, Entry>, { listed = AS, legacy = false, endpoint, ...options }: About = {}) {
   const { fetch, asked } = tableFetch(table)
   const ctx = testContext({ serverUrl: 'https://mcp.example/mcp', fetch, ...options })
-  return { asked, ctx, info: () => discoverServer(ctx, listed, legacy, never) }
+  return { asked, ctx, info: () => discoverServer(ctx, listed, legacy, never, endpoint) }
 }
 
 describe('R-30: where the document is', () => {
@@ -354,5 +356,39 @@ describe('R-36: servers of 2025-03-26', () => {
 
   it('that fail now are not taken for servers without a document', async () => {
     expect(await authErrorOf(discover({ [root]: 503 }, legacy).info)).to.include({ code: 'temporarily_unavailable' })
+  })
+})
+
+describe('a token endpoint of the caller', () => {
+  const endpoint = 'https://gateway.example/token'
+  const given = { tokenEndpoint: endpoint, tokenEndpointGiven: true }
+
+  it('stands in place of the published one, and where none is published', async () => {
+    for (const token_endpoint of [`${AS}/token`, undefined, 'http://as.example/in-the-clear']) {
+      const { info } = discover({ [OAUTH]: document({ token_endpoint }) }, { endpoint })
+      expect(await info()).to.include(given)
+    }
+    const { info } = discover({ [OAUTH]: document() })
+    expect(await info())
+      .to.include({ tokenEndpoint: `${AS}/token` })
+      .and.not.have.property('tokenEndpointGiven')
+  })
+
+  it('bypasses nothing else: issuer, PKCE, the authorization endpoint', async () => {
+    for (const [members, code] of [
+      [{ issuer: 'https://other.example' }, 'issuer_mismatch'],
+      [{ code_challenge_methods_supported: undefined }, 'pkce_unsupported'],
+      [{ authorization_endpoint: undefined }, 'invalid_server_metadata'],
+    ] as const) {
+      const { info } = discover({ [OAUTH]: document(members) }, { endpoint })
+      expect(await authErrorOf(info)).to.include({ code })
+    }
+  })
+
+  it('is all that a program needs of a server that publishes nothing; a person needs more', async () => {
+    const program = { grant: { type: 'client_credentials' }, clientId: 'robot', clientSecret: 'a secret' } as const
+    expect(await discover({}, { endpoint, ...program }).info()).to.include({ ...given, issuer: AS, legacy: false })
+    expect(await authErrorOf(discover({}, { endpoint }).info)).to.include({ code: 'invalid_server_metadata' })
+    expect(await discover({}, { endpoint, legacy: true }).info()).to.include({ ...given, legacy: true })
   })
 })

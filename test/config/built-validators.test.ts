@@ -11,6 +11,8 @@ import { schemaKey } from '../../core/config/schema-key.ts'
 import type { JsonSchema } from '../../core/index.ts'
 import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../../core/mcp/methods/params.ts'
 import { DIALECTS, LENIENT } from '../../core/mcp/schema/meta-schema.ts'
+import { startProgram } from '../cli/run-cli.ts'
+import { compiledFile, compiledUrl } from '../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -110,4 +112,31 @@ describe('a built validator', () => {
     expect(built).to.have.property(schemaKey(structuredClone(schema)))
     expect(built).not.to.have.property(schemaKey({ ...schema, required: [] }))
   })
+
+  it('is all that a start needs whose tools bring no JSON Schema: ajv is not loaded', async () => {
+    const loaded = `import m from 'node:module'; process.on('exit', () => console.log('LOADED', Object.keys(m._cache).filter(file => /node_modules.ajv/.test(file)).length))`
+    const filesWith = async (input: string) => {
+      const tool = `{ name: 'say', ${input} handler: () => 'one' }`
+      const folder = await makeFolder({ 'package.json': '{ "type": "module" }', 'mcp.config.js': configOf(tool) })
+      const command = [
+        process.execPath,
+        `--import=data:text/javascript,${encodeURIComponent(loaded)}`,
+        compiledFile('cli/main.ts'),
+        'check',
+      ]
+      const { code, stdout, stderr } = await startProgram(command, folder, {}).ended
+      expect(code, stderr).to.equal(0)
+      return Number(/LOADED (\d+)/.exec(stdout)?.[1])
+    }
+    const [none, one] = [await filesWith(''), await filesWith("input: { type: 'object', properties: { a: {} } },")]
+    console.log(`      files of ajv: ${none}; with a JSON Schema: ${one}`)
+    expect(none).to.be.lessThan(5)
+    expect(one).to.be.greaterThan(30)
+  })
 })
+
+const configOf = (tool: string) => `import { defineConfig, defineTool } from '${compiledUrl('core/index.ts')}'
+export default defineConfig({
+  server: { name: 'plain', version: '1.0.0' }, toolsets: { all: [defineTool(${tool})] },
+  routes: { '/': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} },
+})`

@@ -46,6 +46,15 @@ export default definePlugin({
 })
 `
 
+const SHAKY = `import { definePlugin } from HERE
+export default definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: { word: { type: 'string' } } },
+  setup(host) {
+    host.reconfigure(({ word }: { word?: string }) => () => { if (word === 'bad') throw new Error('cannot take that') })
+  },
+})
+`
+
 const FILES = {
   'mcp.config.ts': CONFIG,
   'count.ts': 'export const count: { calls: number } = { calls: 0 }',
@@ -147,7 +156,9 @@ describe('a reload', () => {
     await served.edit('mcp.config.ts', 'more: [', 'extra: [')
     const taken = ["routes['/'].toolsets", 'toolsets.more', 'toolsets.extra']
     await reload({ taken, told: 0 }, [[], [], []])
-    expect((await modern(`${served.url}/t/more`, 'tools/list')).status).to.equal(404)
+    const gone = await modern(`${served.url}/t/more`, 'tools/list')
+    expect(gone.status).to.equal(404)
+    expect(gone.text).to.include('at /t/:category there are: talk, extra, other"')
   })
 
   it('takes policies: who loses or gets a tool is told, and refused or served from then on', async () => {
@@ -217,6 +228,44 @@ describe('a reload', () => {
       /^two tools are called "added" in toolset "talk": one was added while the host runs/,
     )
     expect(await say(clients)).to.equal('two')
+  })
+
+  it('is done for all others where a plugin fails to take its new options, which it is given again', async () => {
+    const { url, host, log, edit, reload } = await startReloading({
+      ...FILES,
+      'mcp.config.ts': CONFIG.replace("'./plugins/own.ts': {", "'./plugins/shaky.ts': {"),
+      'plugins/shaky.ts': SHAKY,
+    })
+    const stream = await (await openSession(url)).get()
+    await edit('mcp.config.ts', "word: 'a'", "word: 'bad'")
+    await edit('tools/word.ts', 'one', 'two')
+    expect(await reload()).to.deep.equal({ restart: [], taken: ['toolsets.talk'], told: 0 })
+    const failed = log.filter(({ message }) => message?.startsWith('a plugin failed to take its new options'))
+    expect(failed.map(({ plugin }) => plugin)).to.deep.equal(["plugins['./plugins/shaky.ts']"])
+    await edit('mcp.config.ts', "word: 'bad'", "word: 'good'")
+    expect((await reload()).taken).to.deep.equal(["plugins['./plugins/shaky.ts']"])
+    expect(await heard(host, stream)).to.deep.equal([[]])
+  })
+
+  it('names secrets of the environment, where they are others than before', async () => {
+    const without = { ...FILES, 'mcp.config.ts': CONFIG.replace(/ {2}secrets: .*\n/, '') }
+    const before = process.env['MCP_HOST_SECRETS']
+    try {
+      process.env['MCP_HOST_SECRETS'] = 'a'.repeat(40)
+      const { edit, reload } = await startReloading(without)
+      expect((await reload()).restart).to.deep.equal([])
+      process.env['MCP_HOST_SECRETS'] = `${'b'.repeat(40)},${'a'.repeat(40)}`
+      expect((await reload()).restart).to.deep.equal(['MCP_HOST_SECRETS'])
+      delete process.env['MCP_HOST_SECRETS']
+      expect((await reload()).restart).to.deep.equal(['MCP_HOST_SECRETS'])
+      await edit('mcp.config.ts', 'http: {', `secrets: ['${'c'.repeat(40)}'], http: {`)
+      expect((await reload()).restart).to.deep.equal(['secrets'])
+      const { reload: again } = await startReloading(without)
+      expect((await again()).restart).to.deep.equal([])
+    } finally {
+      if (before === undefined) delete process.env['MCP_HOST_SECRETS']
+      else process.env['MCP_HOST_SECRETS'] = before
+    }
   })
 
   const BROKEN: ReadonlyArray<readonly [what: string, file: string, before: string, after: string, says: RegExp]> = [

@@ -1,14 +1,16 @@
 import { expect } from 'chai'
+import { HostError } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { type Announcement, createChangeFeed, type Subscriber } from '../../core/sessions/change-feed.ts'
 import { META } from '../../core/transport.ts'
+import { createTestLog } from '../support/start-host.ts'
 
 type Lists = Subscriber['lists']
 
 /** A feed on a bus of its own, and subscribers that keep what they are told. */
 function createFeed() {
   const bus = createMemoryChangeBus()
-  const feed = createChangeFeed(bus)
+  const feed = createChangeFeed(bus, createTestLog())
   function subscribe(lists: Lists = new Set(['tools', 'resources', 'prompts']), toolsets?: readonly string[]) {
     const told: Announcement[] = []
     const subscription = feed.subscribe({
@@ -19,6 +21,10 @@ function createFeed() {
     return { told, subscription, methods: () => told.map(({ method }) => method) }
   }
   return { bus, feed, subscribe }
+}
+
+const fails = (error: Error) => () => {
+  throw error
 }
 
 describe('the change feed', () => {
@@ -88,20 +94,37 @@ describe('the change feed', () => {
     }
   })
 
+  it('tells whoever is served nobody knows what of every list over a reload, and the others as ever', () => {
+    const log = createTestLog()
+    const feed = createChangeFeed(createMemoryChangeBus(), log)
+    const told: string[] = []
+    const subscribe = (name: string, view: () => never) =>
+      feed.subscribe({ lists: new Set(['tools']), covers: () => true, view, deliver: () => void told.push(name) })
+    subscribe('refused', fails(new HostError('internal')))
+    subscribe('failing', fails(new TypeError('no view')))
+    feed.subscribe({ lists: new Set(['tools']), covers: () => true, deliver: () => void told.push('any') })
+    expect(feed.review()()).to.equal(3)
+    expect(told).to.deep.equal(['refused', 'failing', 'any'])
+    expect(log.lines.map(({ err }) => (err as Error).message)).to.deep.equal(['no view', 'no view'])
+  })
+
   it('tells nothing to who ended, listens to the bus only while somebody listens, and forgets them all', () => {
     const subscriptions: string[] = []
     const bus = createMemoryChangeBus()
-    const feed = createChangeFeed({
-      publish: bus.publish,
-      subscribe(listener) {
-        subscriptions.push('begun')
-        const end = bus.subscribe(listener)
-        return () => {
-          subscriptions.push('ended')
-          end()
-        }
+    const feed = createChangeFeed(
+      {
+        publish: bus.publish,
+        subscribe(listener) {
+          subscriptions.push('begun')
+          const end = bus.subscribe(listener)
+          return () => {
+            subscriptions.push('ended')
+            end()
+          }
+        },
       },
-    })
+      createTestLog(),
+    )
     const told: string[] = []
     const subscribe = () =>
       feed.subscribe({ lists: new Set(['tools']), covers: () => true, deliver: ({ method }) => void told.push(method) })

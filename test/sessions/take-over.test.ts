@@ -24,7 +24,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
     return value
   }
   const bus = createMemoryChangeBus()
-  const feed = createChangeFeed(bus)
+  const feed = createChangeFeed(bus, createTestLog())
   let subscribed = 0
   const keeper = {
     disposed: () => undefined,

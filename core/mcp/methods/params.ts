@@ -1,8 +1,9 @@
 // What the params of each method must look like: checked once, before a plugin or a method sees them, so that nobody
 // behind this uses a value of another type than it takes it for. The shapes are those of the revisions' schemas.
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Call } from '../call.ts'
 import { type JsonObject, type JsonSchema, LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import { loadAjv2020 } from '../schema/load-ajv.ts'
 import { BUILT_PARAM_VALIDATORS } from './built-param-validators.ts'
 
 /** The params of the host's own methods, as far as the host uses them. */
@@ -73,13 +74,19 @@ export const PARAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = { ...SHAPES, 
 
 // Nothing of an author is in these: to compile the meta-schema would be most of the first request.
 export const PARAM_OPTIONS = { strict: false, meta: false, validateSchema: false } as const
-const ajv = new Ajv2020(PARAM_OPTIONS)
+let ajv: Ajv2020 | undefined
 const compiled = new Map<string, ValidateFunction>(Object.entries(BUILT_PARAM_VALIDATORS))
 
-function validatorOf(name: keyof typeof PARAM_SCHEMAS): ValidateFunction {
-  const validate = compiled.get(name) ?? ajv.compile(PARAM_SCHEMAS[name] ?? false)
+/** From source: the built package has them all. */
+function compileNow(name: keyof typeof PARAM_SCHEMAS): ValidateFunction {
+  ajv ??= new (loadAjv2020().Ajv2020)(PARAM_OPTIONS)
+  const validate = ajv.compile(PARAM_SCHEMAS[name] ?? false)
   compiled.set(name, validate)
   return validate
+}
+
+function validatorOf(name: keyof typeof PARAM_SCHEMAS): ValidateFunction {
+  return compiled.get(name) ?? compileNow(name)
 }
 
 /** Such as `params.ref.name` must be string; a client's own names in it are cut. */

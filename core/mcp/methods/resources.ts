@@ -1,7 +1,8 @@
 // `resources/read`: a listed resource by its URI, or the first template that matches it.
 
 import { HostError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
+import type { User } from '../../kernel/user.ts'
+import type { Call, Offer } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
@@ -31,6 +32,16 @@ export function mayHear(view: View, uri: string): boolean {
   if (!view.denies) return true
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
+}
+
+/** The same of what a user is offered: where that cannot be served, nobody hears of it. */
+export function mayHearNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
+  try {
+    return mayHear(offer.viewFor(user), uri)
+  } catch (error) {
+    if (HostError.is(error)) return false
+    throw error
+  }
 }
 
 export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {

@@ -1,12 +1,12 @@
 // Keywords of JSON Schema whose usual implementation takes time that grows with the square of what a client sends, in
 // linear time. For core/mcp/schema/schema.ts: arguments come from anybody, and a request has megabytes.
 import type { Ajv, SchemaValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
 import { JsonKeys } from './json-keys.ts'
+import { loadFormats } from './load-ajv.ts'
 
 /** Gives a validator all formats, and its keywords that would be slow anew. */
 export function addLinearKeywords(ajv: Ajv): void {
-  addFormats.default(ajv)
+  loadFormats().default(ajv)
   replaceUrl(ajv)
   for (const name of TIMES) boundFormat(ajv, name, MAX_TIME)
   boundFormat(ajv, 'regex', MAX_REGEX)

@@ -1,10 +1,10 @@
 // The dialects of JSON Schema in which authors write, and whether a schema keeps the rules of its own: its meta-schema's.
 // For schema.ts.
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv'
 import { nearest } from '../nearest.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
+import { loadAjv, loadAjv2020 } from './load-ajv.ts'
 import { stepsOf } from './read-errors.ts'
 
 export type Dialect = 'draft 2020-12' | 'draft-07'
@@ -12,9 +12,9 @@ export type Dialect = 'draft 2020-12' | 'draft-07'
 export const DIALECTS: Readonly<Record<Dialect, { readonly id: string; create(options: Options): Ajv }>> = {
   'draft 2020-12': {
     id: 'https://json-schema.org/draft/2020-12/schema',
-    create: options => new Ajv2020(options),
+    create: options => new (loadAjv2020().Ajv2020)(options),
   },
-  'draft-07': { id: 'http://json-schema.org/draft-07/schema', create: options => new Ajv(options) },
+  'draft-07': { id: 'http://json-schema.org/draft-07/schema', create: options => new (loadAjv().Ajv)(options) },
 }
 
 /** How authors' schemas, and meta-schemas, are read. */

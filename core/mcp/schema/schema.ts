@@ -1,6 +1,6 @@
 // Compiles what an author gave as `input` or `output`: plain JSON Schema by ajv, Standard Schemas by their library.
 // At start-up, once a definition; a call then only runs what came out of here.
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
@@ -8,6 +8,7 @@ import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
+import { loadAjv } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 
@@ -160,7 +161,18 @@ function namesInherited(schema: JsonSchema): boolean {
   return false
 }
 
+/** What `{ type: 'object' }` says, which a tool without `input` has: no validator needs to be compiled for it. */
+function validateObject(role: SchemaRole): (value: unknown) => Checked {
+  const keyword = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } }
+  const error = { ...keyword, message: 'must be object' }
+  return value =>
+    isObject(value)
+      ? { ok: true, value }
+      : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
+}
+
 function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
+  if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)
   const validates = compileOrExplain(schema, dialect, role)
   const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
@@ -196,7 +208,7 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   try {
     validates = createValidator(schema, dialect, {})
   } catch (cause) {
-    if (cause instanceof Ajv.MissingRefError) {
+    if (cause instanceof loadAjv().MissingRefError) {
       const fix = 'nothing is fetched, so put what it needs under $defs'
       throw new Error(`its ${role} schema refers to "${cause.missingRef}", which is not in it; ${fix}`, { cause })
     }

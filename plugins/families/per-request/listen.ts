@@ -1,7 +1,7 @@
 // `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
 // (basic/patterns/subscriptions). It ends when the client closes it or the host does.
 
-import { findResource, type ItemKind, mayHear } from '../../../core/auth.ts'
+import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
 import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
 import {
   checkUri,
@@ -140,7 +140,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
       view: () => offer.viewFor(call.user),
       deliver: announcement => {
         const { uri } = announcement
-        if (uri === undefined || mayHear(offer.viewFor(call.user), uri)) call.send(announcement.tagged(id))
+        if (uri === undefined || mayHearNow(offer, call.user, uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }

@@ -34,24 +34,34 @@ it('env: as the environment says', async () => {
   const fake = await startFakeServers()
   const before = { ...process.env }
   for (const name of ['http_proxy', 'no_proxy']) delete process.env[name]
-  Object.assign(process.env, { HTTP_PROXY: proxy.url, NO_PROXY: new URL(fake.as.url).host })
+  Object.assign(process.env, { HTTP_PROXY: proxy.url, NO_PROXY: 'away.example' })
   try {
-    const { post } = startClient(fake, { fetch: createProxyFetch({ proxy: 'env' }) })
+    const proxied = createProxyFetch({ proxy: 'env' })
+    const { post } = startClient(fake, { fetch: proxied })
+    // Loopback, which goes past it.
     expect((await post()).status).to.equal(200)
+    expect(proxy.asked).to.deep.equal([])
+    const named = fake.serverUrl.replace('127.0.0.1', 'mcp.example')
+    expect((await proxied(named)).status).to.be.a('number')
+    expect(await proxied('http://away.example/').catch(String)).to.equal('TypeError: fetch failed')
+    expect(proxy.asked).to.deep.equal([new URL(named).host])
   } finally {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy']) {
       if (before[name] === undefined) delete process.env[name]
       else process.env[name] = before[name]
     }
   }
-  expect([...new Set(proxy.asked)]).to.deep.equal([new URL(fake.rs.url).host])
 })
 
 it('a proxy that is away, or none, is told', async () => {
   const fake = await startFakeServers()
   await proxy.close()
   const { authFetch } = startClient(fake, { fetch: createProxyFetch({ proxy: proxy.url }) })
-  expect((await authErrorOf(() => authFetch.session.login())).code).to.equal('temporarily_unavailable')
+  const away = await authErrorOf(() => authFetch.session.login())
+  expect(away.code).to.equal('temporarily_unavailable')
+  expect(away.message).to.include(
+    `was not asked: the HTTP proxy ${proxy.url} that was given cannot be reached (ECONNREFUSED)`,
+  )
   for (const wrong of ['proxy.example:3128', 'socks5://127.0.0.1:1080', '']) {
     expect((await authErrorOf(() => createProxyFetch({ proxy: wrong }))).code).to.equal('invalid_options')
   }

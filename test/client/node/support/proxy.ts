@@ -25,7 +25,8 @@ export async function startProxy(): Promise<TestProxy> {
     asked.push(request.url ?? '')
     credentials.push(request.headers['proxy-authorization'])
     const [host = '', port = ''] = (request.url ?? '').split(':')
-    const target = connect(Number(port), host, () => {
+    // Names of examples are this machine.
+    const target = connect(Number(port), host.endsWith('.example') ? '127.0.0.1' : host, () => {
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       target.write(head)
       target.pipe(socket).pipe(target)

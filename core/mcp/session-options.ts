@@ -1,0 +1,65 @@
+// What `configureSession` works on, and what it chose: kept as a choice, so that a reload can apply it to what the route
+// serves by then. For offer.ts.
+import type { Catalog, CatalogItem } from './catalog.ts'
+import type { ServerSettings, SessionOptions } from './configure-session.ts'
+import type { Definition } from './define.ts'
+import type { ViewRequest } from './view.ts'
+
+/** What `configureSession` chose for a caller, whatever the route serves by now. */
+export interface Chosen extends Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {
+  /** What it left; undefined: it neither looked at the toolsets nor removed one. */
+  readonly left: readonly string[] | undefined
+  readonly added: readonly string[]
+}
+
+/**
+ * What a caller has where the route serves `base`. Of a toolset that is new there nobody knows whether `configureSession`
+ * would have left it, unless it leaves all.
+ */
+export function toolsetsOf(base: readonly string[], { left, added }: Chosen): string[] {
+  const kept = left ? base.filter(name => left.includes(name)) : base
+  return [...new Set([...kept, ...added])].sort()
+}
+
+/** What `configureSession` works on for one caller, and what it chose once it is over. `base`: what the route serves. */
+export function createSessionOptions(
+  base: readonly string[],
+  id: string | undefined,
+  server: ServerSettings,
+  catalog: Pick<Catalog, 'has' | 'names' | 'compile'>,
+) {
+  const toolsets = new Set(base)
+  const added = new Set<string>()
+  let leavesAll = true
+  const extra: CatalogItem[] = []
+  const options: SessionOptions = {
+    id,
+    server,
+    capabilities: {},
+    get toolsets() {
+      leavesAll = false
+      return [...toolsets]
+    },
+    addToolset(name) {
+      if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
+      toolsets.add(name)
+      added.add(name)
+    },
+    removeToolset(name) {
+      leavesAll = false
+      toolsets.delete(name)
+      added.delete(name)
+    },
+    add(...definitions: Definition[]) {
+      extra.push(...definitions.map(definition => catalog.compile(definition, 'configureSession')))
+    },
+  }
+  const chosen = (): Chosen => ({
+    left: leavesAll ? undefined : [...toolsets],
+    added: [...added],
+    extra,
+    server: options.server,
+    capabilities: options.capabilities,
+  })
+  return { options, chosen }
+}

@@ -1,0 +1,103 @@
+// `mcp-host proxy` under the official clients: through `--protocol auto` at a host of ours that speaks 2026-07-28 alone, and
+// at servers whose revision they have, over HTTP+SSE too.
+import { Client as NewClient } from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import * as types from '@modelcontextprotocol/sdk/types.js'
+import { expect } from 'chai'
+import { removeFolders } from '../config/folder.ts'
+import { sessionToolset } from '../fixtures/session-toolset.ts'
+import { startModernHost } from '../support/modern-host.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { describeSessionJourney, listenTo, type Traveller } from '../support/v1-journey.ts'
+import { connectThrough, type ProxiedEnd } from './proxied-client.ts'
+import { endRelays, useOwnHome } from './proxy-client.ts'
+import { startSdkServer, stopSdkServers } from './sdk-server.ts'
+
+const INFO = { name: 'official', version: '1.0.0' }
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+const AUTO = { protocol: 'auto' }
+
+const startOlderHost = (toolsets: Parameters<typeof startModernHost>[0]) =>
+  startHost({
+    toolsets,
+    routes: { '/mcp': { toolsets: Object.keys(toolsets) } },
+    plugins: { 'transport-streamable': {}, 'transport-sse': {} },
+  })
+
+/** The journey of SDK 1.x behind a proxy. */
+function describeThrough(start: typeof startModernHost, path: string, values: object) {
+  let traveller: Traveller
+  let end: ProxiedEnd
+  before(async () => {
+    await useOwnHome()
+    const puppet = createPuppet()
+    const { url } = await start({ journey: [...sessionToolset, puppet.tool] })
+    const client = new Client(INFO, { capabilities: CAPABILITIES })
+    traveller = { client, puppet, heard: listenTo(client, types, true) }
+    end = await connectThrough(client, url + path, values)
+  })
+  after(async () => {
+    await traveller.client.close()
+    await end.relay.ended
+    await endRelays()
+    await stopHosts()
+    await removeFolders()
+  })
+
+  describeSessionJourney(() => traveller)
+
+  it('answers what a tool asks of the user: a form, then a page to visit', async () => {
+    const { client, heard } = traveller
+    heard.asked.length = 0
+    const { content } = await client.callTool({ name: 'ask_the_user' })
+    expect(content).to.deep.equal([{ type: 'text', text: '{"name":"Ada","consent":"accept"}' }])
+    expect(heard.asked).to.deep.equal(['form: Who are you?', 'url: Please consent.'])
+  })
+}
+
+describe('mcp-host proxy --protocol auto: SDK 1.32 in front of 2026-07-28 alone', () =>
+  describeThrough(startModernHost, '/mcp', AUTO))
+
+describe('mcp-host proxy --protocol auto: SDK 1.32 in front of a server that has its revision', () =>
+  describeThrough(startOlderHost, '/mcp', AUTO))
+
+describe('mcp-host proxy: SDK 1.32 in front of HTTP+SSE', () => describeThrough(startOlderHost, '/mcp/sse', {}))
+
+describe('mcp-host proxy: the official clients of both generations', () => {
+  before(useOwnHome)
+  after(async () => {
+    await endRelays()
+    await stopSdkServers()
+    await stopHosts()
+    await removeFolders()
+  })
+
+  it('call tools of SDK 1.x over HTTP+SSE and Streamable HTTP, and of 2026-07-28 alone', async () => {
+    const sdk = await startSdkServer()
+    const { url } = await startModernHost({ journey: sessionToolset })
+    const seen: string[] = []
+    for (const [server, to, tool, values] of [
+      ['HTTP+SSE', sdk.sse, 'add', {}],
+      ['2025-11-25', sdk.streamable, 'add', {}],
+      ['2025-11-25, auto', sdk.streamable, 'add', AUTO],
+      ['2026-07-28', `${url}/mcp`, 'greet', AUTO],
+    ] as const) {
+      for (const [name, client] of [
+        ['1.32', new Client(INFO)],
+        ['2.4', new NewClient(INFO, { versionNegotiation: { mode: 'auto' } })],
+        ['2.4 as of old', new NewClient(INFO, { versionNegotiation: { mode: 'legacy' } })],
+      ] as const) {
+        const end = await connectThrough(client, to, values)
+        const { content } = await (client as Client).callTool({ name: tool, arguments: { a: 1, b: 2, name: 'Ada' } })
+        const [{ text }] = content as [{ text: string }]
+        seen.push(`${name} at ${server}: ${text}`)
+        await client.close()
+        await end.relay.ended
+      }
+    }
+    console.log(seen.map(line => `      ${line}`).join('\n'))
+    expect(seen).to.have.length(12)
+    for (const line of seen) expect(line).to.match(/: (?:\{"sum":3\}|Hello, Ada!)$/)
+  }).timeout(60_000)
+})

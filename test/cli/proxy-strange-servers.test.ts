@@ -1,0 +1,250 @@
+// `mcp-host proxy` in front of servers that lack what others have, or set a pace of their own: what the proxy asks of them.
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { removeFolders } from '../config/folder.ts'
+import { initialize } from '../plugins/transport-stdio/stdio-client.ts'
+import { endRelays, openProxy, QUICK, useOwnHome } from './proxy-client.ts'
+import { closeServers, json, serve } from './serve-by-hand.ts'
+
+interface Asked {
+  readonly verb: string
+  readonly method: string
+  readonly session: string | undefined
+  readonly lastEventId: string | undefined
+}
+/** True where it was answered. */
+type Answer = (asked: Asked, response: ServerResponse, id: unknown) => boolean
+
+/** A server with sessions, s1 and on, that answers everything it is not told otherwise, and has no standing stream. */
+async function serveSessions(answer: Answer) {
+  const asked: Asked[] = []
+  const url = await serve(({ method: verb = '', headers }, response, body) => {
+    const { id, method = '' } = body === '' ? {} : (JSON.parse(body) as { id?: unknown; method?: string })
+    const session = headers['mcp-session-id'] as string | undefined
+    const one = { verb, method, session, lastEventId: headers['last-event-id'] as string | undefined }
+    asked.push(one)
+    if (answer(one, response, id)) return
+    if (verb === 'GET') return response.writeHead(405).end()
+    if (id === undefined) return response.writeHead(202).end()
+    const opened = { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true } } }
+    const count = asked.filter(({ method: name }) => name === 'initialize').length
+    const more: Record<string, string> = method === 'initialize' ? { 'mcp-session-id': `s${count}` } : {}
+    json(response, { jsonrpc: '2.0', id, result: method === 'initialize' ? opened : {} }, 200, more)
+  })
+  const countOf = (name: string) => asked.filter(({ verb, method }) => verb === name || method === name).length
+  async function until(name: string, count: number) {
+    while (countOf(name) < count) await pause(5)
+  }
+  return { url, asked, countOf, until }
+}
+/** A stream that ends at once. */
+const stream = (response: ServerResponse, text: string) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)
+  return true
+}
+const notFound = (response: ServerResponse) => {
+  response.writeHead(404, { 'content-type': 'text/html' }).end('Cannot GET /mcp')
+  return true
+}
+
+describe('mcp-host proxy, in front of strange servers', function () {
+  this.timeout(20_000)
+  before(useOwnHome)
+  after(async () => {
+    await endRelays()
+    closeServers()
+    await removeFolders()
+  })
+
+  for (const status of [400, 404, 405]) {
+    it(`leaves a server alone that answers ${status} to the standing GET, as one without that stream does`, async () => {
+      const server = await serveSessions(({ verb }, response) => {
+        if (verb !== 'GET') return false
+        json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'No session' } }, status)
+        return true
+      })
+      const client = await openProxy(server.url)
+      await initialize(client)
+      await server.until('GET', 1)
+      // Longer than its pauses are.
+      await pause(4 * QUICK.longestPause)
+      expect((await client.request(1, 'tools/list')).result).to.deep.equal({})
+      expect([server.countOf('initialize'), server.countOf('GET')]).to.deep.equal([1, 1])
+    })
+  }
+
+  it('asks whether the session is lost where a standing stream is not to be had again, and opens another', async () => {
+    let gone = false
+    const server = await serveSessions(({ verb, method, session }, response) => {
+      if (verb === 'GET' && session === 's1' && !gone) {
+        gone = true
+        return stream(response, 'id: 1\n\n')
+      }
+      return gone && session === 's1' && (verb === 'GET' || method === 'ping') ? notFound(response) : false
+    })
+    const client = await openProxy(server.url)
+    await initialize(client)
+    await client.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(server.countOf('initialize')).to.equal(2)
+    expect((await client.request(1, 'tools/list')).result).to.deep.equal({})
+    expect(server.asked.at(-1)?.session).to.equal('s2')
+  })
+
+  it('opens sessions ever more seldom that a server loses each time', async () => {
+    const lost = new Set<string | undefined>()
+    const server = await serveSessions(({ verb, method, session }, response) => {
+      if (verb === 'GET' && !lost.has(session)) {
+        lost.add(session)
+        return stream(response, ': hello\n\n')
+      }
+      return lost.has(session) && (verb === 'GET' || method === 'ping') ? notFound(response) : false
+    })
+    const client = await openProxy(server.url, {}, { ...QUICK, longestPause: 60_000 })
+    await initialize(client)
+    await server.until('initialize', 6)
+    const begun = server.countOf('initialize')
+    // The pause before the seventh is 480 ms at least; the first was 25 at most.
+    await pause(400)
+    expect(server.countOf('initialize') - begun).to.be.at.most(1)
+  })
+
+  it('takes no session for lost because the stream of a call is not to be had again', async () => {
+    const server = await serveSessions(({ verb, method }, response) => {
+      if (method === 'tools/call') return stream(response, 'id: 1\n\n')
+      return verb === 'GET' ? notFound(response) : false
+    })
+    const client = await openProxy(server.url)
+    await initialize(client)
+    const { error } = await client.request(1, 'tools/call', { name: 'x' })
+    expect(error?.data).to.include({ reason: 'connection lost' })
+    expect(server.countOf('initialize')).to.equal(1)
+  })
+
+  it("keeps its own pauses where a server's `retry` is shorter, for all that one call resumes", async () => {
+    const server = await serveSessions(({ verb, method, lastEventId }, response) =>
+      method === 'tools/call' || (verb === 'GET' && lastEventId !== undefined)
+        ? stream(response, 'id: 1\nretry: 0\n\n')
+        : false,
+    )
+    const client = await openProxy(server.url, {}, { ...QUICK, pause: 50, longestPause: 60_000 })
+    await initialize(client)
+    client.say({ id: 1, method: 'tools/call', params: { name: 'x' } })
+    await server.until('GET', 5)
+    const begun = server.countOf('GET')
+    await pause(200)
+    expect(server.countOf('GET') - begun).to.be.at.most(1)
+  })
+
+  it('resumes a polled call at a pace that messages keep quick', async () => {
+    let step = 0
+    const server = await serveSessions(({ verb, method, lastEventId }, response, id) => {
+      if (method !== 'tools/call' && !(verb === 'GET' && lastEventId !== undefined)) return false
+      const progress = {
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken: 1, progress: ++step },
+      }
+      const message = step < 12 ? progress : { jsonrpc: '2.0', id: 1, result: { done: true } }
+      if (id === undefined) expect(lastEventId).to.equal(String(step - 1))
+      return stream(response, `id: ${step}\nretry: 1\ndata: ${JSON.stringify(message)}\n\n`)
+    })
+    const client = await openProxy(server.url, {}, { ...QUICK, longestPause: 60_000 })
+    await initialize(client)
+    expect((await client.request(1, 'tools/call', { name: 'x' })).result).to.deep.equal({ done: true })
+  })
+
+  it('sends the id of an event as the bytes that it had, and has no stream again whose id no header can carry', async () => {
+    let [id, resumed] = ['ü 중', '']
+    const server = await serveSessions(({ verb, method, lastEventId }, response) => {
+      if (method === 'tools/call') return stream(response, `id: ${id}\n\n`)
+      if (verb !== 'GET' || lastEventId === undefined) return false
+      resumed = Buffer.from(lastEventId, 'latin1').toString('utf8')
+      return stream(response, `data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} })}\n\n`)
+    })
+    const client = await openProxy(server.url)
+    await initialize(client)
+    expect((await client.request(1, 'tools/call', { name: 'x' })).result).to.deep.equal({})
+    expect(resumed).to.equal(id)
+    id = 'bell\u0007'
+    expect((await client.request(2, 'tools/call', { name: 'x' })).error?.data).to.include({ reason: 'connection lost' })
+  })
+
+  it('opens the stream of HTTP+SSE ever more seldom where it ends after each initialize', async () => {
+    let opened = 0
+    let current: ServerResponse | undefined
+    const url = await serve(({ method: verb }, response, body) => {
+      if (verb === 'GET') {
+        opened++
+        current = response.writeHead(200, { 'content-type': 'text/event-stream' })
+        return current.write('event: endpoint\ndata: /post\n\n')
+      }
+      response.writeHead(202).end()
+      const { id, method } = JSON.parse(body) as { id: unknown; method: string }
+      if (method !== 'initialize') return
+      const result = { protocolVersion: '2024-11-05', capabilities: {} }
+      current?.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+    })
+    const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, pause: 50, longestPause: 60_000 })
+    client.say({ id: 0, method: 'initialize', params: {} })
+    while (opened < 4) await pause(5)
+    const begun = opened
+    await pause(200)
+    expect(opened - begun).to.be.at.most(1)
+  })
+})
+
+describe('mcp-host proxy, and lines that no client should send', () => {
+  before(useOwnHome)
+  after(async () => {
+    await endRelays()
+    closeServers()
+    await removeFolders()
+  })
+
+  it('sends no call of an ignored tool, in whatever way it is said', async () => {
+    const reached: string[] = []
+    const url = await serve((_request, response, body) => {
+      reached.push(body)
+      json(response, { jsonrpc: '2.0', id: JSON.parse(body).id ?? null, result: {} })
+    })
+    const client = await openProxy(url, { 'ignore-tool': ['rm*'] })
+    const call = (more: object) => ({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'rm_all' }, ...more })
+    const named = (name: unknown) => call({ id: 3, params: { name } })
+    const lines = [
+      ...[{ id: 2 }, { id: null }, {}, { id: true }, { id: 2, params: ['rm_all'] }].map(call),
+      ...[[call({ id: null })], [{ jsonrpc: '2.0', id: 4, method: 'ping' }, call({})], named(['rm_all'])],
+      call({ id: 5, method: ['tools/call'] }),
+    ]
+    for (const line of lines) {
+      client.write(`${JSON.stringify(line)}\n`)
+      expect((await client.until(() => true)).error?.code, JSON.stringify(line)).to.be.oneOf([-32_600, -32_602])
+    }
+    expect(reached).to.deep.equal([])
+    client.write('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"rm_all","name":"ok"}}\n')
+    await client.until(({ id }) => id === 9)
+    expect(reached).to.deep.equal(['{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ok"}}'])
+  })
+
+  it('keeps to its bounds within one line, and for messages that nobody answers', async () => {
+    const held: string[] = []
+    const url = await serve((_request, _response, body) => void held.push(body))
+    const client = await openProxy(url)
+    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+    client.write(`${JSON.stringify([ping(1), ping(2), ping(1)])}\n`)
+    for (const id of [1, 2])
+      expect((await client.until(message => message.id === id)).error?.message).to.include('id 1 is running')
+    client.write(`${JSON.stringify(Array.from({ length: 1_001 }, (_, id) => ping(id)))}\n`)
+    const refused = await client.until(({ id }) => id === 1_000)
+    expect(refused.error?.message).to.equal('at most 1000 requests wait at once')
+    expect(client.seen.splice(0)).to.have.length(1_000)
+    for (let sent = 0; sent <= 1_000; sent++) client.say({ method: 'notifications/x' })
+    const { id, error } = await client.until(() => true)
+    expect([id, error?.message]).to.deep.equal([
+      undefined,
+      'at most 1000 messages without an answer are on their way at once',
+    ])
+    while (held.length < 1_000) await pause(5)
+    expect([held.length, client.seen]).to.deep.equal([1_000, []])
+  }).timeout(60_000)
+})

@@ -1,0 +1,73 @@
+// The type errors that `mcp-host dev` shows beside its server: by the project's own compiler, short, and once they are gone.
+import { symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createTypeCheck, shortTypeErrors } from '../../cli/dev/type-check.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { ROOT } from './run-cli.ts'
+
+after(removeFolders)
+
+const PROJECT =
+  '{ "compilerOptions": { "strict": true, "module": "nodenext", "noEmit": true, "types": [] }, "include": ["*.ts"] }'
+const WRONG = "export const word: number = 'one'\n"
+const FILES = { 'tsconfig.json': PROJECT, 'word.ts': WRONG }
+
+describe('the type errors of a project', function () {
+  this.timeout(60_000)
+
+  it('are shown with file, line and column; and that they are gone, once', async () => {
+    const folder = await makeFolder(FILES)
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    const said: string[] = []
+    const check = createTypeCheck(
+      folder,
+      () => [join(folder, 'word.ts')],
+      line => said.push(line),
+    )
+    const saidAfter = async (count: number) =>
+      eventually(
+        `${count} lines`,
+        () => said,
+        lines => lines.length >= count,
+        40_000,
+      )
+    check.run()
+    await saidAfter(1)
+    expect(said).to.deep.equal(["types: word.ts:1:14  Type 'string' is not assignable to type 'number'. (TS2322)"])
+    await writeFile(join(folder, 'word.ts'), "export const word: string = 'one'\n")
+    check.run()
+    // The check that runs is overtaken by the next: one answer.
+    check.run()
+    await saidAfter(2)
+    await writeFile(join(folder, 'word.ts'), WRONG)
+    check.run()
+    await saidAfter(3)
+    expect(said.slice(1)).to.deep.equal(['types: fine again', said[0]])
+    check.end()
+  })
+
+  it('are not looked for where there is no TypeScript, no tsconfig or no compiler: the last is said once', async () => {
+    const said: string[] = []
+    const say = (line: string) => void said.push(line)
+    const without = await makeFolder({ 'word.ts': WRONG })
+    createTypeCheck(without, () => [join(without, 'word.ts')], say).run()
+    const folder = await makeFolder(FILES)
+    createTypeCheck(folder, () => [join(folder, 'word.js')], say).run()
+    expect(said).to.deep.equal([])
+    const check = createTypeCheck(folder, () => [join(folder, 'word.ts')], say)
+    check.run()
+    check.run()
+    expect(said).to.deep.equal(['types are not checked: npm install --save-dev typescript'])
+  })
+
+  it('are eight at most, and what a compiler says cannot steer the terminal', () => {
+    const one = (line: number) => `tools/a.ts(${line},5): error TS1: \u001b[2J${'long '.repeat(200)}`
+    const shown = shortTypeErrors(Array.from({ length: 11 }, (_, index) => one(index + 1)).join('\n'))
+    expect(shown).to.have.length(9)
+    expect(shown.at(-1)).to.equal('types: and 3 more; see npx tsc --noEmit')
+    for (const line of shown) expect(line).to.match(/^[ -~…]{1,320}$/)
+    expect(shortTypeErrors('Found 2 errors.\n')).to.deep.equal([])
+  })
+})
