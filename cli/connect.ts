@@ -110,6 +110,12 @@ async function write(client: ClientRow, name: string, reached: Reached, machine:
   console.log(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
 }
 
+/** An entry that cannot start is told here, and not by the client's log. */
+async function checkLocal({ file, route }: { readonly file: string; readonly route: string }): Promise<void> {
+  const [{ checkStdio }, { openLog }] = await Promise.all([import('./stdio.ts'), import('./log.ts')])
+  await checkStdio({ config: file, route, cwd: process.cwd() }, openLog({ 'log-level': 'fatal' }))
+}
+
 async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: readonly string[]): Promise<void> {
   const client: ClientRow = findClient(given)
   const { route, config, stdio = false } = values
@@ -121,6 +127,7 @@ async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: re
     url === undefined
       ? await endpointHere({ ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
       : endpointAt(url)
+  if (stdio && endpoint.local) await checkLocal(endpoint.local)
   const { platform, env } = process
   const reached = stdio
     ? throughStdio(endpoint, process)

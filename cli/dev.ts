@@ -26,6 +26,7 @@ async function dev(options: DevOptions): Promise<void> {
 export const devVerb = defineVerb({
   summary: 'serve the config while you write it: takes each edit without a restart',
   options: { ...CONFIG_OPTION, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
+  instead: { port: 'where it listens is said by http.port of the config', host: 'see http.host of the config' },
   notes: NOTES,
   run: dev,
 })

@@ -5,7 +5,7 @@ import type { ServedLine, StdioEnds } from '../plugins/transport-stdio/index.ts'
 import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
 import { keepStdout } from './stdio/keep-stdout.ts'
-import { findPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
+import { findPlace, type ServedPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 export interface StdioSettings {
@@ -32,12 +32,27 @@ function refused(path: string, thrown: unknown): unknown {
   })
 }
 
-function connect({ transport, host }: StdioHost, route: string | undefined, ends: StdioEnds): ServedLine {
-  const place = findPlace({ transport, host }, route)
+/** What `act` gives for the route. */
+function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place: ServedPlace) => Value): Value {
+  const place = findPlace(made, route)
   try {
-    return transport.connect(place.path, place.params, ends)
+    return act(place)
   } catch (thrown) {
     throw refused(place.path, thrown)
+  }
+}
+
+function connect(made: StdioHost, route: string | undefined, ends: StdioEnds): ServedLine {
+  return onPlace(made, route, ({ path, params }) => made.transport.connect(path, params, ends))
+}
+
+/** Throws a StartError where `serveStdio` would, before anything is started. */
+export async function checkStdio({ config, route, cwd }: StdioSettings, log: Logger): Promise<void> {
+  const made = await stdioHostOf(await loadConfig({ cwd, ...(config !== undefined && { file: config }) }), log)
+  try {
+    onPlace(made, route, ({ path, params }) => made.transport.admit(path, params))
+  } finally {
+    await made.host.close({ grace: 0 })
   }
 }
 

@@ -19,10 +19,12 @@ import { type BuiltHost, buildHost, type Host } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
+import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
+import { keepWarnings } from './reload-warnings.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -122,6 +124,9 @@ async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe
   const isShaped = shapeless === 0 && problems.count() === named
   const given = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(given, { directory, problems, places })
+  for (const definition of [...toolsets.values()].flat()) {
+    notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
+  }
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
@@ -136,7 +141,9 @@ export async function hostOf(
   log: Logger = createLogger(),
   options: BuildOptions = {},
 ): Promise<Host> {
-  return reloadable(await build(loaded, log, options), (next, quiet) => build(next, quiet, options))
+  const kept = keepWarnings(log)
+  const built = await build(loaded, kept.log, options)
+  return reloadable(built, (next, quiet) => build(next, quiet, options), { log, warnings: kept.end() })
 }
 
 /** Two configs in one folder: which of them counts is not to be guessed. */

@@ -11,6 +11,7 @@ import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
 import type { ReloadReport } from './reload-report.ts'
+import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
 
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])
@@ -20,15 +21,6 @@ const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
 interface Comparison {
   readonly restart: string[]
   readonly taken: string[]
-}
-
-/** The new version was told of at the last start or check; nobody needs it twice. */
-const quiet: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => quiet,
 }
 
 function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
@@ -185,10 +177,17 @@ function switchAll(switches: PluginComparison['switches'], log: Logger): Set<str
   return failed
 }
 
+/** Where a new version's warnings go, and those of the start. */
+interface Told {
+  readonly log: Logger
+  readonly warnings: Warnings
+}
+
 /** The host with its `reload`. `build` builds a host of another version of its config, which is closed again. */
 export function reloadable(
   { host, parts }: BuiltHost,
   build: (loaded: LoadedConfig, log: Logger) => Promise<BuiltHost>,
+  { log, warnings }: Told,
 ): Host {
   const own: Reloaded = {
     parts,
@@ -198,11 +197,19 @@ export function reloadable(
     optionsOf: instance => own.options.get(keyOf(instance)) ?? instance.options,
   }
   let last: Promise<unknown> = Promise.resolve()
+  let told = warnings
 
   async function reload(loaded: LoadedConfig): Promise<ReloadReport> {
-    const next = await build(loaded, quiet)
+    const kept = keepWarnings()
+    const next = await build(loaded, kept.log)
+    const found = kept.end()
     try {
-      return take(own, next.parts)
+      const report = take(own, next.parts)
+      if (report.restart.length === 0) {
+        tellNew(told, found, log)
+        told = found
+      }
+      return report
     } finally {
       await next.host.close({ grace: 0 })
     }

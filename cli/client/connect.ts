@@ -98,7 +98,8 @@ export function explainFailure(
   if (code === 'REQUEST_TIMEOUT') return new StartError(`no answer in time; --timeout <seconds> waits longer`, about)
   const words = serverWords(thrown.message)
   if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
-  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}`, about)
+  const fix = status === 404 ? '; check the path of the URL' : ''
+  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}${fix}`, about)
   return new StartError(`${login.url}: ${thrown.message}`, about)
 }
 

@@ -198,6 +198,23 @@ async function login(values: LoginValues, [given = '']: readonly string[]): Prom
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
   console.log(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
+  tellRefused(scope, wanted, values)
+}
+
+/** The login is kept, but whoever named a scope now and did not get it hears so by the exit code. */
+function tellRefused(granted: string | undefined, { scopes = [], addedScopes = [] }: Login, values: LoginValues): void {
+  const refused = notGranted(granted, [...scopes, ...addedScopes])
+  if (refused.length === 0) return
+  const ask = 'the login is kept without; ask whoever runs the server which scopes you may have'
+  console.error(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
+  const named = [...(readScopes('scope', values.scope) ?? []), ...(readScopes('add-scope', values['add-scope']) ?? [])]
+  if (named.some(scope => refused.includes(scope))) process.exitCode = 1
+}
+
+function notGranted(granted: string | undefined, asked: readonly string[]): string[] {
+  const got = new Set(granted?.split(' '))
+  // A refresh token is what this one asks for; many servers do not name it among the scopes.
+  return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 
 const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`

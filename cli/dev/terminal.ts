@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/index.ts'
-import { configFolder } from './config-folder.ts'
+import { configFolder, hasConfig } from './config-folder.ts'
 import { readKeys } from './keys.ts'
 import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
 import type { DevOptions } from './options.ts'
@@ -99,6 +99,7 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
   let isBehind = false
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
+  const isWithout = !hasConfig(config)
 
   function start() {
     server = startServer(join(folder, '.mcp-host'), {
@@ -112,6 +113,8 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
       },
       died(why) {
         server = undefined
+        // Nobody is there who is about to write one.
+        if (isWithout && !isAtTerminal) process.exit(2)
         say(`the server ended (${why}); it starts again after the next change${isAtTerminal ? ', or with r' : ''}`)
       },
     })

@@ -43,12 +43,17 @@ export function readJson(source: string): ReadDocument {
 
 const isComment = (text: string, offset = 0): boolean => ['//', '/*'].includes(text.slice(offset, offset + 2))
 
+const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
+
+/** What the library says of the most common slips is about the grammar. */
+const OWN_WORDS: Readonly<Record<string, string>> = { MULTILINE_IMPLICIT_KEY: NO_COLON, MISSING_CHAR: NO_COLON }
+
 /** One YAML 1.2 document, unknown tags refused. Throws a DocumentFault. */
 export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) {
-    const message = fault.message.replace(/: ".*"$/s, '')
+    const message = OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')
     throw new DocumentFault(`not valid YAML: ${message}`, lines.linePos(fault.pos[0]).line)
   }
   try {

@@ -9,9 +9,9 @@ import { ToolError } from './define.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
-import { RESULT_TYPE } from './result-type.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
+import { RESULT_TYPE } from './typed-result.ts'
 
 export type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }

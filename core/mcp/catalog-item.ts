@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
-import { type CompiledSchema, compileSchema } from './schema/schema.ts'
+import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import { parseDuration } from './units.ts'
 
@@ -128,6 +128,7 @@ export function compileDefinition(definition: Definition, where: string, faultsO
   } catch (cause) {
     // A fault of a schema stands under the key of that name.
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
-    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at: role ? [role] : [] })
+    const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
+    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })
   }
 }

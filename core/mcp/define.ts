@@ -27,6 +27,7 @@ import type {
   ToolAnnotations,
 } from './protocol.ts'
 import type { Revision } from './revisions.ts'
+import type { TypedResult } from './typed-result.ts'
 
 /** Options of the three asks. */
 export interface AskOptions {
@@ -200,6 +201,13 @@ export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefine
 type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
+/** What a handler may return: of a Standard Schema as `output`, what that takes, a whole result, or an extension's. */
+type ReturnFor<Output> =
+  Output extends StandardSchema<infer Taken, infer _Value>
+    ? Taken | CallToolResult | TypedResult
+    : // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
+      ToolReturn | void
+
 /**
  * A tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 that says so) or Standard Schemas;
  * the handler's arguments are typed by `input` and reach it only when they passed. A throw becomes a result with
@@ -208,8 +216,7 @@ type NoArguments = { readonly type: 'object' }
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
-  // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
-  Return extends ToolReturn | void = ToolReturn,
+  Return extends ReturnFor<Output> = ReturnFor<Output>,
 >(
   tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {
     input?: Input

@@ -5,7 +5,8 @@ import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
 import { isObject } from './is-object.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
-import { RESULT_TYPE, RESULT_TYPES, resultTypeOf } from './result-type.ts'
+import { RESULT_TYPES, resultTypeOf } from './result-type.ts'
+import { RESULT_TYPE, type TypedResult } from './typed-result.ts'
 
 /** The part of a filter of `subscriptions/listen` that is honoured. */
 export interface Honoured {
@@ -51,7 +52,7 @@ export interface AddedExtension {
    * A result of a type in `results`, with these fields beside `resultType`: for `around` and for handlers. A client that
    * does not declare the extension, or whose revision has no result types, is answered -32021 in its place.
    */
-  result(type: string, fields: Readonly<Record<string, unknown>>): object
+  result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult
 }
 
 /** What the extensions of one route add, for its transports. */
@@ -97,7 +98,7 @@ class KnownExtension implements AddedExtension {
     return isObject(said) ? said : undefined
   }
 
-  result(type: string, fields: Readonly<Record<string, unknown>>): object {
+  result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult {
     return { ...fields, [RESULT_TYPE]: { name: type, check: (call: Call) => this.#checkResult(call, type) } }
   }
 

@@ -1,6 +1,7 @@
 // What kind of result it is, where it is not the protocol's complete one: questions to the client, or an extension's own.
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
+import { RESULT_TYPE } from './typed-result.ts'
 
 /** The values of `resultType` that the protocol itself has (2026-07-28 basic, "ResultType"). */
 export const RESULT_TYPES: ReadonlySet<string> = new Set(['complete', 'input_required'])
@@ -11,9 +12,6 @@ interface ResultType {
   /** Throws where a call must not be answered with it. */
   readonly check?: (call: Call) => void
 }
-
-/** On a result: its type. Only the host and extensions can put it there, never a handler's own object. */
-export const RESULT_TYPE = Symbol('result type')
 
 /** What a result that is not complete is; undefined for everything else. */
 export const resultTypeOf = (value: unknown): ResultType | undefined =>

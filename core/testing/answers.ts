@@ -1,6 +1,7 @@
 // Whom a handler asks in a test: the answers that the test gives, by name, by kind or in order. What has none is told in
 // words that say how to give one.
 import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
+import { compileSchema } from '../mcp/schema/schema.ts'
 
 /** A question of a handler: `ctx.elicit`, `ctx.sample` or `ctx.roots`. */
 export type Ask =
@@ -36,6 +37,15 @@ const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
 /** What was asked, for a person: the question of an elicit. */
 const quoted = ({ kind, params }: Ask) => (kind === 'elicit' ? ` ${JSON.stringify(params.message)}` : '')
 
+/** Why a question does not take an answer: what is wrong with which field, or how one is written. */
+async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Promise<string> {
+  if (kind === 'elicit' && answer !== undefined && 'action' in answer && 'requestedSchema' in params) {
+    const checked = await compileSchema(params.requestedSchema, 'input').validate(answer.content)
+    if (answer.action === 'accept' && !checked.ok) return checked.problems
+  }
+  return `write it as ${EXAMPLES[kind]}`
+}
+
 const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray(answers)
 
 /** Answers questions, and keeps what was asked. */
@@ -47,6 +57,7 @@ export interface Questioned {
 
 export function createQuestioned(answers: Answers = []): Questioned {
   const asks: Ask[] = []
+  const given = new Map<string, AskResult>()
 
   function find(ask: Ask): Answer | undefined {
     if (typeof answers === 'function') return answers
@@ -62,13 +73,16 @@ export function createQuestioned(answers: Answers = []): Questioned {
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {
-        throw new Error(
-          `the answer to "${ask.key}"${quoted(ask)} is not one that the question takes, so it was asked again`,
-        )
+        const why = await whyNot(ask, given.get(ask.key))
+        throw new Error(`the answer to "${ask.key}"${quoted(ask)} is not one that the question takes: ${why}`)
       }
       asks.push(ask)
       const answer = find(ask)
-      if (answer !== undefined) return typeof answer === 'function' ? answer(ask) : answer
+      if (answer !== undefined) {
+        const result = typeof answer === 'function' ? await answer(ask) : answer
+        given.set(ask.key, result)
+        return result
+      }
       const place = isList(answers) && answers.length > 0 ? `answer ${asks.length} of the list` : `'${ask.key}'`
       throw new Error(
         `the handler asked (${kind})${quoted(ask)} and the test has no answer: give ${place}, as in ` +

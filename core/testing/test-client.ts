@@ -39,7 +39,10 @@ export interface Notified {
   readonly params: JsonObject
 }
 
-/** A connected client. Its requests reject as the official client's do: with the error's `code`, or the HTTP `status`. */
+/**
+ * A connected client. Its requests reject as the official client's do: with the error's `code`, or the HTTP `status`; where a
+ * scope is missing with `requiredScope` and the `status` 403.
+ */
 export interface TestClient extends AsyncDisposable {
   readonly url: string
   readonly revision: string
@@ -157,10 +160,16 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
   async function hear<Result>(asked: Promise<Result>): Promise<Result> {
     const [ended] = await Promise.allSettled([asked])
     if (missing.length > 0) throw missing.splice(0)[0]
-    if (ended.status === 'rejected') throw ended.reason
+    if (ended.status === 'rejected') throw withStatus(ended.reason)
     return ended.value
   }
   return { client, inbox, questioned, hear }
+}
+
+/** The official client tells of a scope that is missing (RFC 6750 section 3.1) without the status that it came with. */
+function withStatus(error: unknown): unknown {
+  const isScope = error instanceof Error && 'requiredScope' in error && !('status' in error)
+  return isScope ? Object.assign(error, { status: 403 }) : error
 }
 
 /** Has the lists' changes told, where requests are served one by one: elsewhere sessions are. */
@@ -188,7 +197,7 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
     if (!isHandshakeRevision(revision)) await listenToLists(client)
   } catch (error) {
     await client.close().catch(() => undefined)
-    throw error
+    throw withStatus(error)
   }
   let closing: Promise<void> | undefined
   async function end() {

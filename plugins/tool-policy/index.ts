@@ -123,9 +123,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
       if (next.hasShadow && !hasShadow) return undefined
       openRoutes(next, host, services)
       return () => {
-        const isNew = JSON.stringify(changed) !== JSON.stringify(now.options)
         now = next
-        if (isNew) lintNow(now, host, services)
       }
     })
   })

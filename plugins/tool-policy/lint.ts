@@ -52,6 +52,8 @@ function namesIn(policy: string | Policy | DetailedRule | true | undefined): str
   return [...[scope, role].flat(), ...[...anyOf, ...allOf].flatMap(namesIn)]
 }
 
+const FIX = "add a scope to plugins['resource-metadata'].scopesSupported, or name a role in a policy"
+
 /** An `access` that is no policy is a scope or a role; one that nothing names is rather a slip, which hides the item. */
 function lintAccess(
   { host, services, rules, options }: LintSubject,
@@ -73,9 +75,11 @@ function lintAccess(
       const { access } = definition
       if (access === undefined || known.has(access)) continue
       const near = nearest(access, known)
-      const hint = near === undefined ? '' : `; did you mean "${near}"?`
-      const text = `its access is no policy, scope or role of the config: hidden from all whose token has no such${hint}`
-      host.log.warn({ route: route.path, kind, item: key, access }, text)
+      const hint = near === undefined ? '' : `did you mean "${near}"? If not: `
+      const what = `${kind.slice(0, -1)} "${key}" asks for "${access}", which is no policy, scope or role of the config`
+      const where = `on ${route.path} it is hidden from all whose token has no such`
+      const text = `${what}: ${where}; ${hint}${FIX}`
+      host.report(new StartError(text, { of: definition, at: ['access'] }), 'warning')
     }
   }
 }

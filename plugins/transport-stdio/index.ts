@@ -13,7 +13,13 @@ export type { StdioEnds } from './streams.ts'
 
 type Written = BuiltInOptions['transport-stdio']
 type Filled = FilledOptions['transport-stdio']
-type Serve = (params: Readonly<Record<string, string>>, ends: StdioEnds) => ServedLine
+type Params = Readonly<Record<string, string>>
+
+/** A route, to whoever the options say is at the other end. */
+interface Served {
+  admit(params: Params): void
+  serve(params: Params, ends: StdioEnds): ServedLine
+}
 
 const define = (setUp: (host: PluginHost, options: Filled) => void) =>
   definePlugin<Written, Filled>({
@@ -30,7 +36,7 @@ export const transportStdio = define(() => undefined)
 
 /** The plugin for one host, and the way to hand it a line once that host has started. */
 export function createStdioTransport() {
-  const served = new Map<string, Serve>()
+  const served = new Map<string, Served>()
   const plugin = define((host, options) => {
     host.serving(services => {
       const transport = transportOf(host, services)
@@ -38,19 +44,25 @@ export function createStdioTransport() {
       const user = userOf(options)
       addListen(host, services)
       for (const route of host.routes) {
-        served.set(route.path, (params, ends) => serveLine(transport, { route, params, user, maxConcurrent }, ends))
+        served.set(route.path, {
+          admit: params => transport.admit({ route, params, user }),
+          serve: (params, ends) => serveLine(transport, { route, params, user, maxConcurrent }, ends),
+        })
       }
     })
   })
+  function on(path: string): Served {
+    const found = served.get(path)
+    if (found) return found
+    throw new Error(`transport-stdio is off on ${path}; it serves: ${[...served.keys()].join(', ') || 'no route'}`)
+  }
   return {
     plugin,
     /** The paths of the routes that it serves. */
     routes: (): readonly string[] => [...served.keys()],
+    /** Throws what `connect` would; nobody is served. */
+    admit: (path: string, params: Params): void => on(path).admit(params),
     /** Throws a HostError, `unauthorized` or `forbidden`, as the route's `authorize` does; an Error where it is not on. */
-    connect(path: string, params: Readonly<Record<string, string>>, ends: StdioEnds): ServedLine {
-      const serve = served.get(path)
-      if (serve) return serve(params, ends)
-      throw new Error(`transport-stdio is off on ${path}; it serves: ${[...served.keys()].join(', ') || 'no route'}`)
-    },
+    connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }
 }

@@ -239,7 +239,7 @@ describe('mcp-host call and list', function () {
 
   it('say what is wrong with an address', async () => {
     const cases = [
-      [`${url}/nope`, 1, /^mcp-host: the server answered HTTP 404: /],
+      [`${url}/nope`, 1, /^mcp-host: the server answered HTTP 404: .*; check the path of the URL\n$/],
       ['http://127.0.0.1:9999999/', 2, /^mcp-host: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /],
       ['clock', 2, /; give the server's whole address, such as https:\/\/example\.com\/mcp\n$/],
       [

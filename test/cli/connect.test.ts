@@ -109,6 +109,23 @@ describe('mcp-host connect', () => {
     })
   }
 
+  it('writes no entry that cannot start: nobody is said to be at stdio, and the route wants somebody', async () => {
+    const config = configText({
+      http: '{ port: 4711 }',
+      routes: "{ '/': { toolsets: 'first', authorize: true } }",
+      plugins: `bearer: definePlugin({ options: { type: 'object' }, provides: ['user', 'authorize'], setup() {} })({})`,
+    })
+    const folder = await makeFolder({ 'mcp.config.mjs': config })
+    const file = join(folder, 'mcp.config.mjs')
+    const args = ['claude-desktop', '--stdio', '--write', '--yes', '--config', file]
+    const { values, positionals } = readArguments('connect', connectVerb, args)
+    const error = await rejectionOf(connectVerb.run(values, positionals))
+    expect(String(error))
+      .to.contain("routes['/'] refuses this client: ")
+      .and.to.contain("plugins['transport-stdio'].user")
+    expect(error).to.have.property('exitCode', 2)
+  })
+
   it('writes after it has shown the change, and keeps all else, the mode and the old file', async () => {
     const before = '{\n  // mine\n  "mcpServers": { "a": { "env": { "KEY": "hidden" } } }\n}\n'
     const folder = await makeFolder({ '.cursor/mcp.json': before })

@@ -10,7 +10,7 @@ import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { editedConfig } from './edited-config.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { CORE, type Running, startCli, stopAll } from './run-cli.ts'
+import { CORE, type Running, runCli, startCli, stopAll } from './run-cli.ts'
 
 after(async () => {
   await stopAll()
@@ -125,6 +125,12 @@ describe('mcp-host dev', function () {
       /^takes effect at a restart: http\.port; end it and start it again, nothing has changed before$/m,
     )
     expect((await quit(running)).code).to.equal(0)
+  })
+
+  it('ends where there is no config, and nobody at a terminal who could write one', async () => {
+    const { code, stderr } = await runCli(['dev'], await makeFolder({}))
+    expect(stderr).to.contain('No config found in ')
+    expect(code).to.equal(2)
   })
 
   it('keeps the keys of dev-auth-server over a restart, in a file for the owner alone', async () => {

@@ -329,6 +329,20 @@ describe('mcp-host login', function () {
     ])
   })
 
+  it('names a scope that was not granted, and exits 1 where it was asked for now', async () => {
+    const desk = await startDesk()
+    desk.fake.as.settings.grantScope = () => 'read'
+    const all = [
+      await desk.run(['login', desk.url, '--scope', 'read offline_access']),
+      await desk.run(['login', desk.url, '--add-scope', 'trips.write']),
+      await desk.run(['login', desk.url]),
+    ]
+    expect(all.map(({ code }) => code)).to.deep.equal([0, 1, 0])
+    const said = all.map(({ stderr }) => /did not grant (.*?):/.exec(stderr)?.[1])
+    expect(said).to.deep.equal([undefined, 'trips.write', 'trips.write'])
+    for (const { stdout } of all) expect(stdout).to.contain(', scopes read, ')
+  })
+
   it('sends headers to the server alone, and goes through a proxy', async () => {
     const [desk, proxy] = await Promise.all([startDesk(), startProxy()])
     const folder = await makeFolder({ headers: 'X-Gate: from-a-file-1\n' })

@@ -132,6 +132,12 @@ describe('mcp-host', () => {
     ['an unknown verb', ['constructor'], 'there is no verb "constructor"', USAGE],
     ['a mistyped verb', ['strat'], 'there is no verb "strat"; did you mean "start"?', USAGE],
     ['an option without a verb', ['--json'], "Unknown option '--json'; a verb comes first", USAGE],
+    [
+      'a port for dev',
+      ['dev', '--port', '1'],
+      "Unknown option '--port' of dev: where it listens is said by http.port of the config",
+      /Usage: mcp-host dev /,
+    ],
     ['an unknown option', ['start', '--prot', '1'], "Unknown option '--prot' of start", USAGE_OF_START],
     [
       'a mistyped option',

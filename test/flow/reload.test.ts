@@ -1,5 +1,6 @@
 // A config that is edited while its host serves: sessions, streams and running calls go on, and whoever is served other
 // lists than before is told, once.
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { errorText, StartError } from '../../core/index.ts'
@@ -169,6 +170,25 @@ describe('a reload', () => {
     await served.edit('mcp.config.ts', "rules: { 'say': 'special' },", '')
     await reload({ taken: ["plugins['tool-policy']"], told: 3 }, [[TOOLS_CHANGED], [TOOLS_CHANGED], [TOOLS_CHANGED]])
     expect(await say(clients)).to.equal('one')
+  })
+
+  it('tells what the new version is warned of and the one before was not', async () => {
+    const warned = () => served.log.filter(({ level }) => level === 'warn')
+    const before = warned().length
+    await served.edit('tools/say.ts', "name: 'say',", "name: 'say', access: 'odd.write',")
+    await served.reload()
+    const news = () => warned().slice(before)
+    const found = news().map(({ file, line, message }) => [file, line, message?.split(' it is hidden')[0]])
+    const what = 'tool "say" asks for "odd.write", which is no policy, scope or role of the config: on '
+    const file = join(served.folder, 'tools/say.ts')
+    expect(found).to.deep.equal([
+      [file, 3, `${what}/`],
+      [file, 3, `${what}/both`],
+      [file, 3, `${what}/t/:category`],
+    ])
+    await served.edit('tools/say.ts', 'export const say', '\nexport const say')
+    await served.reload()
+    expect(news()).to.have.length(3)
   })
 
   it('takes server, configureSession and what they say to whoever comes next', async () => {

@@ -1,8 +1,18 @@
 // Keys of definitions that nobody knows: a misspelt `access` would leave open what it is on.
 import { expect } from 'chai'
+import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { hostOf } from '../../core/create-host.ts'
-import { type Definition, definePrompt, defineResource, defineTool, StartError } from '../../core/index.ts'
+import {
+  type AddedExtension,
+  type Definition,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type JsonSchema,
+  type StandardSchema,
+  StartError,
+} from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
@@ -191,6 +201,38 @@ describe('a key of a plugin that nobody knows', () => {
 })
 
 describe('the types', () => {
+  it('hold what a handler gives against an output of a library', () => {
+    const output = z.object({ a: z.number(), b: z.string().default('b') })
+    // @ts-expect-error: a key that the output does not have, and one that it needs is missing
+    defineTool({ name: 'a', output, handler: () => ({ c: 'x' }) })
+    // @ts-expect-error: a value of another type
+    defineTool({ name: 'a', output, handler: async (_, ctx) => ({ a: ctx.route.path }) })
+    // @ts-expect-error: nothing at all
+    defineTool({ name: 'a', output, handler() {} })
+    const text = { type: 'text', text: 'gone' } as const
+    const kept = [
+      defineTool({ name: 'a', output, handler: () => ({ a: 1 }) }),
+      defineTool({ name: 'a', output, handler: async () => ({ a: 1, b: 'c' }) }),
+      defineTool({ name: 'a', output, handler: () => ({ content: [text], isError: true }) }),
+      defineTool({
+        name: 'a',
+        output,
+        handler: (_, ctx) => (ctx.user ? { a: 1 } : { content: [text], isError: true }),
+      }),
+      defineTool({ name: 'a', output: output as JsonSchema | StandardSchema, handler: () => ({ c: 'x' }) }),
+      defineTool({ name: 'a', output: { type: 'object' }, handler: () => ({ c: 'x' }) }),
+      defineTool({ name: 'a', output, handler: () => ({}) as ReturnType<AddedExtension['result']> }),
+      defineTool({
+        name: 'a',
+        output,
+        handler() {
+          throw new Error('always')
+        },
+      }),
+    ]
+    expect(kept).to.have.length(8)
+  })
+
   it('refuse a key that nobody knows where it is written', () => {
     const handler = () => ''
     // @ts-expect-error: a key that a tool does not have

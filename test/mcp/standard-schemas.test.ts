@@ -19,14 +19,14 @@ const zodTool = defineTool({
   // The handler's argument has its defaults: this compiles because `count` is a number, not a number or undefined.
   handler: ({ item, count, tags = [] }) => ({
     line: `${item.toUpperCase()} ${tags.join()}`,
-    count: count.toFixed(0) === '9' ? 'nine' : count,
+    count: count.toFixed(0) === '9' ? ('nine' as never) : count,
   }),
 })
 const arktypeTool = defineTool({
   name: 'arktype',
   input: type({ item: 'string >= 2', 'count?': 'number.integer > 0' }),
   output: type({ line: 'string', count: 'number' }),
-  handler: ({ item, count = 1 }) => ({ line: item.toUpperCase(), count: count === 9 ? 'nine' : count }),
+  handler: ({ item, count = 1 }) => ({ line: item.toUpperCase(), count: count === 9 ? ('nine' as never) : count }),
 })
 const later = defineTool({
   name: 'later',

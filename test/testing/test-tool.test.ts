@@ -51,6 +51,25 @@ describe('testTool', () => {
     expect(String(error)).to.include('broke its output schema')
   })
 
+  it('says of an answer that does not fit which field is wrong and why', async () => {
+    const asking = defineTool({
+      name: 'asking',
+      handler: async (_, ctx) => {
+        const properties = { sure: { type: 'boolean' } } as const
+        await ctx.elicit({ message: 'Sure?', requestedSchema: { type: 'object', properties, required: ['sure'] } })
+        return 'done'
+      },
+    })
+    const answers = { elicit: { action: 'accept', content: { sure: 'yes' } } } as const
+    expect(String(await rejectionOf(testTool(asking, {}, { answers })))).to.match(
+      /the answer to "elicit-1" "Sure\?" is not one that the question takes: sure: must be boolean, was string "yes"/,
+    )
+    const shapeless = { elicit: { action: 'yes' } as never }
+    expect(String(await rejectionOf(testTool(asking, {}, { answers: shapeless })))).to.contain(
+      "write it as { action: '",
+    )
+  })
+
   it("gives a ToolError's text, and of any other error the error itself", async () => {
     const failing = (error: Error) =>
       defineTool({

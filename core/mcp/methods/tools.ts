@@ -6,6 +6,7 @@ import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
+import { blameDefinition } from '../definition-place.ts'
 import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
@@ -40,8 +41,9 @@ function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<ob
   if (!tool.output || result.isError) return fitToolResult(result, call.rules)
   const checked = validateAsSent(tool.output, result.structuredContent)
   const judge = ({ ok, ...rest }: Checked) => {
-    if (!ok) throw new TypeError(`${tool.key} broke its output schema: ${'problems' in rest ? rest.problems : ''}`)
-    return fitToolResult(result, call.rules)
+    if (ok) return fitToolResult(result, call.rules)
+    const problems = 'problems' in rest ? rest.problems : ''
+    throw blameDefinition(new TypeError(`${tool.key} broke its output schema: ${problems}`), tool.definition)
   }
   return checked instanceof Promise ? checked.then(judge) : judge(checked)
 }

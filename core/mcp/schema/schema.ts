@@ -9,7 +9,7 @@ import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { loadAjv } from './load-ajv.ts'
-import { DIALECTS, type Dialect, LENIENT, metaSchemaProblem } from './meta-schema.ts'
+import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -20,6 +20,17 @@ export interface CompiledSchema {
   readonly json: JsonSchema
   /** Never throws for a value, however odd. A plain JSON Schema answers at once and leaves the value as it is. */
   validate(value: unknown): Checked | Promise<Checked>
+}
+
+/** A schema that breaks the rules of its dialect, and the keys that lead to the first place. */
+export class SchemaFault extends Error {
+  readonly steps: readonly (string | number)[]
+
+  constructor(text: string, steps: readonly (string | number)[]) {
+    super(text)
+    this.name = 'SchemaFault'
+    this.steps = steps
+  }
 }
 
 /**
@@ -108,8 +119,12 @@ function checkShape(schema: JsonSchema, role: SchemaRole): void {
       throw new Error(`its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`)
     }
   }
-  const problem = metaSchemaProblem(schema, dialect)
-  if (problem !== undefined) throw new Error(`its ${role} schema is not valid ${dialect}: ${problem}`)
+  const problems = metaSchemaProblems(schema, dialect)
+  const [first] = problems
+  if (first) {
+    const text = `its ${role} schema is not valid ${dialect}: ${problems.map(({ text }) => text).join('; ')}`
+    throw new SchemaFault(text, first.steps)
+  }
   if (role === 'input' && schema['type'] !== 'object') {
     const found = JSON.stringify(schema['type']) ?? 'absent'
     throw new Error(

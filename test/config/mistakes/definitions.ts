@@ -98,8 +98,13 @@ export const DEFINITION_ROWS: readonly Row[] = [
   },
   {
     mistake: 'an input that is no valid JSON Schema',
-    files: tool("  input: { type: 'object', properties: { a: { type: 'text' } } }, // HERE"),
-    says: ['its input schema is not valid draft 2020-12', 'must be equal to one of the allowed values'],
+    files: tool(
+      "  input: {\n    type: 'object',\n    properties: {\n      a: { type: 'strng' }, // HERE\n    },\n  },",
+    ),
+    says: [
+      'its input schema is not valid draft 2020-12: #/properties/a/type is "strng"',
+      'did you mean "string"? there are: array, boolean, ',
+    ],
   },
   {
     mistake: 'an input of a dialect that is not known',

@@ -55,6 +55,17 @@ export const FILE_ROWS: readonly Row[] = [
     says: ['not valid YAML', 'Tabs are not allowed'],
   },
   {
+    mistake: 'YAML with a key that has no colon, above what belongs to it',
+    files: { 'mcp.config.yaml': 'server: { name: a }\nroutes # HERE\n  /mcp: { toolsets: a }\n' },
+    says: ['not valid YAML', 'a key has no colon behind it'],
+  },
+  {
+    mistake: 'YAML with a key that has no colon, above other keys',
+    files: { 'mcp.config.yaml': 'server: { name: a }\nroutes\n  /mcp: { toolsets: a }\nplugins: {}\n' },
+    at: 'mcp.config.yaml:2',
+    says: ['not valid YAML', 'a key has no colon behind it'],
+  },
+  {
     mistake: 'YAML with a key twice',
     files: { 'mcp.config.yaml': 'server: {}\nroutes: {}\nserver: {} # HERE\n' },
     says: ['not valid YAML', 'Map keys must be unique'],

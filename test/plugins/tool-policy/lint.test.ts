@@ -26,7 +26,7 @@ const configOf = (options: ToolPolicyOptions, more: Partial<Config> = {}) => ({
 async function warnings(options: ToolPolicyOptions, more?: Partial<Config>) {
   const { log } = await startHost(configOf(options, more))
   const isOurs = ({ plugin, path }: (typeof log)[number]) =>
-    plugin === 'tool-policy' || String(path).startsWith("plugins['tool-policy']")
+    plugin === 'tool-policy' || /^plugins\['tool-policy'\]|\.access$/.test(String(path))
   return log.filter(line => line.level === 'warn' && isOurs(line))
 }
 
@@ -74,8 +74,9 @@ describe('at the start tool-policy warns of', () => {
         plugins: metadata(['mcp.metadata', 'mcp.route', 'mcp.rule']),
       },
     )
-    const told = lines.filter(({ access }) => access !== undefined)
-    expect(told.map(({ route, item }) => `${route} ${item}`)).to.deep.equal([
+    const told = lines.filter(({ path }) => String(path).endsWith('.access'))
+    const itemAndRoute = /^tool "(.+)" asks for "\1", .*: on (\S+) /
+    expect(told.map(({ message = '' }) => message.replace(itemAndRoute, '$2 $1: ').split(':')[0])).to.deep.equal([
       '/ pruger',
       '/ mcp.nothing',
       '/plain mcp.metadata',
@@ -83,7 +84,9 @@ describe('at the start tool-policy warns of', () => {
       '/plain pruger',
       '/plain mcp.nothing',
     ])
+    expect(told[0]?.path).to.equal('toolsets.all[5].access')
     expect(told[0]?.message).to.contain('did you mean "purger"?')
+    expect(told[1]?.message).to.match(/; add a scope to plugins\['resource-metadata'\]\.scopesSupported, or name/)
   })
 
   it('no scope where no metadata says which there are', async () => {
