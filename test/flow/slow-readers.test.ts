@@ -148,6 +148,9 @@ describe('a reader who is slow', () => {
   })
 })
 
+/** More than this machine may stand still, milliseconds: then nobody reads. */
+const PATIENCE = 3_000
+
 describe('a reader over TLS who is slow', () => {
   it('gets all of it, while another who takes nothing is given up: what was taken is seen below the encryption', async function () {
     needsProgram(this, 'openssl', 'apt-get install openssl')
@@ -155,7 +158,7 @@ describe('a reader over TLS who is slow', () => {
     const { key, cert } = makeCertificate(folder)
     await rm(folder, { recursive: true })
     const ended: SlowReaders[] = []
-    const watch = watchReaders({ timeout: 1_000 }, readers => ended.push(readers))
+    const watch = watchReaders({ timeout: PATIENCE }, readers => ended.push(readers))
     const server = createSecureServer({ key, cert }, (req, res) => {
       watch(req.socket, res)
       res.end(text)
@@ -177,7 +180,7 @@ describe('a reader over TLS who is slow', () => {
       got += chunk.length
       if (++atOnce === 3) slow.pause()
     })
-    const until = performance.now() + 2_000
+    const until = performance.now() + 2 * PATIENCE
     while (ended.length === 0 || performance.now() < until) {
       atOnce = 0
       slow.resume()
