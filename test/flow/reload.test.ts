@@ -399,34 +399,47 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     expect(textOf((await callTool(url, 'ask', { state: again, answers })).message)).to.equal('v2 accept')
   })
 
+  /** What does not end is named, before the test's own time is over. */
+  async function inTime<Value>(what: string, task: Promise<Value>): Promise<Value> {
+    const over = new AbortController()
+    const late = pause(60_000, undefined, { signal: over.signal }).then(() =>
+      Promise.reject(new Error(`it hangs: ${what}`)),
+    )
+    try {
+      return await Promise.race([task, late])
+    } finally {
+      over.abort()
+      late.catch(() => undefined)
+    }
+  }
+
   it('none is lost and none fails: 20 callers, while 10 reloads happen', async () => {
     const { url, write, reload } = await startReloading(files)
     const session = await openSession(url)
     const answers = new Map<string, number>()
-    let reloading = true
     let failed = 0
     let begun = 0
-    async function callOn(index: number) {
-      while (reloading) {
+    /** So many, one after the other: without an end they would leave the reload, in the same process, little of the time. */
+    async function callOn(index: number, version: number) {
+      for (let count = 0; count < 5; count++) {
         begun++
-        const { status, message } =
-          index % 2 === 0
-            ? await session.request('tools/call', { name: 'say' })
-            : await modern(url, 'tools/call', { name: 'say' })
+        const isSession = index % 2 === 0
+        const call: Promise<{ readonly status: number; readonly message: RpcMessage }> = isSession
+          ? session.request('tools/call', { name: 'say' })
+          : modern(url, 'tools/call', { name: 'say' })
+        const { status, message } = await inTime(`call ${count} of caller ${index} at reload ${version}`, call)
         if (status !== 200 || message?.result?.isError === true || message?.error) failed++
         const text = message?.result ? textOf(message) : JSON.stringify(message)
         answers.set(text, (answers.get(text) ?? 0) + 1)
-        // The pace of a caller: without it the calls leave the reload, in the same process, no turn of the event loop.
-        await pause(5)
       }
     }
-    const callers = Array.from({ length: 20 }, (_, index) => callOn(index))
     for (let version = 1; version <= 10; version++) {
       await write('say.ts', PLAIN.replace("'0'", `'${version}'`))
-      expect((await reload()).taken).to.deep.equal(['toolsets.say'])
+      const callers = Array.from({ length: 20 }, (_, index) => callOn(index, version))
+      const reloaded = await inTime(`reload ${version}`, reload())
+      expect(reloaded.taken).to.deep.equal(['toolsets.say'])
+      await Promise.all(callers)
     }
-    reloading = false
-    await Promise.all(callers)
     const ended = [...answers.values()].reduce((sum, count) => sum + count, 0)
     console.log(
       `      ${begun} calls of 20 callers over 10 reloads: ${begun - ended} lost, ${failed} failed; ${answers.size} versions answered`,
