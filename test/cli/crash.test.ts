@@ -1,9 +1,11 @@
 // What a tool leaves behind: errors of any shape that nobody catches.
+
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { needsProgram } from '../support/needs-program.ts'
 import { modern } from '../support/rpc.ts'
 import { cliCommand, configText, type Running, startCli, startProgram, stopAll } from './run-cli.ts'
 
@@ -108,7 +110,7 @@ describe('an error that nobody catches, in a tool’s timer', () => {
 describe('a stdout that cannot be written', () => {
   for (const args of [['start'], ['start', '--workers', '1'], ['dev']]) {
     it(`ends nothing, and is told on stderr: ${args.join(' ')}`, async function () {
-      if (!existsSync('/dev/full')) return this.skip()
+      needsProgram(this, '/dev/full', 'Linux has it', () => existsSync('/dev/full'))
       const port = await freePort()
       const config = configText({
         http: `{ port: ${port} }`,

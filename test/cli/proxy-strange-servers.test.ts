@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { initialize } from '../plugins/transport-stdio/stdio-client.ts'
+import { eventually } from '../support/eventually.ts'
 import { endRelays, openProxy, QUICK, useOwnHome } from './proxy-client.ts'
 import { closeServers, json, serve } from './serve-by-hand.ts'
 
@@ -33,9 +34,12 @@ async function serveSessions(answer: Answer) {
     json(response, { jsonrpc: '2.0', id, result: method === 'initialize' ? opened : {} }, 200, more)
   })
   const countOf = (name: string) => asked.filter(({ verb, method }) => verb === name || method === name).length
-  async function until(name: string, count: number) {
-    while (countOf(name) < count) await pause(5)
-  }
+  const until = (name: string, count: number) =>
+    eventually(
+      `${count} of ${name}`,
+      () => countOf(name),
+      found => found >= count,
+    )
   return { url, asked, countOf, until }
 }
 /** A stream that ends at once. */
@@ -132,6 +136,7 @@ describe('mcp-host proxy, in front of strange servers', function () {
     client.say({ id: 1, method: 'tools/call', params: { name: 'x' } })
     await server.until('GET', 5)
     const begun = server.countOf('GET')
+    // The next pause is 400 ms at least; without one there would be dozens by then.
     await pause(200)
     expect(server.countOf('GET') - begun).to.be.at.most(1)
   })
@@ -187,8 +192,13 @@ describe('mcp-host proxy, in front of strange servers', function () {
     })
     const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, pause: 50, longestPause: 60_000 })
     client.say({ id: 0, method: 'initialize', params: {} })
-    while (opened < 4) await pause(5)
+    await eventually(
+      'four streams',
+      () => opened,
+      found => found >= 4,
+    )
     const begun = opened
+    // As above: what is to be seen is that nothing comes.
     await pause(200)
     expect(opened - begun).to.be.at.most(1)
   })
@@ -244,7 +254,11 @@ describe('mcp-host proxy, and lines that no client should send', () => {
       undefined,
       'at most 1000 messages without an answer are on their way at once',
     ])
-    while (held.length < 1_000) await pause(5)
+    await eventually(
+      'all that may be on their way',
+      () => held.length,
+      found => found >= 1_000,
+    )
     expect([held.length, client.seen]).to.deep.equal([1_000, []])
   }).timeout(60_000)
 })

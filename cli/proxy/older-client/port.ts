@@ -1,5 +1,5 @@
 // Requests of the translation's own through the relay, under ids that no client has, and their answers.
-import { answeredId, Failure, type Fields, type Id } from '../messages.ts'
+import { Failure, type Fields, type Id, settleIn } from '../messages.ts'
 
 export interface Sent {
   readonly id: Id
@@ -40,14 +40,7 @@ export function createPort(write: (text: string) => void, most: number): Port {
         },
       }
     },
-    settle(message) {
-      const id = answeredId(message)
-      const resolve = id === undefined ? undefined : waiting.get(id)
-      if (id === undefined || !resolve) return false
-      waiting.delete(id)
-      resolve(message)
-      return true
-    },
+    settle: message => settleIn(waiting, message),
   }
 }
 

@@ -1,7 +1,7 @@
 // What a server of 2026-07-28 asks in its results, asked of an older client as requests of their own (basic/patterns/mrtr).
 import { liveParams, missingCapability, type Question } from '../../../core/mcp/asks.ts'
 import { isObject } from '../../../core/mcp/is-object.ts'
-import { answeredId, Failure, type Fields, type Id } from '../messages.ts'
+import { Failure, type Fields, type Id, settleIn } from '../messages.ts'
 import type { Opening } from './opening.ts'
 
 /** Of one result, and those that wait for the client in all. */
@@ -82,14 +82,7 @@ export function createQuestions(opening: Opening, tell: (message: Fields) => voi
         throw thrown
       }
     },
-    settle(message) {
-      const id = answeredId(message)
-      const resolve = id === undefined ? undefined : waiting.get(id)
-      if (id === undefined || !resolve) return false
-      waiting.delete(id)
-      resolve(message)
-      return true
-    },
+    settle: message => settleIn(waiting, message),
     end: () => over.abort(new Failure('not answered', 'the client ended before it answered what the server asked')),
   }
 }
