@@ -19,8 +19,10 @@ import { createCall } from './mcp/call.ts'
 import { type Catalog, createCatalog } from './mcp/catalog.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
+import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
+import { createRequestTeller } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
@@ -67,6 +69,8 @@ export interface BuiltServices extends Services {
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
   startSessions(): void
+  /** Of a request whose response is closed. */
+  readonly tellRequest: ReturnType<typeof createRequestTeller>
   /** What of the config each caller is offered, for a reload to replace. */
   readonly offered: OfferedConfig
   readonly catalog: Catalog
@@ -104,6 +108,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
+  const observing = { log, has: methods.has, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,
@@ -161,7 +166,8 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, log),
+    answer: createDispatch(author, methods, observing),
+    tellRequest: createRequestTeller(author.observers, observing),
     inFlight: inFlight.enter,
   }
 }

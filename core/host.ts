@@ -179,7 +179,11 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   checkServed({ routes, provides, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
   if (problems.count() === 0) await checkDefined(notes, report)
-  const app = await problems.attempt(() => createPipeline(served, nowhere, { http, log, encode: encodeError, report }))
+  // Where nobody observes it costs nothing.
+  const closed = author.observers.length > 0 ? services.tellRequest : undefined
+  const app = await problems.attempt(() =>
+    createPipeline(served, nowhere, { http, log, encode: encodeError, report, closed }),
+  )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })

@@ -1,5 +1,6 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
+import { accessLog } from './access-log/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
@@ -25,6 +26,7 @@ export const builtInPlugins = {
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
   health,
+  'access-log': accessLog,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,

@@ -1,6 +1,7 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
+import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
@@ -80,13 +81,18 @@ function refuse(
 
 /** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
 export function identifyBearer(
-  host: Pick<KernelHost, 'log'>,
+  host: Pick<KernelHost, 'log' | 'name'>,
   services: AccessServices,
   verify: VerifyToken,
 ): HostMiddleware {
   const denied = (ctx: HostContext, route: Route, reason: string, audience?: readonly string[]) => {
     const wanted = audience && { audience }
     host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
+  }
+
+  const by = (refusal: HostError) => {
+    blame(refusal, host.name)
+    return refusal
   }
 
   return async (ctx, next) => {
@@ -102,10 +108,10 @@ export function identifyBearer(
     if ('unavailable' in verdict) {
       denied(ctx, route, verdict.unavailable)
       const headers = { 'Retry-After': String(verdict.retryAfter) }
-      throw new HostError('unavailable', { detail: verdict.unavailable, headers })
+      throw by(new HostError('unavailable', { detail: verdict.unavailable, headers }))
     }
     denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
-    throw refuse(services, place, verdict.refused, 'malformed' in verdict)
+    throw by(refuse(services, place, verdict.refused, 'malformed' in verdict))
   }
 }
 

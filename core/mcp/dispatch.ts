@@ -12,7 +12,7 @@ import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
-import { observed } from './observe.ts'
+import { type ObserveSettings, observed } from './observe.ts'
 import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
@@ -36,8 +36,9 @@ function createFailureLog(log: Logger) {
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
-  log: Logger,
+  settings: ObserveSettings,
 ): Answer {
+  const { log } = settings
   const logFailure = createFailureLog(log)
   const warnOfHandmade = createHandmadeWarning(log)
 
@@ -79,7 +80,7 @@ export function createDispatch(
   function wayOn(route: Route): Answer {
     const way = answerThrough(notesFor(notes.around, route))
     const observers = notesFor(notes.observers, route)
-    return observers.length === 0 ? way : observed(way, observers, log)
+    return observers.length === 0 ? way : observed(way, observers, settings)
   }
 
   /** Made with the first call: by then both phases of the plugins are over. */

@@ -1,48 +1,109 @@
-// What plugins are told of each Call when it is over. Outermost of its way (core/mcp/dispatch.ts), below every transport.
+// Tells plugins of each request when it is over: of every Call, outermost of its way (core/mcp/dispatch.ts), and of HTTP
+// requests that became none (core/kernel/pipeline.ts), such as those that were refused before.
+import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
+import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
+import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
+import { AnsweredCall, type CallRecord, OTHER, type Outcome, PlainRequest, type RecordSettings } from './call-record.ts'
 
-/** A Call that is over. */
-export interface CallRecord {
-  readonly call: Call
-  /**
-   * `tool_error`: a tool's own failure, a result with `isError`. `error`: refused or failed. `cancelled`: nobody waits for
-   * the answer any more, whatever it was.
-   */
-  readonly outcome: 'ok' | 'tool_error' | 'error' | 'cancelled'
-  /** What the client is told, where `outcome` is `error`; its `cause` is what was thrown, for the log alone. */
-  readonly error: HostError | undefined
-  /** From when the transport handed it over, to when its answer or error was there. */
-  readonly milliseconds: number
+/** What telling takes. */
+export interface ObserveSettings extends RecordSettings {
+  readonly log: Logger
 }
 
 /** What it throws, or rejects with, is logged, and nobody waits for it. */
 export type Observer = (record: CallRecord) => void | Promise<void>
 
-function outcomeOf(call: Call, result: object | undefined): CallRecord['outcome'] {
+function outcomeOf(call: Call, result: object | undefined): Outcome {
   if (call.signal.aborted) return 'cancelled'
   if (!result) return 'error'
   return 'isError' in result && result.isError === true ? 'tool_error' : 'ok'
 }
 
-async function tell(observer: Observer, record: CallRecord, log: Logger) {
+async function tellOne(observer: Observer, record: CallRecord, log: Logger) {
   try {
     await observer(record)
   } catch (err) {
-    log.error({ err, ...blamed(err), method: record.call.method }, 'an observer failed')
+    log.error({ err, ...blamed(err), method: record.method }, 'an observer failed')
   }
+}
+
+function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
+  for (const observer of observers) void tellOne(observer, record, log)
+}
+
+/** HTTP requests that became Calls, by their headers: a Call has nothing else of the request that brought it. */
+const called = new WeakSet<Readonly<IncomingHttpHeaders>>()
+
+/** What came of an HTTP request that became no Call. */
+function outcomeOfRequest({ state, res }: HostContext): Outcome {
+  if (state.refusal) return 'refused'
+  // A stream ends with whoever reads it.
+  const isOver = res.writableFinished || String(res.getHeader('content-type')).startsWith('text/event-stream')
+  if (!isOver) return 'cancelled'
+  return res.statusCode < 400 ? 'ok' : 'error'
+}
+
+/** Tells the observers of a route, or those that are on everywhere, of HTTP requests that became no Call. */
+export function createRequestTeller(
+  notes: readonly Note<Observer>[],
+  { log, ...settings }: ObserveSettings,
+): (ctx: HostContext, began: number) => void {
+  const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
+  return (ctx, began) => {
+    const { req, res, state, ip } = ctx
+    if (called.has(req.headers)) return
+    const { refusal: error, route, user } = state
+    const milliseconds = performance.now() - began
+    const length = Number(res.getHeader('content-length'))
+    const facts = {
+      outcome: outcomeOfRequest(ctx),
+      error,
+      at: Date.now() - milliseconds,
+      milliseconds,
+      bytesOut: Number.isSafeInteger(length) ? length : undefined,
+      headers: req.headers,
+      user,
+      route: route?.path,
+      ip,
+      sessionId: sessionOf(ctx),
+      http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
+    }
+    tellAll(route ? notesFor(notes, route) : everywhere, new PlainRequest(facts, settings), log)
+  }
+}
+
+/** The session that a request was let into: of one that was refused anybody may have named any. */
+function sessionOf({ req, res, state }: HostContext): string | undefined {
+  const id = req.headers['mcp-session-id']
+  return typeof id === 'string' && state.refusal === undefined && res.statusCode < 400 ? id : undefined
+}
+
+const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
+
+/** Bytes of answers, of Calls that are observed. */
+const answers = new WeakMap<Call, number>()
+const watched = new WeakSet<Call>()
+
+/** The answer to a call is this text. */
+export function noteAnswer(call: Call, text: string): void {
+  if (watched.has(call)) answers.set(call, Buffer.byteLength(text))
 }
 
 /** Answers as `answer` does, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   observers: readonly Observer[],
-  log: Logger,
+  { log, ...settings }: ObserveSettings,
 ): (call: Call) => Promise<object> {
   return async call => {
+    const at = Date.now()
     const begun = performance.now()
+    called.add(call.headers)
+    watched.add(call)
     let result: object | undefined
     let thrown: unknown
     try {
@@ -52,10 +113,14 @@ export function observed(
       thrown = error
       throw error
     } finally {
+      const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
       const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
-      const record = { call, outcome, error, milliseconds: performance.now() - begun }
-      for (const observer of observers) void tell(observer, record, log)
+      // Once the transport has written the answer: then its length is known.
+      setImmediate(() => {
+        const facts = { outcome, error, at, milliseconds, bytesOut: answers.get(call) }
+        tellAll(observers, new AnsweredCall(call, facts, settings), log)
+      })
     }
   }
 }
