@@ -58,7 +58,7 @@ export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-lo
     properties: {
       file: {
         type: 'string',
-        minLength: 1,
+
         description: 'Where the lines go, relative to the config. Default: stdout.',
       },
       format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },

@@ -1,10 +1,13 @@
 // Lines to a file or to stdout, written together a few times a second: a log must not cost a request its time. What cannot be
 // written is lost, and the host's log says so.
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { pino } from 'pino'
 import { errorText, type Logger } from '../../core/index.ts'
 
 const STDOUT = 1
+/** Of a new file: no other user of the machine reads it. */
+const MODE = 0o640
 /** Bytes that are written together, and how long fewer wait, milliseconds. */
 const TOGETHER = 4_096
 const AT_MOST = 1_000
@@ -19,6 +22,8 @@ export interface Lines {
 
 /** `file`: absolute; undefined: stdout. Throws where it cannot be opened. */
 export function openLines(file: string | undefined, log: Logger): Lines {
+  // The stream opens it later, and tells nobody but its listeners.
+  if (file !== undefined) closeSync(openSync(file, 'a', MODE))
   const to = file === undefined ? { fd: STDOUT } : { dest: file, append: true }
   const stream = pino.destination({
     ...to,
@@ -26,7 +31,7 @@ export function openLines(file: string | undefined, log: Logger): Lines {
     minLength: TOGETHER,
     periodicFlush: AT_MOST,
     maxLength: MOST_WAITING,
-    mode: 0o640,
+    mode: MODE,
   })
   let failing = false
   let dropped = 0

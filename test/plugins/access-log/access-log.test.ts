@@ -78,7 +78,9 @@ describe('access-log', () => {
       ids.push(headers.get('x-request-id'))
     }
     expect(ids[0]).to.equal('mine-1')
-    expect(ids[1]).to.match(/^[\da-f-]{36}$/).and.not.to.equal(ids[2])
+    expect(ids[1])
+      .to.match(/^[\da-f-]{36}$/)
+      .and.not.to.equal(ids[2])
     expect(parsed(await lines()).map(({ requestId }) => requestId)).to.deep.equal(ids)
   })
 
@@ -87,7 +89,9 @@ describe('access-log', () => {
     for (const name of ['say', 'wait', 'fail', 'nothing', 'say']) await call(name)
     const found = parsed(await lines()).filter(({ slow, outcome }) => outcome !== 'ok' || slow)
     const names = found.map(({ name, slow }) => [name, slow === true])
-    expect(names).to.deep.include(['wait', true]).and.to.deep.include(['_OTHER', names.find(([name]) => name === '_OTHER')?.[1]])
+    expect(names)
+      .to.deep.include(['wait', true])
+      .and.to.deep.include(['_OTHER', names.find(([name]) => name === '_OTHER')?.[1]])
     expect(names.map(([name]) => name)).to.include('fail')
   })
 
@@ -95,7 +99,9 @@ describe('access-log', () => {
     const { call, lines } = await startLogged({ format: 'text' })
     await call('say')
     const [line] = await lines()
-    expect(line).to.match(/^[\d-]+T[\d:.]+Z +[\d.]+ ms {2}ok {2}\/mcp {2}tools\/call say {2}anonymous {2}test-client 0\.0\.1$/)
+    expect(line).to.match(
+      /^[\d-]+T[\d:.]+Z +[\d.]+ ms {2}ok {2}\/mcp {2}tools\/call say {2}anonymous {2}test-client 0\.0\.1$/,
+    )
   })
 
   it('says that a full disk takes no line, and serves on', async () => {
