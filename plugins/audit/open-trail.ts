@@ -1,0 +1,50 @@
+// An audit from the start of its host to its end: the lock on its file, and the file of each of several processes.
+import { seatOf } from './archives.ts'
+import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
+import { Trail, type TrailSettings } from './trail.ts'
+
+export class OpenTrail {
+  readonly #settings: TrailSettings
+  readonly #processes: number
+  #trail: Trail | undefined
+  #lock: FileLock | undefined
+
+  /** `processes`: how many serve the config; with more than one each takes the first file that nobody writes. */
+  constructor(settings: TrailSettings, processes: number) {
+    this.#settings = settings
+    this.#processes = processes
+  }
+
+  get failure(): string | undefined {
+    return this.#trail?.failure
+  }
+
+  async start(): Promise<void> {
+    const { path } = this.#settings
+    // A reload starts new processes beside the old ones.
+    const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
+    const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
+    this.#lock = lock
+    const trail = new Trail({ ...this.#settings, path: file })
+    try {
+      await trail.start()
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+    this.#trail = trail
+  }
+
+  push(fields: string): void {
+    this.#trail?.push(fields)
+  }
+
+  countRefused(): void {
+    this.#trail?.countRefused()
+  }
+
+  async close(): Promise<void> {
+    await this.#trail?.close()
+    await this.#lock?.release()
+  }
+}
