@@ -75,6 +75,9 @@ const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
   'the config, or into MCP_HOST_SECRETS'
 
+/** What was turned away because of this: counted, not written. */
+const turnedAway = new WeakSet<object>()
+
 /** Turns away what would leave no line, while none can be written. */
 function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
@@ -82,7 +85,10 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
     if (failure === undefined || isLeftOut(call.method)) return next()
     trail.countRefused()
     const detail = 'what is called cannot be put on record at the moment; try again'
-    throw new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason: `the audit: ${failure}` })
+    const reason = `the audit: ${failure}`
+    const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
+    turnedAway.add(error)
+    throw error
   })
   const [, at = ''] = host.at
   const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
@@ -116,8 +122,7 @@ function setup(host: PluginHost, options: Filled) {
     },
   }
   host.observe(record => {
-    // The refusals of this plugin are counted: they come when nothing can be written.
-    if (record.refusedBy === host.name && record.error?.kind === 'unavailable') return
+    if (record.error && turnedAway.has(record.error)) return
     if (isWritten(record, leftOut)) trail.push(entryOf(record, settings))
   })
 }

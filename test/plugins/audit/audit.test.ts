@@ -109,9 +109,12 @@ describe('audit: what is written', () => {
   })
 
   it('names a tool that is hidden from its caller, and no other name that a caller makes up', async () => {
-    const hidden = defineTool({ name: 'delete_all', access: { scope: 'admin' }, handler: () => 'gone' })
+    const hidden = defineTool({ name: 'delete_all', access: 'admin', handler: () => 'gone' })
     const { call, close, file } = await startAudited({
-      config: { toolsets: { all: [hidden] }, plugins: { 'tool-policy': {}, login } },
+      config: {
+        toolsets: { all: [hidden] },
+        plugins: { 'tool-policy': { policies: { admin: { scope: 'admin' } } }, login },
+      },
     })
     await call('delete_all', {}, AUTHORIZATION)
     await call(PRIVATE.replaceAll(' ', '-'), {}, AUTHORIZATION)
@@ -159,7 +162,7 @@ describe('audit: what is written', () => {
     expect(await verdictOn(first.folder)).to.equal('whole, 1')
     const keyless = await startAudited({ folder: first.folder, config: { secrets: [] } })
     await keyless.close()
-    expect(keyless.log.map(({ message }) => message)).to.include.match(/the audit has no key/)
+    expect(keyless.log.map(({ message }) => message).join()).to.match(/the audit has no key/)
     const { chains } = await verifyFolder(first.folder, { allowPlain: true })
     expect(chains[0]?.signedBy).to.have.length(2)
     expect(await verdictOn(first.folder)).to.match(/it has no key, though secrets are given/)
