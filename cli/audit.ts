@@ -15,7 +15,7 @@ import { createEnvFiles } from './env-file.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
-  ...CONFIG_OPTION,
+  config: { ...CONFIG_OPTION.config, help: 'whose secrets the audit has; default: those of MCP_HOST_SECRETS' },
   ...ENV_FILE_OPTION,
   head: {
     type: 'string',
@@ -26,7 +26,6 @@ const OPTIONS = {
   'allow-plain': { type: 'boolean', help: 'verify: believe files that were written while there were no secrets' },
   issuer: { type: 'string', value: '<url>', help: 'who: the issuer of the subject, as in its token' },
   claim: { type: 'string', value: '<name>', help: 'who: the claim that the subject is the value of; default: sub' },
-  config: { ...CONFIG_OPTION.config, help: 'whose secrets the audit has; default: those of MCP_HOST_SECRETS' },
 } as const
 
 type AuditValues = VerbValues<typeof OPTIONS>

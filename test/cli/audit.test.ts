@@ -8,7 +8,7 @@ import { StartError } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createDisguise } from '../../core/mcp/disguise.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { linesIn, SECRET, startAudited } from '../plugins/audit/audited-host.ts'
+import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { printedBy } from './printed-by.ts'
 import { runCli, stopAll } from './run-cli.ts'
@@ -17,8 +17,11 @@ after(removeFolders)
 after(stopHosts)
 after(stopAll)
 
+/** Commas stand between those of MCP_HOST_SECRETS. */
+const SECRET = 'a secret for tests without a comma in it'
+
 async function madeAudit() {
-  const host = await startAudited()
+  const host = await startAudited({ config: { secrets: [SECRET] } })
   await host.call('say')
   await host.close()
   return host
