@@ -48,12 +48,12 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 }
 
 /** Tells the observers of a route, or those that are on everywhere, of HTTP requests that became no Call. */
-export function createRequestTeller(
+export function createRequestWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (ctx: HostContext, began: number) => void {
+): (ctx: HostContext) => void {
   const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
-  return (ctx, began) => {
+  function tell(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
     if (called.has(req.headers)) return
     const { refusal: error, route, user } = state
@@ -73,6 +73,10 @@ export function createRequestTeller(
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
     }
     tellAll(route ? notesFor(notes, route) : everywhere, new PlainRequest(facts, settings), log)
+  }
+  return ctx => {
+    const began = performance.now()
+    ctx.res.once('close', () => tell(ctx, began))
   }
 }
 
