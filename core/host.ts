@@ -1,5 +1,4 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
-import type { ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
@@ -13,8 +12,9 @@ import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
+import { createLife, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
-import { HostError, StartError } from './http/errors.ts'
+import { StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
@@ -23,7 +23,7 @@ import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding } from './kernel/ending.ts'
 import { createFigures } from './kernel/figures.ts'
-import { createInFlight, type InFlight } from './kernel/in-flight.ts'
+import { createInFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
@@ -287,27 +287,6 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
   // What an open route asks a token for is not for everybody to try.
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
-}
-
-/** The start of a host: once, and before its end. */
-function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
-  let starting: Promise<void> | undefined
-  let started = false
-  return {
-    hasStarted: () => started,
-    async start() {
-      if (draining()) throw new StartError('the host is closed; make another with createHost')
-      starting ??= run()
-      await starting
-      started = true
-    },
-  }
-}
-
-async function refuseEarly(res: ServerResponse, log: Logger) {
-  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
-  const error = new HostError('unavailable', { detail: 'the server is starting' })
-  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
 const NO_SECRETS =

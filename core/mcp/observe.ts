@@ -7,6 +7,7 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
+import { watchCall } from './call-notes.ts'
 import { AnsweredCall, type CallRecord, OTHER, type Outcome, PlainRequest, type RecordSettings } from './call-record.ts'
 
 /** What telling takes. */
@@ -88,15 +89,6 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** Bytes of answers, of Calls that are observed. */
-const answers = new WeakMap<Call, number>()
-const watched = new WeakSet<Call>()
-
-/** The answer to a call is this text. */
-export function noteAnswer(call: Call, text: string): void {
-  if (watched.has(call)) answers.set(call, Buffer.byteLength(text))
-}
-
 /** Answers as `answer` does, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
@@ -107,7 +99,7 @@ export function observed(
     const at = Date.now()
     const begun = performance.now()
     called.add(call.headers)
-    watched.add(call)
+    const notes = watchCall(call)
     let result: object | undefined
     let thrown: unknown
     try {
@@ -122,7 +114,7 @@ export function observed(
       const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
       // Once the transport has written the answer: then its length is known.
       setImmediate(() => {
-        const facts = { outcome, error, at, milliseconds, bytesOut: answers.get(call) }
+        const facts = { outcome, error, at, milliseconds, ...notes }
         tellAll(observers, new AnsweredCall(call, facts, settings), log)
       })
     }
