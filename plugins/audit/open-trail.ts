@@ -1,4 +1,6 @@
 // An audit from the start of its host to its end: the lock on its file, and the file of each of several processes.
+import { dirname } from 'node:path'
+import { errorText, StartError } from '../../core/index.ts'
 import { seatOf } from './archives.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { Trail, type TrailSettings } from './trail.ts'
@@ -20,6 +22,14 @@ export class OpenTrail {
   }
 
   async start(): Promise<void> {
+    try {
+      await this.#open()
+    } catch (error) {
+      throw explained(error, this.#settings.path)
+    }
+  }
+
+  async #open(): Promise<void> {
     const { path } = this.#settings
     // A reload starts new processes beside the old ones.
     const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
@@ -47,4 +57,15 @@ export class OpenTrail {
     await this.#trail?.close()
     await this.#lock?.release()
   }
+}
+
+/** What the operator has to do about it: the lock, and files that are full, stand in the same folder. */
+function explained(error: unknown, path: string): unknown {
+  if (error instanceof StartError) return error
+  const folder = dirname(path)
+  const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const what = isGone
+    ? `there is no folder ${folder} for the audit; make it`
+    : `the audit cannot be written in ${folder}: ${errorText(error)}; let this user write there, or give it another \`file\``
+  return new StartError(what, { cause: error })
 }

@@ -1,17 +1,18 @@
 // `mcp-host audit`: what it prints of an audit that is whole and of one that is not, from where it has its secrets, and who
 // is meant by what stands for a person.
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { auditVerb } from '../../cli/audit.ts'
 import { StartError } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createDisguise } from '../../core/mcp/disguise.ts'
+import { lockFile } from '../../plugins/audit/file-lock.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { printedBy } from './printed-by.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { configText, runCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)
 after(stopHosts)
@@ -104,6 +105,24 @@ describe('mcp-host audit', () => {
     const disguise = createDisguise(createSecrets([SECRET]).keys('records'))
     expect(text).to.equal(disguise(JSON.stringify(['https://login.example', 'ada'])))
     expect((await run(['who'])).error?.message).to.match(/^SUBJECT is missing/)
+  })
+
+  it('is not in the way of explain, which asks beside a host that runs', async () => {
+    const folder = await makeFolder({
+      'mcp.config.mjs': configText({
+        before: `const login = definePlugin({ provides: ['user'], setup: host => host.identify((ctx, next) => {
+          ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
+          return next()
+        }) })()`,
+        plugins: 'audit: {}, login',
+      }),
+    })
+    const lock = await lockFile(join(folder, 'audit.jsonl'))
+    const { stdout, stderr } = await runCli(['explain', '--token', 'any'], folder)
+    await lock.release()
+    expect(stderr).to.equal('')
+    expect(stdout).to.match(/verified by the config's own plugins/)
+    expect(await readdir(folder)).not.to.include('audit.jsonl')
   })
 
   it('as an operator runs it', async () => {
