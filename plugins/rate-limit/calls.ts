@@ -2,8 +2,9 @@
 import type { ToolItem } from '../../core/auth.ts'
 import type { Call, Next } from '../../core/index.ts'
 import { callerKey } from './caller.ts'
-import type { Cap, Limits, ToolRule } from './limits.ts'
+import type { Cap, Limit, Limits, ToolRule } from './limits.ts'
 import { overCap, overLimit } from './refusal.ts'
+import type { Tally } from './tally.ts'
 
 /** All callers together are one. */
 const EVERYBODY = ''
@@ -29,16 +30,25 @@ function leaveAll(caps: ReadonlyArray<readonly [Cap, string]>) {
   for (const [cap, key] of caps) cap.running.leave(key)
 }
 
-/** Counts the call for every rule, at once; throws for the first that has enough. */
-async function charge(rules: readonly ToolRule[], who: string, by: string) {
-  const counted = rules.flatMap(({ limit, forAll }) =>
-    limit ? [{ limit, tally: limit.count(forAll ? EVERYBODY : who) }] : [],
-  )
-  const tallies = await Promise.all(counted.map(({ tally }) => tally))
-  for (const [index, { limit }] of counted.entries()) {
-    const tally = tallies[index]
-    if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, by)
+function judge(limit: Limit, tally: Tally | undefined, by: string) {
+  if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, by)
+}
+
+/**
+ * Counts the call for every rule, in one round trip where that takes any; throws, or rejects, for one that has enough. What is
+ * counted here and now is judged at once: the same counter goes on counting for others.
+ */
+function charge(rules: readonly ToolRule[], who: string, by: string): Promise<unknown> | undefined {
+  let counting: Promise<void>[] | undefined
+  for (const { limit, forAll } of rules) {
+    if (!limit) continue
+    const tally = limit.count(forAll ? EVERYBODY : who)
+    if (tally instanceof Promise) {
+      counting ??= []
+      counting.push(tally.then(counted => judge(limit, counted, by)))
+    } else judge(limit, tally, by)
   }
+  return counting && Promise.all(counting)
 }
 
 /** `by`: the plugin's name. */
@@ -49,7 +59,8 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
   // First what costs nothing: a call that finds no place is not counted.
   enterAll(caps, by)
   try {
-    await charge(rules, who, by)
+    const counting = charge(rules, who, by)
+    if (counting) await counting
     return await next()
   } finally {
     // Once the handler is over, however: one that goes on after its client went still takes what the cap is there for.

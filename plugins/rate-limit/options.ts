@@ -37,7 +37,9 @@ export const optionsSchema: OptionsSchema<RateLimitOptions, FilledRateLimit> = {
   properties: {
     address: rate("HTTP requests of one address, before anybody asks who calls: '600/1m'."),
     user: rate("HTTP requests of one user: '120/1m'. For anonymous callers their address stands for the user."),
-    client: rate('HTTP requests of one OAuth client, of all its users together. Of tokens that name none nobody counts.'),
+    client: rate(
+      'HTTP requests of one OAuth client, of all its users together. Of tokens that name none nobody counts.',
+    ),
     tools: {
       type: 'object',
       description: 'Glob over tool names -> limit of their calls, all tools that fit counted together.',
@@ -56,7 +58,8 @@ export const optionsSchema: OptionsSchema<RateLimitOptions, FilledRateLimit> = {
               per: {
                 type: 'string',
                 enum: ['user', 'all'],
-                description: "Whose calls count together: 'user' (default) those of one user, 'all' those of everybody.",
+                description:
+                  "Whose calls count together: 'user' (default) those of one user, 'all' those of everybody.",
               },
             },
           },
