@@ -5,6 +5,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { Call } from './call.ts'
+import type { CallNotes } from './call-notes.ts'
 import type { ItemKind } from './catalog-item.ts'
 import { findResource } from './methods/resources.ts'
 
@@ -37,6 +38,10 @@ export interface CallRecord {
   /** The tool, prompt or resource, as its definition calls it (a family by its URI template); `_OTHER` where there is none such. */
   readonly item: { readonly kind: ItemKind; readonly name: string } | undefined
   readonly revision: string | undefined
+  /** The transport plugin of the session; undefined for a request without one. */
+  readonly transport: string | undefined
+  /** Methods of what the handler asked the client, such as `sampling/createMessage`. */
+  readonly asked: readonly string[]
   /** The caller's address, as far as trusted proxies tell it; `stdio` and the like for transports without. */
   readonly ip: string
   /** Of an HTTP request that became no call. */
@@ -88,7 +93,7 @@ const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
 
 /** What all records are made from. */
-interface Facts {
+export interface Facts {
   readonly outcome: Outcome
   readonly error: HostError | undefined
   readonly at: number
@@ -174,11 +179,13 @@ export class AnsweredCall extends Told implements CallRecord {
   readonly call: Call
   readonly http = undefined
   readonly bytesOut: number | undefined
+  readonly asked: readonly string[]
 
-  constructor(call: Call, facts: Facts & { readonly bytesOut: number | undefined }, settings: RecordSettings) {
+  constructor(call: Call, facts: Facts & CallNotes, settings: RecordSettings) {
     super(facts, call, settings)
     this.call = call
     this.bytesOut = facts.bytesOut
+    this.asked = facts.asked
   }
   get route() {
     return this.call.offer.route.path
@@ -192,6 +199,9 @@ export class AnsweredCall extends Told implements CallRecord {
   }
   get revision() {
     return this.call.revision
+  }
+  get transport() {
+    return this.call.session?.transport
   }
   get ip() {
     return this.call.offer.ip
@@ -221,6 +231,8 @@ export class PlainRequest extends Told implements CallRecord {
   readonly item = undefined
   readonly client = undefined
   readonly revision = undefined
+  readonly transport = undefined
+  readonly asked: readonly string[] = []
   readonly route: string | undefined
   readonly ip: string
   readonly http: CallRecord['http']

@@ -7,7 +7,16 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
-import { AnsweredCall, type CallRecord, OTHER, type Outcome, PlainRequest, type RecordSettings } from './call-record.ts'
+import { type CallNotes, watchCall } from './call-notes.ts'
+import {
+  AnsweredCall,
+  type CallRecord,
+  type Facts,
+  OTHER,
+  type Outcome,
+  PlainRequest,
+  type RecordSettings,
+} from './call-record.ts'
 
 /** What telling takes. */
 export interface ObserveSettings extends RecordSettings {
@@ -48,12 +57,12 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 }
 
 /** Tells the observers of a route, or those that are on everywhere, of HTTP requests that became no Call. */
-export function createRequestTeller(
+export function createRequestWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (ctx: HostContext, began: number) => void {
+): (ctx: HostContext) => void {
   const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
-  return (ctx, began) => {
+  function tell(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
     if (called.has(req.headers)) return
     const { refusal: error, route, user } = state
@@ -74,6 +83,10 @@ export function createRequestTeller(
     }
     tellAll(route ? notesFor(notes, route) : everywhere, new PlainRequest(facts, settings), log)
   }
+  return ctx => {
+    const began = performance.now()
+    ctx.res.once('close', () => tell(ctx, began))
+  }
 }
 
 /** The session that a request was let into: of one that was refused anybody may have named any. */
@@ -84,26 +97,40 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** Bytes of answers, of Calls that are observed. */
-const answers = new WeakMap<Call, number>()
-const watched = new WeakSet<Call>()
+interface Over extends Facts {
+  readonly call: Call
+  readonly notes: CallNotes
+}
 
-/** The answer to a call is this text. */
-export function noteAnswer(call: Call, text: string): void {
-  if (watched.has(call)) answers.set(call, Buffer.byteLength(text))
+/** Tells of calls once their transports have written the answers, whose length is known then; of all of one turn together. */
+function createTelling(observers: readonly Observer[], { log, ...settings }: ObserveSettings): (over: Over) => void {
+  let waiting: Over[] = []
+
+  function tellAllWaiting() {
+    const told = waiting
+    waiting = []
+    for (const { call, notes, ...facts } of told) {
+      tellAll(observers, new AnsweredCall(call, { ...notes, ...facts }, settings), log)
+    }
+  }
+
+  return over => {
+    if (waiting.push(over) === 1) setImmediate(tellAllWaiting)
+  }
 }
 
 /** Answers as `answer` does, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   observers: readonly Observer[],
-  { log, ...settings }: ObserveSettings,
+  settings: ObserveSettings,
 ): (call: Call) => Promise<object> {
+  const tell = createTelling(observers, settings)
   return async call => {
     const at = Date.now()
     const begun = performance.now()
     called.add(call.headers)
-    watched.add(call)
+    const notes = watchCall(call)
     let result: object | undefined
     let thrown: unknown
     try {
@@ -116,11 +143,7 @@ export function observed(
       const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
       const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
-      // Once the transport has written the answer: then its length is known.
-      setImmediate(() => {
-        const facts = { outcome, error, at, milliseconds, bytesOut: answers.get(call) }
-        tellAll(observers, new AnsweredCall(call, facts, settings), log)
-      })
+      tell({ call, notes, outcome, error, at, milliseconds })
     }
   }
 }

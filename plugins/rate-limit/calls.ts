@@ -3,7 +3,7 @@ import type { ToolItem } from '../../core/auth.ts'
 import type { Call, Next } from '../../core/index.ts'
 import { callerKey } from './caller.ts'
 import type { Cap, Limit, Limits, ToolRule } from './limits.ts'
-import { overCap, overLimit } from './refusal.ts'
+import { overCap, overLimit, type Refusing } from './refusal.ts'
 import type { Tally } from './tally.ts'
 
 /** All callers together are one. */
@@ -18,11 +18,11 @@ const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
 }
 
 /** Takes a place under every cap, or none: what was taken is given back before it throws. */
-function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, by: string) {
+function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, refusing: Refusing) {
   for (const [index, [cap, key]] of caps.entries()) {
     if (cap.running.enter(key)) continue
     leaveAll(caps.slice(0, index))
-    throw overCap(cap, by)
+    throw overCap(cap, refusing)
   }
 }
 
@@ -30,36 +30,35 @@ function leaveAll(caps: ReadonlyArray<readonly [Cap, string]>) {
   for (const [cap, key] of caps) cap.running.leave(key)
 }
 
-function judge(limit: Limit, tally: Tally | undefined, by: string) {
-  if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, by)
+function judge(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
+  if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
 /**
  * Counts the call for every rule, in one round trip where that takes any; throws, or rejects, for one that has enough. What is
  * counted here and now is judged at once: the same counter goes on counting for others.
  */
-function charge(rules: readonly ToolRule[], who: string, by: string): Promise<unknown> | undefined {
+function charge(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {
     if (!limit) continue
     const tally = limit.count(forAll ? EVERYBODY : who)
     if (tally instanceof Promise) {
       counting ??= []
-      counting.push(tally.then(counted => judge(limit, counted, by)))
-    } else judge(limit, tally, by)
+      counting.push(tally.then(counted => judge(limit, counted, refusing)))
+    } else judge(limit, tally, refusing)
   }
   return counting && Promise.all(counting)
 }
 
-/** `by`: the plugin's name. */
-async function runLimited(call: Call, next: Next, limits: Limits, rules: readonly ToolRule[], by: string) {
+async function runLimited(call: Call, next: Next, limits: Limits, rules: readonly ToolRule[], refusing: Refusing) {
   const who = callerKey(call.user, call.offer.ip, limits.options.ipv6Prefix)
   const caps: Array<readonly [Cap, string]> = limits.cap ? [[limits.cap, who]] : []
   for (const { cap, forAll } of rules) if (cap) caps.push([cap, forAll ? EVERYBODY : who])
   // First what costs nothing: a call that finds no place is not counted.
-  enterAll(caps, by)
+  enterAll(caps, refusing)
   try {
-    const counting = charge(rules, who, by)
+    const counting = charge(rules, who, refusing)
     if (counting) await counting
     return await next()
   } finally {
@@ -70,12 +69,12 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
 
 /** What `host.around` takes; `now` gives the limits that hold. */
 export const limitCalls =
-  (now: () => Limits, by: string) =>
+  (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {
     const limits = now()
     if (limits.cap === undefined && limits.rules.length === 0) return next()
     const tool = toolOf(call)
     if (!tool) return next()
     const rules = limits.rules.length === 0 ? NO_RULES : limits.rulesOf(tool)
-    return limits.cap === undefined && rules.length === 0 ? next() : runLimited(call, next, limits, rules, by)
+    return limits.cap === undefined && rules.length === 0 ? next() : runLimited(call, next, limits, rules, refusing)
   }

@@ -8,6 +8,7 @@ import { compileLimits, describeRoute, describeTool, type Limits } from './limit
 import { createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
 import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
 import { createRedisCounts, RATE_LIMIT_COMMANDS } from './redis-counts.ts'
+import type { Refusing } from './refusal.ts'
 import { limitAddresses, limitUsers } from './requests.ts'
 import type { CreateCount } from './tally.ts'
 
@@ -64,15 +65,25 @@ function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   }
 }
 
+function createRefusing({ name, figures }: RedisHost): Refusing {
+  const tell = figures.counter({
+    name: 'mcp_host_rate_limited_total',
+    help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
+    labels: ['limit'],
+  })
+  return { by: name, refused: limit => tell(1, { limit }) }
+}
+
 async function setup(host: RedisHost, options: FilledRateLimit) {
   const fault = faultIn(options, host)
   if (fault) return host.report(fault)
   const createCount = await openCounts(host, options)
   let limits = compileLimits(options, createCount)
   const now = () => limits
-  host.edge(limitAddresses(now, host.name))
-  host.admit(limitUsers(now, host.name))
-  host.around(limitCalls(now, host.name))
+  const refusing = createRefusing(host)
+  host.edge(limitAddresses(now, refusing))
+  host.admit(limitUsers(now, refusing))
+  host.around(limitCalls(now, refusing))
   host.explain(item => {
     if (!item) return describeRoute(limits)
     return item.kind === 'tools' ? describeTool(limits, item) : []

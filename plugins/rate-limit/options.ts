@@ -13,7 +13,7 @@ export interface Rate {
   readonly window: number
 }
 
-const RATE_PATTERN = '^[1-9]\\d{0,8}/[1-9]\\d{0,4}(s|m|h|d)$'
+const RATE_PATTERN = '^[1-9]\\d{0,9}/[1-9]\\d{0,4}(s|m|h|d)$'
 const RATE_WORDS = "a limit such as '120/1m' (requests, a slash, and a time in s, m, h or d)"
 
 export function readRate(text: string): Rate {

@@ -14,12 +14,18 @@ const PATIENCE = 1_000
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-/** One line when counting fails, one when it is done again: not one a request. */
-function createTrouble({ log }: PluginHost, onFailure: FilledRateLimit['onFailure']) {
+/** A figure for each request that was not counted; one line when that begins, one when it is over. */
+function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure']) {
   let failing = false
+  const tell = figures.counter({
+    name: 'mcp_host_rate_limit_uncounted_total',
+    help: 'Requests that Redis could not be asked to count, by what became of them: open (passed) or closed (refused).',
+    labels: ['on_failure'],
+  })
   const means = onFailure === 'open' ? 'requests pass uncounted' : 'requests are refused with 503'
   return {
     began(problem: string) {
+      tell(1, { on_failure: onFailure })
       if (!failing) log.warn({ problem, onFailure, means }, 'rate limits cannot be counted in Redis')
       failing = true
     },

@@ -15,9 +15,15 @@ const secondsLeft = ({ until }: Tally) => Math.max(1, Math.ceil((until - perform
 export const standing = ({ name, rate }: Limit, tally: Tally): string =>
   `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally)}`
 
-interface Told {
+/** Whose refusals these are. */
+export interface Refusing {
   /** The plugin, as the config names it. */
   readonly by: string
+  /** Is told of each, by the name of its limit. */
+  refused(limit: string): void
+}
+
+interface Told {
   readonly detail: string
   /** For logs and observers. */
   readonly reason: string
@@ -27,7 +33,7 @@ interface Told {
   readonly headers: Record<string, string>
 }
 
-function tooMany({ by, detail, reason, limit, retryAfter, headers }: Told): HostError {
+function tooMany({ by, refused }: Refusing, { detail, reason, limit, retryAfter, headers }: Told): HostError {
   const error = new HostError('tooManyRequests', {
     detail: `${detail}; try again in ${retryAfter} s`,
     headers: { 'Retry-After': String(retryAfter), ...headers },
@@ -35,6 +41,7 @@ function tooMany({ by, detail, reason, limit, retryAfter, headers }: Told): Host
     reason,
   })
   blame(error, by)
+  refused(limit)
   return error
 }
 
@@ -46,11 +53,10 @@ const WHAT: Readonly<Record<string, string>> = {
 }
 
 /** For whom asks more often than a limit allows. */
-export function overLimit(limit: Limit, tally: Tally, by: string): HostError {
+export function overLimit(limit: Limit, tally: Tally, refusing: Refusing): HostError {
   const { name, place, rate, policy } = limit
   const what = inWords(limit, name === 'tool' ? 'call' : 'request')
-  return tooMany({
-    by,
+  return tooMany(refusing, {
     detail: `at most ${what} ${WHAT[name]}`,
     reason: `rate limit ${place}: ${rate.text}`,
     limit: name,
@@ -60,10 +66,9 @@ export function overLimit(limit: Limit, tally: Tally, by: string): HostError {
 }
 
 /** For whom has as many calls running as may. */
-export function overCap({ name, place, most }: Cap, by: string): HostError {
+export function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
   const calls = `${most} call${most === 1 ? '' : 's'}`
-  return tooMany({
-    by,
+  return tooMany(refusing, {
     detail: `at most ${calls} ${WHAT[name]} at once`,
     reason: `rate limit ${place}: ${most} at once`,
     limit: 'concurrent',
