@@ -9,8 +9,6 @@ import type { CreateCount, Tally } from './tally.ts'
 /** What its script sends beside EVAL. */
 export const RATE_LIMIT_COMMANDS = ['set', 'incrby', 'pttl', 'expire'] as const
 
-/** How long a request waits to be counted at most, milliseconds: a Redis that hangs must not hold all of them up. */
-const PATIENCE = 1_000
 /** Seconds. */
 const RETRY_AFTER = '2'
 
@@ -38,12 +36,11 @@ function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit[
 
 /** The part of a client of Redis that the limiter calls. */
 function createClient(redis: RedisConnection) {
-  const timeout = Math.min(redis.commandTimeout, PATIENCE)
   let script: RedisScript | undefined
   return {
     eval(source: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }) {
       script ??= redisScript(source)
-      return redis.evaluate(script, keys, args, timeout)
+      return redis.evaluate(script, keys, args)
     },
   }
 }

@@ -12,10 +12,10 @@ import { needsRedis, type RedisServer, startRedis, stopRedis } from '../../suppo
 import { stopHosts } from '../../support/start-host.ts'
 import { atOnce, startLimited, statuses } from './limited-host.ts'
 
-const startNode = (redis: RedisServer, options: object, plugins: object = {}) =>
+const startNode = (redis: RedisServer, options: object, plugins: object = {}, commandTimeout = '1s') =>
   startLimited(
     { store: 'redis', ...options },
-    { redis: { url: redis.url, commandTimeout: '1s' }, plugins: { health: {}, ...plugins } },
+    { redis: { url: redis.url, commandTimeout }, plugins: { health: {}, ...plugins } },
   )
 
 const readiness = async (url: string) => {
@@ -33,7 +33,9 @@ describe('rate-limit: counts in Redis', () => {
   it('lets exactly so many pass over two nodes, of addresses, users, clients and tools', async () => {
     const redis = await startRedis()
     const limits = { address: '400/1h', user: '60/1h', client: '40/1h', tools: { 'search*': '20/1h' } }
-    const nodes = [await startNode(redis, limits), await startNode(redis, limits)]
+    // A slow machine is no Redis that is away.
+    const start = () => startNode(redis, limits, {}, '15s')
+    const nodes = [await start(), await start()]
     const at = (index: number) => nodes[index % 2] as (typeof nodes)[number]
     const all = (headers: Record<string, string>, tool: string, count: number) =>
       atOnce(count, index => at(index).call(headers, tool))
