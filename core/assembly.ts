@@ -10,6 +10,7 @@ import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
+import type { Route } from './kernel/route.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
@@ -99,11 +100,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
     callTimeout,
     fetchTimeout,
     stalls: createStallWatch(stallWarning, log, notes),
     openRuntime: catalog.openRuntime,
+    tracerOn,
     stateKeys: secrets.keys('request-state'),
     admit: createAdmission(access),
   }
@@ -166,7 +169,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, observing),
+    answer: createDispatch(author, methods, { ...observing, tracerOn }),
     tellRequest: createRequestTeller(author.observers, observing),
     inFlight: inFlight.enter,
   }

@@ -12,6 +12,7 @@ import { health } from './health/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
+import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
 import { transportStreamable } from './transport-streamable/index.ts'
@@ -27,6 +28,7 @@ export const builtInPlugins = {
   'auth-introspection': authIntrospection,
   health,
   'access-log': accessLog,
+  tracing,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,

@@ -12,6 +12,7 @@ import type { FilledHealthOptions, HealthOptions } from './plugin-options/health
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
+import type { TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
 import type { FilledTransportStdioOptions, TransportStdioOptions } from './plugin-options/transport-stdio.ts'
 import type { TransportStreamableOptions } from './plugin-options/transport-streamable.ts'
@@ -28,6 +29,7 @@ export interface BuiltInOptions {
   'auth-introspection': AuthIntrospectionOptions
   health: HealthOptions
   'access-log': AccessLogOptions
+  tracing: TracingOptions
   'cluster-redis': ClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
@@ -47,6 +49,7 @@ export interface FilledOptions {
   'auth-introspection': FilledAuthIntrospectionOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions
+  tracing: TracingOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions

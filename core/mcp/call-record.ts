@@ -59,6 +59,12 @@ export interface CallRecord {
   readonly bytesOut: number | undefined
 }
 
+/** A Call as it begins: its record, but for what comes of it. */
+export interface CallStart
+  extends Omit<CallRecord, 'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut'> {
+  readonly call: Call
+}
+
 /** What a host knows beside the request. */
 export interface RecordSettings {
   /** Whether a route has a method. */
@@ -101,10 +107,10 @@ interface Asker {
 }
 
 abstract class Told implements Facts {
-  readonly outcome: Outcome
-  readonly error: HostError | undefined
+  outcome: Outcome
+  error: HostError | undefined
   readonly at: number
-  readonly milliseconds: number
+  milliseconds: number
   readonly #asker: Asker
   protected readonly settings: RecordSettings
 
@@ -169,16 +175,21 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
   }
 }
 
-/** A Call that is over. */
-export class AnsweredCall extends Told implements CallRecord {
+/** A Call, made as it begins; its record once `end` was told what came of it. */
+export class ObservedCall extends Told implements CallRecord {
   readonly call: Call
   readonly http = undefined
-  readonly bytesOut: number | undefined
+  bytesOut: number | undefined
 
-  constructor(call: Call, facts: Facts & { readonly bytesOut: number | undefined }, settings: RecordSettings) {
-    super(facts, call, settings)
+  constructor(call: Call, at: number, settings: RecordSettings) {
+    super({ outcome: 'ok', error: undefined, at, milliseconds: 0 }, call, settings)
     this.call = call
-    this.bytesOut = facts.bytesOut
+    this.bytesOut = undefined
+  }
+  end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
+    this.outcome = outcome
+    this.error = error
+    this.milliseconds = milliseconds
   }
   get route() {
     return this.call.offer.route.path

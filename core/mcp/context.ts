@@ -1,9 +1,11 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import { HostError } from '../http/errors.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
+import type { Route } from '../kernel/route.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError } from './define.ts'
+import type { CallTracer } from './observe.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
 
@@ -17,6 +19,8 @@ export interface HandlerSettings {
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
+  /** Whose headers go along with `ctx.fetch`. */
+  readonly tracerOn: (route: Route) => CallTracer
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
@@ -123,8 +127,18 @@ class HandlerContext implements CallContext {
     return (input, init) => {
       const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
       if (init?.signal) signals.push(init.signal)
-      return fetch(input, { ...init, signal: AbortSignal.any(signals) })
+      return fetch(input, { ...init, ...this.#carry(input, init), signal: AbortSignal.any(signals) })
     }
+  }
+
+  /** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
+  #carry(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): { headers: Headers } | undefined {
+    const added = Object.entries(this.#settings.tracerOn(this.#call.offer.route).headersFor(this.#call))
+    if (added.length === 0) return undefined
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    if (added.some(([name]) => headers.has(name))) return undefined
+    for (const [name, value] of added) headers.set(name, value)
+    return { headers }
   }
 
   #reportProgress({

@@ -7,7 +7,15 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
-import { AnsweredCall, type CallRecord, OTHER, type Outcome, PlainRequest, type RecordSettings } from './call-record.ts'
+import {
+  type CallRecord,
+  type CallStart,
+  ObservedCall,
+  OTHER,
+  type Outcome,
+  PlainRequest,
+  type RecordSettings,
+} from './call-record.ts'
 
 /** What telling takes. */
 export interface ObserveSettings extends RecordSettings {
@@ -16,6 +24,17 @@ export interface ObserveSettings extends RecordSettings {
 
 /** What it throws, or rejects with, is logged, and nobody waits for it. */
 export type Observer = (record: CallRecord) => void | Promise<void>
+
+/** The service of the slot `tracer`: puts each Call into a context that follows whatever it does. */
+export interface CallTracer {
+  /** Runs `answer` with the call, outside of every `around` of its way, and gives what it gives. */
+  run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
+  /** Headers for a request that a handler makes with `ctx.fetch`; unless it set one of them. */
+  headersFor(call: Call): Readonly<Record<string, string>>
+}
+
+/** What the slot holds where nobody fills it. */
+export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
 function outcomeOf(call: Call, result: object | undefined): Outcome {
   if (call.signal.aborted) return 'cancelled'
@@ -93,21 +112,21 @@ export function noteAnswer(call: Call, text: string): void {
   if (watched.has(call)) answers.set(call, Buffer.byteLength(text))
 }
 
-/** Answers as `answer` does, and tells the observers. */
+/** Answers as `answer` does, within the tracer, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
-  observers: readonly Observer[],
+  { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
   { log, ...settings }: ObserveSettings,
 ): (call: Call) => Promise<object> {
   return async call => {
-    const at = Date.now()
+    const record = new ObservedCall(call, Date.now(), settings)
     const begun = performance.now()
     called.add(call.headers)
     watched.add(call)
     let result: object | undefined
     let thrown: unknown
     try {
-      result = await answer(call)
+      result = await tracer.run(record, answer)
       return result
     } catch (error) {
       thrown = error
@@ -115,11 +134,11 @@ export function observed(
     } finally {
       const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
-      const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
+      record.end(outcome, outcome === 'error' && HostError.is(thrown) ? thrown : undefined, milliseconds)
       // Once the transport has written the answer: then its length is known.
       setImmediate(() => {
-        const facts = { outcome, error, at, milliseconds, bytesOut: answers.get(call) }
-        tellAll(observers, new AnsweredCall(call, facts, settings), log)
+        record.bytesOut = answers.get(call)
+        tellAll(observers, record, log)
       })
     }
   }
