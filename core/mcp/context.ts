@@ -1,7 +1,7 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import { HostError } from '../http/errors.ts'
-import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Route } from '../kernel/route.ts'
+import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError } from './define.ts'
