@@ -141,9 +141,7 @@ export function createAuthFetchOn(platform: Platform, options: ClientOAuthOption
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
     if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
-    return tracing.request(request, carrying =>
-      guarded(async () => createLoop(resolved, await engine(), carrying)()),
-    )
+    return tracing.request(request, carrying => guarded(async () => createLoop(resolved, await engine(), carrying)()))
   }
   return Object.assign(authFetch, { session })
 }

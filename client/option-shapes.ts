@@ -184,6 +184,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   onEvent: call,
   openTelemetry: {
     what: "the API of OpenTelemetry: import * as api from '@opentelemetry/api'",
-    fits: value => isRecord(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isRecord(value[name])),
+    fits: value =>
+      isRecord(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isRecord(value[name])),
   },
 }

@@ -10,10 +10,10 @@ const NAME = '@opentelemetry/api'
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND' && error.message.includes(NAME)
 
-/** The copy that the config's folder finds, else the one beside mcp-host. Throws a StartError where there is none. */
-export function loadApi(directory: string): OpenTelemetry {
+/** The copy that the config's folder finds, else the one beside this file. Throws a StartError where there is none. */
+export function loadApi(directory: string, here: string = import.meta.url): OpenTelemetry {
   // The SDK is started with the project's copy, and an API does not take spans of an SDK that is older than it is.
-  for (const from of [join(directory, 'package.json'), import.meta.url]) {
+  for (const from of [join(directory, 'package.json'), here]) {
     try {
       return createRequire(from)(NAME)
     } catch (error) {

@@ -19,6 +19,7 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver {
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string
   readonly spans: ReceivedSpan[]
   /** The bodies of all requests. */
@@ -56,7 +57,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}/v1/traces`,
+    url: `http://127.0.0.1:${port}`,
     spans,
     bodies,
     close() {

@@ -1,19 +1,14 @@
-// A host in a process of its own, whose spans a real SDK sends to a receiver; the API's globals are the process's.
-// Arguments: the receiver's address, or '' for no SDK. It sends `{ url, log }` once it listens.
+// A host whose calls are traced, in a process of its own: the API's globals are the process's. Whoever starts it preloads an
+// SDK. It sends `{ url, log }` once it listens, and closes when it is told anything.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin, definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 
-const [receiver = ''] = process.argv.slice(2)
-if (receiver !== '') {
-  // Far away: what the end of the host does not send never comes.
-  const batch = { scheduledDelayMillis: 3_600_000 }
-  const processor = new BatchSpanProcessor(new OTLPTraceExporter({ url: receiver }), batch)
-  new NodeTracerProvider({ spanProcessors: [processor] }).register()
-}
+/** As an instrumentation of `fetch` does. */
+const FETCHES = 'undici:request:create'
+const ignore = () => undefined
 
 const text = { type: 'object', properties: { text: { type: 'string' }, url: { type: 'string' } } } as const
 
@@ -46,6 +41,9 @@ const toolset = [
       trace.getTracer('of the tool').startActiveSpan('inner', async span => {
         await ctx.fetch(url, { headers: { 'x-own': 'yes' } })
         await ctx.fetch(new Request(url, { headers: { traceparent: 'of the handler' } }))
+        subscribe(FETCHES, ignore)
+        await ctx.fetch(url)
+        unsubscribe(FETCHES, ignore)
         span.end()
         return propagation.getBaggage(context.active())?.getEntry('who')?.value ?? 'nobody'
       }),

@@ -1,12 +1,17 @@
 // Spans of calls, as a real receiver gets them from a real SDK: names, attributes, parents, links, what is never in them.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { symlink } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../../core/index.ts'
+import { definePlugin, defineTool, StartError } from '../../../core/index.ts'
+import { loadApi } from '../../../plugins/tracing/load-api.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { compiledFile } from '../../support/compiled.ts'
+import { blocksOf, ROOT } from '../../support/doc-blocks.ts'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -20,9 +25,20 @@ const traceparent = (trace: string, span: string) => `00-${trace}-${span}-01`
 
 const children = new Set<ChildProcess>()
 
+/** The SDK, started as the plugin's page says; it sends when the host closes. */
+async function writePreload(): Promise<string> {
+  const page = 'docs/plugins/tracing.md'
+  const [block] = blocksOf(page).filter(({ language }) => language === 'js')
+  const folder = await makeFolder({ 'start-tracing.mjs': block?.code ?? '' })
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return join(folder, 'start-tracing.mjs')
+}
+
 /** A host in a process of its own; without a receiver it has no SDK. */
-async function startTraced(receiver = '') {
-  const child = fork(compiledFile('test/support/traced-host.ts'), [receiver], { execArgv: [] })
+async function startTraced(receiver?: OtlpReceiver) {
+  const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: receiver?.url, OTEL_BSP_SCHEDULE_DELAY: '3600000' }
+  const execArgv = receiver ? ['--import', await writePreload()] : []
+  const child = fork(compiledFile('test/support/traced-host.ts'), { execArgv, env })
   children.add(child)
   const [{ url, log }] = (await once(child, 'message')) as [{ url: string; log: LogLine[] }]
   /** Sends what is left. */
@@ -35,6 +51,7 @@ async function startTraced(receiver = '') {
 }
 
 afterEach(stopHosts)
+after(removeFolders)
 after(() => {
   for (const child of children) child.kill('SIGKILL')
 })
@@ -60,7 +77,7 @@ describe('tracing', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const target = `http://127.0.0.1:${port}/${SECRET}`
-    const { url, close } = await startTraced(receiver.url)
+    const { url, close } = await startTraced(receiver)
     const mcp = `${url}/mcp`
     const call = (
       id: string,
@@ -218,13 +235,15 @@ describe('tracing', () => {
   it('is the parent of what the handler does, and goes along with ctx.fetch', () => {
     const inner = receiver.spans.find(({ name }) => name === 'inner')
     expect(inner).to.include({ traceId: '1'.repeat(32), parentSpanId: spanOf('nest').spanId })
-    const [first, second] = asked
+    const [first, second, third] = asked
     expect(first).to.include({
       traceparent: traceparent('1'.repeat(32), inner?.spanId ?? ''),
       tracestate: 'a=b',
       'x-own': 'yes',
     })
     expect(first).not.to.have.property('baggage')
+    // An instrumentation of `fetch` adds its own, and two are none.
+    expect(third).not.to.have.property('traceparent')
     expect(second).to.include({ traceparent: 'of the handler' }).and.not.have.property('tracestate')
   })
 
@@ -239,6 +258,7 @@ describe('tracing', () => {
 
   it('has no argument, token, name of the client or whole session id, and cuts what it repeats', () => {
     const all = receiver.bodies.join('\n')
+    expect(all).to.include('my-mcp-host')
     expect(all).to.include('tools/call say')
     for (const secret of [SECRET, session, '\\u001b', 'no luck', 'a bug', 'words of the client']) {
       expect(all, secret).not.to.include(secret)
@@ -263,6 +283,16 @@ describe('tracing without an SDK', () => {
     const { message } = await modern(`${url}/mcp`, 'tools/call', { name: 'say' })
     expect(message.result.content[0].text).to.equal('said')
     await close()
+  })
+})
+
+describe('tracing where the API is not installed', () => {
+  it('says what to install', async () => {
+    const nowhere = await makeFolder({})
+    expect(() => loadApi(nowhere, join(nowhere, 'here.js')))
+      .to.throw(StartError, 'plugins.tracing: @opentelemetry/api is not installed')
+      .with.property('message')
+      .that.includes('npm i @opentelemetry/api')
   })
 })
 
