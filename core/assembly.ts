@@ -8,6 +8,7 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
+import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
@@ -23,7 +24,7 @@ import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
-import { createRequestTeller } from './mcp/observe.ts'
+import { createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
@@ -47,6 +48,7 @@ export interface ServiceParts {
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
   readonly node: Node
+  readonly figures: Figures
   readonly report: Report
 }
 
@@ -70,8 +72,8 @@ export interface BuiltServices extends Services {
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
   startSessions(): void
-  /** Of a request whose response is closed. */
-  readonly tellRequest: ReturnType<typeof createRequestTeller>
+  /** Tells the observers of a request once its response is closed. */
+  readonly watchRequest: ReturnType<typeof createRequestWatch>
   /** What of the config each caller is offered, for a reload to replace. */
   readonly offered: OfferedConfig
   readonly catalog: Catalog
@@ -83,7 +85,7 @@ export interface BuiltServices extends Services {
 
 /** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, report } = parts
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
@@ -150,6 +152,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     log,
     makeOffer,
     admit,
+    figures,
   })
   return {
     ...access,
@@ -170,7 +173,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     createCall,
     extensionsOn: author.extensions.on,
     answer: createDispatch(author, methods, { ...observing, tracerOn }),
-    tellRequest: createRequestTeller(author.observers, observing),
+    watchRequest: createRequestWatch(author.observers, observing),
     inFlight: inFlight.enter,
   }
 }

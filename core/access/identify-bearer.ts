@@ -79,9 +79,15 @@ function refuse(
   })
 }
 
+const AUTHENTICATIONS = {
+  name: 'mcp_host_authentications_total',
+  help: 'Tokens that came with requests: accepted, refused, or not to be judged (unavailable).',
+  labels: ['plugin', 'outcome'],
+}
+
 /** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
 export function identifyBearer(
-  host: Pick<KernelHost, 'log' | 'name'>,
+  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
   services: AccessServices,
   verify: VerifyToken,
 ): HostMiddleware {
@@ -89,6 +95,9 @@ export function identifyBearer(
     const wanted = audience && { audience }
     host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
   }
+
+  const count = host.figures.counter(AUTHENTICATIONS)
+  const told = (outcome: string) => count(1, { plugin: host.name, outcome })
 
   const by = (refusal: HostError) => {
     blame(refusal, host.name)
@@ -102,14 +111,17 @@ export function identifyBearer(
     const place = { route, params }
     const verdict = 'token' in presented ? await verify(presented.token, place) : presented
     if ('user' in verdict) {
+      told('accepted')
       ctx.state.user = verdict.user
       return next()
     }
     if ('unavailable' in verdict) {
+      told('unavailable')
       denied(ctx, route, verdict.unavailable)
       const headers = { 'Retry-After': String(verdict.retryAfter) }
       throw by(new HostError('unavailable', { detail: verdict.unavailable, headers }))
     }
+    told('refused')
     denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
     throw by(refuse(services, place, verdict.refused, 'malformed' in verdict))
   }

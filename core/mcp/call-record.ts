@@ -5,6 +5,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { Call } from './call.ts'
+import type { CallNotes } from './call-notes.ts'
 import type { ItemKind } from './catalog-item.ts'
 import { findResource } from './methods/resources.ts'
 
@@ -37,6 +38,10 @@ export interface CallRecord {
   /** The tool, prompt or resource, as its definition calls it (a family by its URI template); `_OTHER` where there is none such. */
   readonly item: { readonly kind: ItemKind; readonly name: string } | undefined
   readonly revision: string | undefined
+  /** The transport plugin of the session; undefined for a request without one. */
+  readonly transport: string | undefined
+  /** Methods of what the handler asked the client, such as `sampling/createMessage`. */
+  readonly asked: readonly string[]
   /** The caller's address, as far as trusted proxies tell it; `stdio` and the like for transports without. */
   readonly ip: string
   /** Of an HTTP request that became no call. */
@@ -61,7 +66,10 @@ export interface CallRecord {
 
 /** A Call as it begins: its record, but for what comes of it. */
 export interface CallStart
-  extends Omit<CallRecord, 'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut'> {
+  extends Omit<
+    CallRecord,
+    'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+  > {
   readonly call: Call
 }
 
@@ -179,17 +187,23 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
 export class ObservedCall extends Told implements CallRecord {
   readonly call: Call
   readonly http = undefined
-  bytesOut: number | undefined
+  readonly #notes: CallNotes
 
-  constructor(call: Call, at: number, settings: RecordSettings) {
+  constructor(call: Call, { at, notes, settings }: { at: number; notes: CallNotes; settings: RecordSettings }) {
     super({ outcome: 'ok', error: undefined, at, milliseconds: 0 }, call, settings)
     this.call = call
-    this.bytesOut = undefined
+    this.#notes = notes
   }
   end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
     this.outcome = outcome
     this.error = error
     this.milliseconds = milliseconds
+  }
+  get bytesOut() {
+    return this.#notes.bytesOut
+  }
+  get asked() {
+    return this.#notes.asked
   }
   get route() {
     return this.call.offer.route.path
@@ -203,6 +217,9 @@ export class ObservedCall extends Told implements CallRecord {
   }
   get revision() {
     return this.call.revision
+  }
+  get transport() {
+    return this.call.session?.transport
   }
   get ip() {
     return this.call.offer.ip
@@ -232,6 +249,8 @@ export class PlainRequest extends Told implements CallRecord {
   readonly item = undefined
   readonly client = undefined
   readonly revision = undefined
+  readonly transport = undefined
+  readonly asked: readonly string[] = []
   readonly route: string | undefined
   readonly ip: string
   readonly http: CallRecord['http']

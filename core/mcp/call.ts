@@ -57,6 +57,8 @@ export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch:
 
 /** A client's session, as the methods of its calls see it. */
 export interface CallSession {
+  /** The name of the plugin that it was opened by. */
+  readonly transport?: string
   /** The least severe level that the client is sent. */
   logLevel: LogLevel
   /** False where it, or all of its owner's, watch as many resources as they may. */

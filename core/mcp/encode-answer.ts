@@ -2,7 +2,7 @@
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
-import { noteAnswer } from './observe.ts'
+import { noteAnswer } from './call-notes.ts'
 import { META } from './protocol.ts'
 import { resultTypeOf } from './result-type.ts'
 import { SerializedResult } from './wire.ts'

@@ -7,6 +7,7 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
+import { watchCall } from './call-notes.ts'
 import {
   type CallRecord,
   type CallStart,
@@ -67,12 +68,12 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 }
 
 /** Tells the observers of a route, or those that are on everywhere, of HTTP requests that became no Call. */
-export function createRequestTeller(
+export function createRequestWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (ctx: HostContext, began: number) => void {
+): (ctx: HostContext) => void {
   const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
-  return (ctx, began) => {
+  function tell(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
     if (called.has(req.headers)) return
     const { refusal: error, route, user } = state
@@ -93,6 +94,10 @@ export function createRequestTeller(
     }
     tellAll(route ? notesFor(notes, route) : everywhere, new PlainRequest(facts, settings), log)
   }
+  return ctx => {
+    const began = performance.now()
+    ctx.res.once('close', () => tell(ctx, began))
+  }
 }
 
 /** The session that a request was let into: of one that was refused anybody may have named any. */
@@ -103,15 +108,6 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** Bytes of answers, of Calls that are observed. */
-const answers = new WeakMap<Call, number>()
-const watched = new WeakSet<Call>()
-
-/** The answer to a call is this text. */
-export function noteAnswer(call: Call, text: string): void {
-  if (watched.has(call)) answers.set(call, Buffer.byteLength(text))
-}
-
 /** Answers as `answer` does, within the tracer, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
@@ -119,10 +115,9 @@ export function observed(
   { log, ...settings }: ObserveSettings,
 ): (call: Call) => Promise<object> {
   return async call => {
-    const record = new ObservedCall(call, Date.now(), settings)
-    const begun = performance.now()
     called.add(call.headers)
-    watched.add(call)
+    const record = new ObservedCall(call, { at: Date.now(), notes: watchCall(call), settings })
+    const begun = performance.now()
     let result: object | undefined
     let thrown: unknown
     try {
@@ -136,10 +131,7 @@ export function observed(
       const outcome = outcomeOf(call, result)
       record.end(outcome, outcome === 'error' && HostError.is(thrown) ? thrown : undefined, milliseconds)
       // Once the transport has written the answer: then its length is known.
-      setImmediate(() => {
-        record.bytesOut = answers.get(call)
-        tellAll(observers, record, log)
-      })
+      setImmediate(tellAll, observers, record, log)
     }
   }
 }

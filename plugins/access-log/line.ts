@@ -8,7 +8,22 @@ const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outco
 
 /** Fields that are undefined are left out. */
 export function jsonLine(record: CallRecord, slow: boolean): string {
-  const { at, route, method, item, outcome, error, refusedBy, milliseconds, http, revision, client, ip } = record
+  const {
+    at,
+    route,
+    method,
+    item,
+    outcome,
+    error,
+    refusedBy,
+    milliseconds,
+    http,
+    revision,
+    transport,
+    asked,
+    client,
+    ip,
+  } = record
   const { user, oauthClient, session, requestId, traceId, bytesIn, bytesOut } = record
   const fields = {
     time: new Date(at).toISOString(),
@@ -30,6 +45,8 @@ export function jsonLine(record: CallRecord, slow: boolean): string {
     oauthClient,
     client: client && `${client.name} ${client.version}`.trim(),
     revision,
+    transport,
+    asked: asked.length > 0 ? asked : undefined,
     session,
     requestId,
     traceId,

@@ -5,7 +5,10 @@ import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@op
 import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
-type CallStart = Omit<CallRecord, 'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut'> & {
+type CallStart = Omit<
+  CallRecord,
+  'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+> & {
   readonly call: Call
 }
 

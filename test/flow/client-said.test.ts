@@ -198,7 +198,9 @@ describe('URIs that a client names', () => {
     await session.end()
   })
 
-  it(`are watched by all sessions of an owner up to ${MAX_WATCHED_BYTES_PER_OWNER} bytes, and one that ends makes room`, async () => {
+  it(`are watched by all sessions of an owner up to ${MAX_WATCHED_BYTES_PER_OWNER} bytes, and one that ends makes room`, async function () {
+    // Some thousand requests.
+    this.timeout(120_000)
     const all: string[] = []
     const sessions: Awaited<ReturnType<typeof openSession>>[] = []
     const watch = async (session = sessions[0], uri = '') =>

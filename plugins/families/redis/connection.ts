@@ -6,6 +6,7 @@ import { type Logger, StartError } from '../../../core/index.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
 import { isDisconnection, unavailable } from './failures.ts'
+import { createMeasure, type Measure, offerHealth } from './figures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { createLink, type Link, silenceOf } from './link.ts'
@@ -88,9 +89,10 @@ export function redisConnection(
   const known = shared.get(id)
   known?.examination.need(needs)
   if (known) return known
-  const connection = new SharedConnection(redis, host.log)
+  const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   connection.examination.need(needs)
   shared.set(id, connection)
+  offerHealth(host, redis.name, connection)
   host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   host.starting(() => connection.start())
   return connection
@@ -118,9 +120,11 @@ class SharedConnection implements RedisConnection {
   /** What to add to the monotonic clock for that of Redis, or less. */
   #offset: number | undefined
   readonly #watch: Watch
+  readonly #measure: Measure
 
-  constructor(redis: ResolvedRedis, log: Logger) {
+  constructor(redis: ResolvedRedis, log: Logger, measure: Measure) {
     this.#redis = redis
+    this.#measure = measure
     this.#link = createLink({ redis, blocking: 0, changed: cause => this.#linkChanged(cause) })
     const isConnected = () => this.#link.isReady
     this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
@@ -257,14 +261,18 @@ class SharedConnection implements RedisConnection {
   }
 
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
-    const deadline = performance.now() + timeout
+    const asked = performance.now()
+    const deadline = asked + timeout
     try {
       await this.#health.whenUsable(deadline)
       const { refusal } = this.#health
       if (refusal?.code === FOREIGN_KEYS) throw unavailable(new Error(refusal.text))
-      return await this.#answered(act(this.client), deadline - performance.now())
+      const value = await this.#answered(act(this.client), deadline - performance.now())
+      this.#measure(performance.now() - asked, 'ok')
+      return value
     } catch (error) {
       const refusal = explainRefusal(error)
+      this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
       // What is examined is one node of a cluster: another may have refused.
       if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
