@@ -189,8 +189,8 @@ export class ObservedCall extends Told implements CallRecord {
   readonly http = undefined
   readonly #notes: CallNotes
 
-  constructor(call: Call, { at, notes, settings }: { at: number; notes: CallNotes; settings: RecordSettings }) {
-    super({ outcome: 'ok', error: undefined, at, milliseconds: 0 }, call, settings)
+  constructor(call: Call, notes: CallNotes, settings: RecordSettings) {
+    super({ outcome: 'ok', error: undefined, at: Date.now(), milliseconds: 0 }, call, settings)
     this.call = call
     this.#notes = notes
   }

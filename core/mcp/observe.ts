@@ -108,15 +108,31 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
+/** Tells of calls once their transports have written the answers, whose length is known then; of all of one turn together. */
+function createTelling(observers: readonly Observer[], log: Logger): (record: CallRecord) => void {
+  let waiting: CallRecord[] = []
+
+  function tellAllWaiting() {
+    const told = waiting
+    waiting = []
+    for (const record of told) tellAll(observers, record, log)
+  }
+
+  return record => {
+    if (waiting.push(record) === 1) setImmediate(tellAllWaiting)
+  }
+}
+
 /** Answers as `answer` does, within the tracer, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
-  { log, ...settings }: ObserveSettings,
+  settings: ObserveSettings,
 ): (call: Call) => Promise<object> {
+  const tell = createTelling(observers, settings.log)
   return async call => {
     called.add(call.headers)
-    const record = new ObservedCall(call, { at: Date.now(), notes: watchCall(call), settings })
+    const record = new ObservedCall(call, watchCall(call), settings)
     const begun = performance.now()
     let result: object | undefined
     let thrown: unknown
@@ -130,8 +146,7 @@ export function observed(
       const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
       record.end(outcome, outcome === 'error' && HostError.is(thrown) ? thrown : undefined, milliseconds)
-      // Once the transport has written the answer: then its length is known.
-      setImmediate(tellAll, observers, record, log)
+      tell(record)
     }
   }
 }
