@@ -51,9 +51,8 @@ const nameOf = (thrown: unknown): string => {
   return thrown instanceof Error ? thrown.name.slice(0, 64) : '_OTHER'
 }
 
-export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
-  if (!api) return PLAIN
-  const { trace, context, propagation, SpanKind, SpanStatusCode } = api
+/** Makes spans and ends them. */
+function createSpans({ trace, context, SpanKind, SpanStatusCode }: OpenTelemetryApi) {
   const tracer = trace.getTracer('mcp-host/client')
 
   function begin(name: string, method: string, { protocol, hostname, port, origin, pathname }: URL) {
@@ -89,13 +88,20 @@ export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
     }
   }
 
+  return { begin, within }
+}
+
+export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
+  if (!api) return PLAIN
+  const { context, propagation } = api
+  const { begin, within } = createSpans(api)
+
   const silently = <Result>(work: () => Result): Result =>
     context.with(context.active().setValue(SUPPRESSED, true), work)
 
   const step = (method: string, url: string, what: string, ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
     if (!URL.canParse(url)) return ask()
-    const span = begin(`oauth ${what.replace(/^The /, '')}`, method, new URL(url))
-    return within(span, () => silently(ask))
+    return within(begin(`oauth ${what.replace(/^The /, '')}`, method, new URL(url)), () => silently(ask))
   }
 
   /** The same request, whose headers name the span; unless its caller has named one. */

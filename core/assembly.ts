@@ -108,7 +108,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     fetchTimeout,
     stalls: createStallWatch(stallWarning, log, notes),
     openRuntime: catalog.openRuntime,
-    tracerOn,
+    headersFor: call => tracerOn(call.offer.route).headersFor(call),
     stateKeys: secrets.keys('request-state'),
     admit: createAdmission(access),
   }

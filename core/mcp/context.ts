@@ -1,11 +1,9 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import { HostError } from '../http/errors.ts'
-import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError } from './define.ts'
-import type { CallTracer } from './observe.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
 
@@ -19,8 +17,8 @@ export interface HandlerSettings {
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
-  /** Whose headers go along with `ctx.fetch`. */
-  readonly tracerOn: (route: Route) => CallTracer
+  /** Headers that go along with `ctx.fetch` of a call. */
+  readonly headersFor: (call: Call) => Readonly<Record<string, string>>
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
@@ -133,7 +131,7 @@ class HandlerContext implements CallContext {
 
   /** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
   #carry(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): { headers: Headers } | undefined {
-    const added = Object.entries(this.#settings.tracerOn(this.#call.offer.route).headersFor(this.#call))
+    const added = Object.entries(this.#settings.headersFor(this.#call))
     if (added.length === 0) return undefined
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
     if (added.some(([name]) => headers.has(name))) return undefined
