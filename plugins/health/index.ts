@@ -14,6 +14,14 @@ const pathOr = (path: string, description: string) => ({
   description,
 })
 
+const TOKEN_SCHEMA = {
+  type: 'string' as const,
+  writeOnly: true as const,
+  pattern: '^[\\w.~+/-]{16,}=*$',
+  patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
+  description: 'Who sends it as `Authorization: Bearer` may read the details: 16 letters and digits or more.',
+}
+
 const LIVE = '/livez'
 const READY = '/readyz'
 
@@ -33,12 +41,7 @@ export const health = definePlugin<HealthOptions, FilledOptions['health']>({
         description:
           'Who may read more than the status, beside those who bring the token. `local`: who asks from this machine.',
       },
-      token: {
-        type: 'string',
-        writeOnly: true,
-        pattern: '^[\\w.~+/-]{16,}=*$',
-        description: 'Who sends it as `Authorization: Bearer` may read details: 16 letters and digits or more.',
-      },
+      token: TOKEN_SCHEMA,
     },
   },
   setup(host, { path, live, ready, ...settings }) {

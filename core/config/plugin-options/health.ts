@@ -10,7 +10,7 @@ export interface HealthOptions {
   ready?: string | false
   /** Who may read more than the status, beside those who bring the token. `local`: who asks from this machine. Default `local`. */
   details?: 'local' | 'anyone' | 'nobody'
-  /** Who sends it as `Authorization: Bearer` may read details: 16 letters and digits or more. */
+  /** Who sends it as `Authorization: Bearer` may read the details: 16 letters and digits or more. */
   token?: string
 }
 

@@ -120,7 +120,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
   {
     mistake: 'a token for health that is guessed soon',
     files: withPlugin('  health:\n    token: hunter2 # HERE'),
-    says: ['wrong value', '16'],
+    says: ['not shown', 'at least 16 letters'],
   },
   {
     mistake: 'an option of the transport that is not known',
