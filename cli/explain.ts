@@ -118,7 +118,7 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
     return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
   }
   const denial = address.denialOf(item, user)
-  const steps = address.explain(item, user)
+  const steps = [...address.explain(item, user), ...address.explainPlugins(item)]
   const listed = !denial || denial.listed ? 'listed' : 'hidden from lists'
   const answer = denial
     ? `denied: ${denial.reason}; ${listed}; ${describeRefusal(address.refusal(denial, user))}`
@@ -159,6 +159,7 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     ...describeUser(user),
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
+  told.push(...address.explainPlugins().map((step, index) => line(index === 0 ? 'plugins' : '', step)))
   if (denial) return [...told, line('result', describeRefusal(address.refusal(denial, user)))]
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]

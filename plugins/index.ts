@@ -9,6 +9,7 @@ import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
@@ -25,6 +26,7 @@ export const builtInPlugins = {
   'tool-policy': toolPolicy,
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
+  'rate-limit': rateLimit,
   health,
   'access-log': accessLog,
   'cluster-redis': clusterRedis,

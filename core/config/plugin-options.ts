@@ -9,6 +9,7 @@ import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
+import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
@@ -26,6 +27,7 @@ export interface BuiltInOptions {
   'tool-policy': ToolPolicyOptions
   'auth-jwt': AuthJwtOptions
   'auth-introspection': AuthIntrospectionOptions
+  'rate-limit': RateLimitOptions
   health: HealthOptions
   'access-log': AccessLogOptions
   'cluster-redis': ClusterRedisOptions
@@ -45,6 +47,7 @@ export interface FilledOptions {
   'tool-policy': FilledToolPolicyOptions
   'auth-jwt': FilledAuthJwtOptions
   'auth-introspection': FilledAuthIntrospectionOptions
+  'rate-limit': FilledRateLimitOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions
   'cluster-redis': FilledClusterRedisOptions
