@@ -1,5 +1,5 @@
 // Pages for load balancers and people: whether the process lives, whether it may be sent requests, and what it serves. They
-// are no part of MCP. How it is hangs together with what plugins name by `host.ready` (core/readiness.ts).
+// are no part of MCP. What readiness is made of, plugins name with `host.ready`; core/readiness.ts asks them.
 import { type BuiltInOptions, definePlugin, type FilledOptions, type HostContext } from '../../core/index.ts'
 import { createDetailRule } from './may-see-details.ts'
 
@@ -47,7 +47,7 @@ export const health = definePlugin<HealthOptions, FilledOptions['health']>({
   setup(host, { path, live, ready, ...settings }) {
     const maySeeDetails = createDetailRule(host.http, settings)
 
-    /** `standard`: gives way to whatever else has its place. */
+    /** At its `standard` path it gives way to whatever else is served there. */
     function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
       if (at === false) return
       const answerUncached = (ctx: HostContext) => {
