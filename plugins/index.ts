@@ -1,6 +1,7 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
 import { accessLog } from './access-log/index.ts'
+import { audit } from './audit/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
@@ -29,6 +30,7 @@ export const builtInPlugins = {
   'rate-limit': rateLimit,
   health,
   'access-log': accessLog,
+  audit,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,
