@@ -15,6 +15,8 @@ export interface MetricsPage {
 /** Samples that are kept; ours have some thousand. */
 export const MOST_SAMPLES = 200_000
 const MOST_LABELS = 64
+/** Characters of a line. */
+const MOST_LINE = 64 * 1024
 
 const NAME = /[a-zA-Z_:][\w:]*/y
 const LABEL = /\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,?)/y
@@ -71,7 +73,7 @@ export function parsePage(text: string): MetricsPage {
   for (const whole of text.split('\n')) {
     const line = whole.trim()
     if (line === '' || line.startsWith('#')) continue
-    const sample = count < MOST_SAMPLES ? readSample(line) : undefined
+    const sample = count < MOST_SAMPLES && line.length <= MOST_LINE ? readSample(line) : undefined
     if (!sample) {
       skipped++
       continue
