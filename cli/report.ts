@@ -19,9 +19,9 @@ const OPTIONS = {
   since: {
     type: 'string',
     value: '<when>',
-    help: 'counts from here: 24h, 30m, 7d ago, or a time such as 2026-11-22T15:00Z',
+    help: 'counts from here: so long ago (30m, 24h, 7d), or a time such as 2026-11-22T15:00Z',
   },
-  until: { type: 'string', value: '<when>', help: 'counts to here' },
+  until: { type: 'string', value: '<when>', help: 'counts to here, in the same words' },
   top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
   json: { type: 'boolean', help: 'print the report as JSON' },
   token: { type: 'string', value: '<token>', help: 'for a metrics page; @file reads it from a file, - from stdin' },

@@ -1,4 +1,4 @@
-// A table for people: columns as wide as what is in them, numbers to the right, and all of it no wider than the terminal.
+// A table for people: columns as wide as what is in them, numbers and times to the right, and all of it no wider than the terminal.
 
 export type Cell = string | number | undefined
 
@@ -6,6 +6,15 @@ const LEAST_WIDTH = 8
 const GAP = '  '
 
 const textOf = (cell: Cell): string => (cell === undefined ? '-' : String(cell))
+
+/** Short, for it is not cut. */
+const NUMBER = /^[\d.]{1,12}(?: %)?$/
+
+/** Nothing but numbers, some of which may be missing. */
+function isNumberColumn(texts: readonly string[]): boolean {
+  const known = texts.filter(text => text !== '-')
+  return known.length > 0 && known.every(text => NUMBER.test(text))
+}
 
 /** Cuts the end off, and shows that it did. */
 export const cutTo = (text: string, width: number): string =>
@@ -24,16 +33,14 @@ function narrow(widths: readonly number[], mayShrink: readonly boolean[], width:
   return fitted
 }
 
-/** Lines. A column of numbers stands to the right; `width`: characters of a line, as far as they do. */
+/** Lines; without a first one where `head` is empty texts. `width`: characters of a line, as far as they do. */
 export function tableLines(head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number): string[] {
-  const isNumeric = head.map((_, column) => rows.some(row => typeof row[column] === 'number'))
-  const texts = [head, ...rows.map(row => row.map(textOf))]
+  const body = rows.map(row => row.map(textOf))
+  const isNumeric = head.map((_, column) => isNumberColumn(body.map(row => row[column] ?? '')))
+  const texts = head.some(title => title !== '') ? [head, ...body] : body
   const widths = head.map((_, column) => Math.max(...texts.map(row => row[column]?.length ?? 0)))
-  const fitted = narrow(
-    widths,
-    isNumeric.map(numeric => !numeric),
-    width,
-  )
+  const mayShrink = isNumeric.map(numeric => !numeric)
+  const fitted = narrow(widths, mayShrink, width)
   return texts.map(row =>
     fitted
       .map((own, column) => {

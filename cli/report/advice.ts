@@ -1,6 +1,6 @@
 // What the figures of the old protocol come to, in sentences: what may be switched off, and who is in the way.
 import { FEATURES, type Feature } from './features.ts'
-import type { ClientRow, FeatureRow } from './report.ts'
+import type { ClientRow, FeatureRow, Use } from './report.ts'
 
 /** Milliseconds. Clients are not there each day: what was not used for less says little. */
 const LONG_ENOUGH = 7 * 24 * 3_600_000
@@ -31,18 +31,22 @@ export function durationText(milliseconds: number): string {
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** By name and version, each once. */
-function namesOf(feature: string, clients: readonly ClientRow[]): string[] {
-  const users = clients.filter(({ features }) => features.some(used => used.feature === feature))
+/** By name and version, each once: those that were not quiet. */
+function namesOf(feature: string, clients: readonly ClientRow[], span: Span): string[] {
+  const users = clients.filter(({ features }) =>
+    features.some(used => used.feature === feature && !isQuiet(used, span)),
+  )
   return [...new Set(users.map(({ client }) => client))]
 }
 
-function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly ClientRow[]): string {
-  const names = namesOf(name, clients)
-  const told = names.slice(0, MOST_NAMES).join(', ')
-  const more = row.clients > MOST_NAMES ? `, ... (${row.clients - MOST_NAMES} more)` : ''
+function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly ClientRow[], span: Span): string {
+  const names = namesOf(name, clients, span)
   const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
-  const who = row.clients === 1 ? '1 client still uses' : `${row.clients} clients still use`
+  // Some figures are not told by client.
+  if (names.length === 0) return `Somebody still uses ${words}${last}: ${row.calls} calls.`
+  const told = names.slice(0, MOST_NAMES).join(', ')
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  const who = names.length === 1 ? '1 client still uses' : `${names.length} clients still use`
   return `${who} ${words}${last}: ${told}${more}.`
 }
 
@@ -56,15 +60,16 @@ function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Sp
   return `Nobody used ${words} since ${minuteOf(since)}${allows === undefined ? '' : `: ${allows}`}.`
 }
 
-/** Those of the table that were used and then not for long count as unused. */
-const isQuiet = ({ last }: FeatureRow, { until }: Span) => last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
+/** What was used and then not for long counts as unused. */
+const isQuiet = ({ last }: Use, { until }: Span): boolean =>
+  last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
 
 /** A sentence for each feature that is used, and for each that may be switched off; one for all that nobody can tell. */
 export function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], span: Span): string[] {
   const sentences = FEATURES.flatMap(feature => {
     const row = rows.find(one => one.feature === feature.name)
     if (!row || row.verdict === 'untold') return []
-    if (row.verdict === 'used' && !isQuiet(row, span)) return [stillUsed(feature, row, clients)]
+    if (row.verdict === 'used' && !isQuiet(row, span)) return [stillUsed(feature, row, clients, span)]
     return feature.allows === undefined && row.verdict === 'unused' ? [] : [unused(feature, row, span)]
   })
   const untold = rows.filter(({ verdict }) => verdict === 'untold').map(({ feature }) => feature)

@@ -164,8 +164,8 @@ describe('who still uses the old protocol', () => {
       oldLine(last, 'bob 1.0'),
     ])
     expect(legacy.advice).to.deep.equal([
-      '3 clients still use a revision before 2026-07-28, last at 2026-11-21 10:00: old 1.0, ada 1.0, bob 1.0.',
-      '3 clients still use sessions, last at 2026-11-21 10:00: old 1.0, ada 1.0, bob 1.0.',
+      '2 clients still use a revision before 2026-07-28, last at 2026-11-21 10:00: ada 1.0, bob 1.0.',
+      '2 clients still use sessions, last at 2026-11-21 10:00: ada 1.0, bob 1.0.',
       'Nobody used HTTP+SSE since 2026-11-01 10:00: transport-sse may go.',
       'What was read does not tell who uses DCR.',
     ])
