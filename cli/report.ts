@@ -76,7 +76,8 @@ async function reportOnLogs(sources: readonly string[], window: Window, most: nu
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
-        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+        const fix = code === 'EISDIR' ? '; name its files, such as logs/*.jsonl' : ''
+        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}${fix}`, { cause, exitCode: 2 })
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
     }

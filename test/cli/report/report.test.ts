@@ -246,7 +246,7 @@ describe('mcp-host report', () => {
 
   for (const [what, values, sources, message] of [
     ['a file that is not there', {}, ['nowhere.log'], /^nowhere\.log cannot be read: ENOENT/],
-    ['a folder', {}, [import.meta.dirname], / cannot be read: EISDIR/],
+    ['a folder', {}, [import.meta.dirname], / cannot be read: EISDIR.*; name its files/],
     ['no time', { since: 'yesterday' }, ['a'], /^--since is no time: give how long ago it was, such as 24h or 7d/],
     ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since is not before --until/],
     ['no number of rows', { top: '0' }, ['a'], /^--top is a number of rows/],
