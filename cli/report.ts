@@ -3,10 +3,9 @@
 import { createReadStream } from 'node:fs'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { checkServerUrl } from './client/logins.ts'
 import { jsonText } from './json-text.ts'
 import { knownSecrets } from './known-secrets.ts'
-import { askPage } from './metrics-page/ask-page.ts'
+import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { readToken } from './read-token.ts'
 import { reportOnPage } from './report/from-page.ts'
 import { readLines } from './report/read-lines.ts'
@@ -89,7 +88,7 @@ async function reportOnAddress(values: VerbValues<typeof OPTIONS>, source: strin
   if (values.since !== undefined || values.until !== undefined) {
     throw usage('--since and --until are of logs: a metrics page has sums since its host began, and no times')
   }
-  const url = checkServerUrl(source)
+  const url = readPageUrl(source)
   const page = await askPage({ url, token: readToken(values.token) })
   return reportOnPage(page, Date.now(), most)
 }

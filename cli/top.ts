@@ -1,8 +1,8 @@
 // `mcp-host top`: the live figures of a running host, from its metrics page.
+import { printableUrl } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
-import { checkServerUrl } from './client/logins.ts'
 import { knownSecrets } from './known-secrets.ts'
-import { askPage } from './metrics-page/ask-page.ts'
+import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { fetchPage } from './metrics-page/fetch-page.ts'
 import { readToken } from './read-token.ts'
 import { figuresOf } from './top/figures.ts'
@@ -55,13 +55,13 @@ async function watchHere(url: string, token: string | undefined, interval: numbe
 
 async function top(values: VerbValues<typeof OPTIONS>, [given = '']: readonly string[]): Promise<void> {
   const interval = readInterval(values.interval)
-  const url = checkServerUrl(given)
+  const url = readPageUrl(given)
   const token = readToken(values.token)
   if (!values.once && process.stdout.isTTY) return watchHere(url, token, interval)
   const page = await askPage({ url, token })
   const figures = figuresOf(undefined, { page, at: Date.now() })
   const size = { columns: process.stdout.columns ?? 120, rows: 60 }
-  const lines = frameLines({ url, figures, status: [], order: 'rate' }, size)
+  const lines = frameLines({ url: printableUrl(url), figures, status: [], order: 'rate' }, size)
   console.log(knownSecrets.scrub(lines.join('\n')))
 }
 

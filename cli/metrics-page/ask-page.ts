@@ -3,11 +3,25 @@
 
 import { printableUrl } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
+import { checkServerUrl } from '../client/logins.ts'
 import { fetchPage, NoMetricsError, type PageAddress } from './fetch-page.ts'
 import type { MetricsPage } from './parse-page.ts'
 
 /** Where the plugin `metrics` listens, by default. */
 const PORT = 9464
+
+/** The address that a command line gives. Throws a StartError (exit code 2), which does not show a password. */
+export function readPageUrl(given: string): string {
+  const url = checkServerUrl(given)
+  const { username, password } = new URL(url)
+  if (username === '' && password === '') return url
+  throw new StartError(
+    'the URL has a user or a password in it, which is not sent: leave it out; a token goes by --token @file',
+    {
+      exitCode: 2,
+    },
+  )
+}
 
 /** Addresses of the same machine. They get no token: it was given for another one. */
 function neighbours(url: string): string[] {

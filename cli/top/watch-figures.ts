@@ -1,6 +1,6 @@
 // The life of `mcp-host top` at a terminal: asks for the page again and again, and draws what it says until somebody quits.
 import { setTimeout as pause } from 'node:timers/promises'
-import { printable } from '../../client/printable.ts'
+import { printable, printableUrl } from '../../client/printable.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { knownSecrets } from '../known-secrets.ts'
 import { NoMetricsError } from '../metrics-page/fetch-page.ts'
@@ -68,7 +68,7 @@ class Watch {
       this.#restarted !== undefined && `the host began anew at ${clock(this.#restarted)}`,
     ]
     return {
-      url: printable(this.#url),
+      url: printableUrl(this.#url),
       figures: now && figuresOf(before, now),
       status: status.filter(line => typeof line === 'string'),
       order: this.order,

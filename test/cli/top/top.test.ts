@@ -236,6 +236,15 @@ describe('mcp-host top', () => {
     })
   }
 
+  it('does not show the password of a URL', async () => {
+    const refusal = await topVerb
+      .run({ once: true }, ['http://ada:sesame@127.0.0.1:1/'])
+      .catch((error: unknown) => error)
+    expect(String(refusal))
+      .to.match(/has a user or a password in it/)
+      .and.not.to.contain('sesame')
+  })
+
   it('shows what is missing from a page as missing', () => {
     const now = { at: 1_000, page: { samples: new Map(), skipped: 0 } }
     const picture = { url: 'http://a/', figures: figuresOf(undefined, now), status: [], order: 'rate' } as const
