@@ -9,6 +9,11 @@ import type { MetricsPage } from './parse-page.ts'
 
 /** Where the plugin `metrics` listens, by default. */
 const PORT = 9464
+/** Milliseconds that a neighbour has for its answer. */
+const SHORTLY = 2_000
+
+const ELSEWHERE =
+  'metrics are where the options of the plugin `metrics` say, by default at http://127.0.0.1:9464/metrics'
 
 /** The address that a command line gives. Throws a StartError (exit code 2), which does not show a password. */
 export function readPageUrl(given: string): string {
@@ -32,6 +37,14 @@ function neighbours(url: string): string[] {
   return [own.href, other.href].filter(address => address !== new URL(url).href)
 }
 
+async function findNear(given: string): Promise<string | undefined> {
+  for (const url of neighbours(given)) {
+    const page = await fetchPage({ url, token: undefined }, AbortSignal.timeout(SHORTLY)).catch(() => undefined)
+    if (page) return url
+  }
+  return undefined
+}
+
 /** As `fetchPage`; what it rejects with names the address. */
 export async function askPage(address: PageAddress, signal?: AbortSignal): Promise<MetricsPage> {
   try {
@@ -40,10 +53,10 @@ export async function askPage(address: PageAddress, signal?: AbortSignal): Promi
     if (!(cause instanceof StartError)) throw cause
     const said = `${printableUrl(address.url)}: ${cause.message}`
     if (!(cause instanceof NoMetricsError)) throw new StartError(said, { cause, exitCode: 1 })
-    for (const url of neighbours(address.url)) {
-      const found = await fetchPage({ url, token: undefined }, signal).catch(() => undefined)
-      if (found) throw new NoMetricsError(`${said}. Its metrics are at ${printableUrl(url)}`, { cause, exitCode: 2 })
-    }
-    throw new NoMetricsError(said, { cause, exitCode: 2 })
+    const found = await findNear(address.url)
+    throw new NoMetricsError(`${said}; ${found ? `metrics are at ${printableUrl(found)}` : ELSEWHERE}`, {
+      cause,
+      exitCode: 2,
+    })
   }
 }

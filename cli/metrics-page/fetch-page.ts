@@ -1,5 +1,6 @@
 // Gets a metrics page of a running host, and says what was found where it is none. No redirect is followed, for a token may
 // go along; what is read, and how long, is bounded.
+import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { type MetricsPage, parsePage } from './parse-page.ts'
 
@@ -7,10 +8,6 @@ import { type MetricsPage, parsePage } from './parse-page.ts'
 const PATIENCE = 10_000
 /** Bytes. */
 const MOST_BYTES = 32 * 1024 * 1024
-
-/** Where `mcp-host` has its metrics by default, for those who gave another address. */
-const ELSEWHERE =
-  'metrics are at /metrics of the host, or at a port of their own, as the options of its plugin `metrics` say'
 
 export interface PageAddress {
   readonly url: string
@@ -41,9 +38,9 @@ function describeAnswer({ status, headers }: Response, text: string, token: stri
   if (status >= 300 && status < 400)
     return `it answers ${status}, and redirects are not followed: give the address itself`
   if (/"jsonrpc"/.test(text) || status === 405 || status === 406) {
-    return `it answers ${status} as an MCP endpoint does: ${ELSEWHERE}`
+    return `it answers ${status} as an MCP endpoint does`
   }
-  return `it answers ${status} with ${type}: ${ELSEWHERE}`
+  return `it answers ${status} with ${printable(type, 80)}, and that is no metrics page`
 }
 
 /** Whether asking again may help: it is away, starting, or draining. */
