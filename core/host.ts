@@ -44,7 +44,7 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition } from './mcp/define.ts'
-import type { Observer } from './mcp/observe.ts'
+import { NO_TRACER, type Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
@@ -95,6 +95,7 @@ const defaultSlots = (node: string): Slots => ({
   changeBus: createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node),
   peers: createMemoryPeers(node),
+  tracer: NO_TRACER,
 })
 
 /**

@@ -14,6 +14,7 @@ import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
+import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
 import { transportStreamable } from './transport-streamable/index.ts'
@@ -31,6 +32,7 @@ export const builtInPlugins = {
   health,
   'access-log': accessLog,
   audit,
+  tracing,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,
