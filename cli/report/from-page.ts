@@ -121,7 +121,9 @@ function legacyOf(page: MetricsPage, most: number, span: { from: number; until: 
 /** `now`: milliseconds since the epoch; `most`: rows of a table. */
 export function reportOnPage(page: MetricsPage, now: number, most: number): Report {
   const started = greatest(page, STARTED)
-  const span = { from: started === undefined ? Number.NaN : started * 1_000, until: now }
+  const from = started === undefined ? Number.NaN : started * 1_000
+  // What a page says of times may be anything.
+  const span = { from: from >= 0 && from <= now ? from : Number.NaN, until: now }
   const outcomes = sumBy(page, `${CALLS}_count`, ({ outcome }) => (outcome ? printable(outcome, 48) : undefined))
   for (const [outcome, count] of sumBy(page, PLAIN_REQUESTS, ({ outcome }) => outcome && printable(outcome, 48))) {
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count)

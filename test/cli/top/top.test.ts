@@ -254,6 +254,14 @@ describe('mcp-host top', () => {
 })
 
 describe('mcp-host report on a metrics page', () => {
+  it('takes no time that there is not', async () => {
+    for (const started of [1e30, Infinity, -1]) {
+      page.figures.started.set(started)
+      const report = JSON.parse(await printedBy(() => reportVerb.run({ json: true }, [page.url])))
+      expect(report).to.not.have.property('from')
+    }
+  })
+
   it('tells what its sums tell, and who still uses the old protocol', async () => {
     fill(page)
     const { clients, questions } = page.figures
