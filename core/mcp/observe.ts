@@ -38,25 +38,29 @@ export interface CallTracer {
 export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
 function outcomeOf(call: Call, result: object | undefined): Outcome {
-  if (call.signal.aborted) return 'cancelled'
+  if (call.cancelled) return 'cancelled'
   if (!result) return 'error'
   return 'isError' in result && result.isError === true ? 'tool_error' : 'ok'
 }
 
-async function tellOne(observer: Observer, record: CallRecord, log: Logger) {
-  try {
-    await observer(record)
-  } catch (err) {
-    log.error({ err, ...blamed(err), method: record.method }, 'an observer failed')
+function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
+  const failed = (err: unknown) => log.error({ err, ...blamed(err), method: record.method }, 'an observer failed')
+  for (const observer of observers) {
+    try {
+      const told = observer(record)
+      if (told instanceof Promise) told.catch(failed)
+    } catch (err) {
+      failed(err)
+    }
   }
 }
 
-function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
-  for (const observer of observers) void tellOne(observer, record, log)
-}
+/** On the headers of an HTTP request that became a Call: the Call has nothing else of the request that brought it. */
+const CALLED = Symbol('became a call')
 
-/** HTTP requests that became Calls, by their headers: a Call has nothing else of the request that brought it. */
-const called = new WeakSet<Readonly<IncomingHttpHeaders>>()
+interface Headers extends IncomingHttpHeaders {
+  [CALLED]?: true
+}
 
 /** What came of an HTTP request that became no Call. */
 function outcomeOfRequest({ state, res }: HostContext): Outcome {
@@ -75,7 +79,7 @@ export function createRequestWatch(
   const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
   function tell(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
-    if (called.has(req.headers)) return
+    if ((req.headers as Headers)[CALLED]) return
     const { refusal: error, route, user } = state
     const milliseconds = performance.now() - began
     const length = Number(res.getHeader('content-length'))
@@ -96,7 +100,7 @@ export function createRequestWatch(
   }
   return ctx => {
     const began = performance.now()
-    ctx.res.once('close', () => tell(ctx, began))
+    ctx.res.on('close', () => tell(ctx, began))
   }
 }
 
@@ -131,7 +135,8 @@ export function observed(
 ): (call: Call) => Promise<object> {
   const tell = createTelling(observers, settings.log)
   return async call => {
-    called.add(call.headers)
+    const headers: Headers = call.headers
+    headers[CALLED] = true
     const record = new ObservedCall(call, watchCall(call), settings)
     const begun = performance.now()
     let result: object | undefined

@@ -90,6 +90,10 @@ class PostReply implements SessionReply {
     if (this.#reason) this.#controller.abort(this.#reason)
     return this.#controller.signal
   }
+  cancelled() {
+    return this.#reason !== undefined
+  }
+
   cancel(reason: Error) {
     if (this.#reason) return
     this.#reason = reason
