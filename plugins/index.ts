@@ -9,6 +9,7 @@ import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { metrics } from './metrics/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
@@ -27,6 +28,7 @@ export const builtInPlugins = {
   'auth-introspection': authIntrospection,
   health,
   'access-log': accessLog,
+  metrics,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,

@@ -9,6 +9,7 @@ import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
+import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metrics.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
@@ -28,6 +29,7 @@ export interface BuiltInOptions {
   'auth-introspection': AuthIntrospectionOptions
   health: HealthOptions
   'access-log': AccessLogOptions
+  metrics: MetricsOptions
   'cluster-redis': ClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
@@ -47,6 +49,7 @@ export interface FilledOptions {
   'auth-introspection': FilledAuthIntrospectionOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions
+  metrics: FilledMetricsOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
