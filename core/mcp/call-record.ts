@@ -93,7 +93,7 @@ const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
 
 /** What all records are made from. */
-interface Facts {
+export interface Facts {
   readonly outcome: Outcome
   readonly error: HostError | undefined
   readonly at: number

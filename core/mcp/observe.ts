@@ -7,8 +7,16 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
-import { watchCall } from './call-notes.ts'
-import { AnsweredCall, type CallRecord, OTHER, type Outcome, PlainRequest, type RecordSettings } from './call-record.ts'
+import { type CallNotes, watchCall } from './call-notes.ts'
+import {
+  AnsweredCall,
+  type CallRecord,
+  type Facts,
+  OTHER,
+  type Outcome,
+  PlainRequest,
+  type RecordSettings,
+} from './call-record.ts'
 
 /** What telling takes. */
 export interface ObserveSettings extends RecordSettings {
@@ -89,12 +97,35 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
+interface Over extends Facts {
+  readonly call: Call
+  readonly notes: CallNotes
+}
+
+/** Tells of calls once their transports have written the answers, whose length is known then; of all of one turn together. */
+function createTelling(observers: readonly Observer[], { log, ...settings }: ObserveSettings): (over: Over) => void {
+  let waiting: Over[] = []
+
+  function tellAllWaiting() {
+    const told = waiting
+    waiting = []
+    for (const { call, notes, ...facts } of told) {
+      tellAll(observers, new AnsweredCall(call, { ...notes, ...facts }, settings), log)
+    }
+  }
+
+  return over => {
+    if (waiting.push(over) === 1) setImmediate(tellAllWaiting)
+  }
+}
+
 /** Answers as `answer` does, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   observers: readonly Observer[],
-  { log, ...settings }: ObserveSettings,
+  settings: ObserveSettings,
 ): (call: Call) => Promise<object> {
+  const tell = createTelling(observers, settings)
   return async call => {
     const at = Date.now()
     const begun = performance.now()
@@ -112,11 +143,7 @@ export function observed(
       const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
       const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
-      // Once the transport has written the answer: then its length is known.
-      setImmediate(() => {
-        const facts = { outcome, error, at, milliseconds, ...notes }
-        tellAll(observers, new AnsweredCall(call, facts, settings), log)
-      })
+      tell({ call, notes, outcome, error, at, milliseconds })
     }
   }
 }
