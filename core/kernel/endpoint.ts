@@ -46,7 +46,8 @@ export type BodyKind = 'json' | 'form' | 'text'
 
 /** An address served by a plugin; other verbs answer 405 with `Allow`. */
 export interface Endpoint {
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Handler>>>
+  /** HEAD is served where it is named, as a GET may be a stream; of what its handler answers the body stays away. */
+  readonly methods: Readonly<Partial<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE', Handler>>>
   /** Served to anyone: outside Host and Origin guard, CORS, authentication and `authorize`. */
   readonly public?: boolean
   /** The endpoint's own CORS in the place of its route's: acts before everything but the guard. */

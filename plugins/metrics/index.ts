@@ -85,20 +85,16 @@ async function setup(host: PluginHost, options: Filled) {
   if (options.process) host.starting(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
   if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
-  host.endpoint(path, {
-    methods: {
-      async GET(ctx: HostContext) {
-        if (!mayRead?.(ctx.req.headers)) {
-          const detail = 'the metrics need Authorization: Bearer <token>'
-          throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
-        }
-        const { type, text } = await scrape(ctx.req)
-        ctx.set('Cache-Control', 'no-store')
-        ctx.type = type
-        ctx.body = text
-      },
-    },
-  })
+  const show = async (ctx: HostContext) => {
+    if (!mayRead?.(ctx.req.headers)) {
+      const detail = 'the metrics need Authorization: Bearer <token>'
+      throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
+    }
+    const { type, text } = await scrape(ctx.req)
+    ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': type })
+    ctx.body = text
+  }
+  host.endpoint(path, { methods: { GET: show, HEAD: show } })
 }
 
 function serveOnOwnPort(
