@@ -2,9 +2,10 @@
 // is of the config or of a list in the code, but for tools that are added at run time and what clients call themselves:
 // of these the first so many have series of their own.
 import type { CallRecord, Observer } from '../../core/index.ts'
+import { REVISIONS, rulesOf } from '../../core/transport.ts'
 import { createBoundedNames, OTHER } from './bounded.ts'
 import { CALL_BUCKETS } from './buckets.ts'
-import { type Count, createCounter, createHistogram, type Labels, type Measure, type Metric } from './series.ts'
+import { type Count, createCounter, createHistogram, type Measure, type Metric } from './series.ts'
 
 /** Tools, prompts and resources that have series of their own. */
 const MOST_ITEMS = 1_000
@@ -14,6 +15,9 @@ const ITEM_LABELS = {
   prompts: 'gen_ai_prompt_name',
   resources: 'mcp_resource_uri',
 } as const
+
+/** Revisions in which a request may bring several calls. */
+const BATCHING: ReadonlySet<string | undefined> = new Set(REVISIONS.filter(revision => rulesOf(revision).batches))
 
 /** What a handler may ask its client. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -80,34 +84,67 @@ function createBytes({ bytesIn, bytesOut }: Tables) {
   }
 }
 
+/** By several texts, one after the other: constant ones are found sooner than a text that is joined of them. */
+type By<Value> = Map<string | undefined, Value>
+
+function below<Value>(outer: By<By<Value>>, key: string | undefined): By<Value> {
+  const known = outer.get(key)
+  if (known) return known
+  const inner = new Map()
+  outer.set(key, inner)
+  return inner
+}
+
 function createCallSeries({ durations }: Tables, bytesOn: (route: string | undefined) => Bytes) {
   const items = createBoundedNames(MOST_ITEMS)
-  const known = new Map<string, CallSeries>()
-  return (record: CallRecord): CallSeries => {
+  const known: By<By<By<By<By<By<CallSeries>>>>>> = new Map()
+
+  function add(record: CallRecord, name: string | undefined): CallSeries {
     const { route, method, item, revision, outcome } = record
-    const errorType = errorTypeOf(record)
-    const key = `${route}\n${method}\n${item?.name}\n${revision}\n${outcome}\n${errorType}`
-    const found = known.get(key)
-    if (found) return found
-    const isNamed = item !== undefined && (item.name === OTHER || items.has(`${item.kind} ${item.name}`, true))
-    const labels: Labels = {
+    const labels = {
       route,
       mcp_method_name: method,
-      ...(item && { [ITEM_LABELS[item.kind]]: isNamed ? item.name : OTHER }),
+      ...(item && { [ITEM_LABELS[item.kind]]: name }),
       mcp_protocol_version: revision,
       outcome,
-      error_type: errorType,
+      error_type: errorTypeOf(record),
     }
-    const shown = item && !isNamed ? `${route}\n${method}\n${OTHER}\n${revision}\n${outcome}\n${errorType}` : key
-    const series = { measure: durations.find(shown) ?? durations.add(shown, labels), bytes: bytesOn(route) }
-    // What is counted with others is looked up through them each time: else there were as many keys as names.
-    if (shown === key) known.set(key, series)
+    return { measure: durations.add(JSON.stringify(labels), labels), bytes: bytesOn(route) }
+  }
+
+  return (record: CallRecord): CallSeries => {
+    const { route, method, item, revision, outcome } = record
+    const kind = item?.kind
+    const isNamed = item === undefined || item.name === OTHER || items.has(item.name, true)
+    const name = isNamed ? item?.name : OTHER
+    const byName = below(below(below(below(known, route), method), revision), kind)
+    const byWhat = below(byName, name)
+    const what = errorTypeOf(record) ?? outcome
+    const found = byWhat.get(what)
+    if (found) return found
+    const series = add(record, name)
+    byWhat.set(what, series)
     return series
   }
 }
 
 function createClientCounts({ clients, questions }: Tables, most: number) {
   const names = createBoundedNames(most)
+  const known: By<By<By<By<Count>>>> = new Map()
+
+  function countOf(
+    client: string | undefined,
+    version: string | undefined,
+    { revision, transport }: CallRecord,
+  ): Count {
+    const byTransport = below(below(below(known, client), version), revision)
+    const found = byTransport.get(transport)
+    if (found) return found
+    const labels = { client, version, protocol_version: revision, transport }
+    const count = clients.add(JSON.stringify(labels), labels)
+    byTransport.set(transport, count)
+    return count
+  }
 
   function shownNames({ client, outcome }: CallRecord): readonly [string | undefined, string | undefined] {
     if (!client) return [undefined, undefined]
@@ -118,15 +155,13 @@ function createClientCounts({ clients, questions }: Tables, most: number) {
   }
 
   return (record: CallRecord) => {
-    const { revision, transport, asked } = record
+    const { asked } = record
     const [client, version] = shownNames(record)
-    const key = `${client}\n${version}\n${revision}\n${transport}`
-    const count = clients.find(key) ?? clients.add(key, { client, version, protocol_version: revision, transport })
-    count.value++
+    countOf(client, version, record).value++
     for (const method of asked) {
       const kind = KINDS[method] ?? OTHER
-      const asking = `${client}\n${version}\n${kind}`
-      const question = questions.find(asking) ?? questions.add(asking, { client, version, kind })
+      const key = `${client}\n${version}\n${kind}`
+      const question = questions.find(key) ?? questions.add(key, { client, version, kind })
       question.value++
     }
   }
@@ -160,8 +195,16 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
   const bytesOn = createBytes(tables)
   const seriesOf = createCallSeries(tables, bytesOn)
   const countClient = createClientCounts(tables, mostClients)
-  /** Requests whose body was counted: the calls of a batch came in one. */
+  /** Requests whose body was counted. */
   const counted = new WeakSet<object>()
+
+  /** The calls of a batch came in one body. */
+  function isCounted({ headers }: { readonly headers: object }, revision: string | undefined) {
+    if (!BATCHING.has(revision)) return false
+    const known = counted.has(headers)
+    counted.add(headers)
+    return known
+  }
 
   function observe(record: CallRecord) {
     const { call, outcome } = record
@@ -169,10 +212,7 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
       const { measure, bytes } = seriesOf(record)
       measure(record.milliseconds / 1_000)
       bytes.out.value += record.bytesOut ?? 0
-      if (!counted.has(call.headers)) {
-        counted.add(call.headers)
-        bytes.in.value += record.bytesIn ?? 0
-      }
+      if (!isCounted(call, record.revision)) bytes.in.value += record.bytesIn ?? 0
       countClient(record)
     } else {
       countPlain(tables, record)

@@ -15,7 +15,7 @@ import {
 } from '../../core/index.ts'
 import { createTokenCheck } from './check-token.ts'
 import { createRequestCounts } from './count-requests.ts'
-import { type Exposition, expose, snapshotOf } from './exposition.ts'
+import { type Exposition, expose, type Format, snapshotOf } from './exposition.ts'
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
 import { readProcess, watchProcess } from './read-process.ts'
@@ -56,12 +56,15 @@ function checkPlace(host: PluginHost, { path, port, host: address, token }: Fill
   }
 }
 
-const TYPES = { 'text/plain': 'text', 'application/openmetrics-text': 'openmetrics' } as const
+/** As readers name them; the first is for those who take anything. */
+const FORMATS: Readonly<Record<string, Format>> = {
+  'text/plain;version=0.0.4': 'text',
+  'application/openmetrics-text;version=1.0.0': 'openmetrics',
+}
 
-/** In the format that is asked for; text for whoever takes anything. */
-function formatFor(req: IncomingMessage) {
-  const [type] = new Negotiator(req).mediaTypes(Object.keys(TYPES))
-  return TYPES[type as keyof typeof TYPES] ?? 'text'
+function formatFor(req: IncomingMessage): Format {
+  const [type = ''] = new Negotiator(req).mediaTypes(Object.keys(FORMATS))
+  return FORMATS[type] ?? 'text'
 }
 
 async function setup(host: PluginHost, options: Filled) {
