@@ -45,7 +45,9 @@ function recordOf(fields: Partial<CallRecord>): CallRecord {
 
 const countOf = (metrics: readonly Metric[], name: string) => metrics.find(one => one.name === name)?.values.length
 
-describe('the number of series', () => {
+describe('the number of series', function () {
+  this.timeout(60_000)
+
   it('is bounded, however many tools, clients, sessions and users there were', () => {
     const { observe, read } = createRequestCounts(100)
     for (let index = 0; index < MANY; index++) {
@@ -88,7 +90,7 @@ describe('the number of series', () => {
     expect(gauge?.values).to.have.length(1_000)
   })
 
-  it('is the same after 300 invented tools, clients, users, methods and paths as after one', async () => {
+  it('is the same after 100 invented tools, clients, users, methods and paths as after one', async () => {
     const identifies = plugin(
       host =>
         host.identify((ctx, next) => {
@@ -124,9 +126,9 @@ describe('the number of series', () => {
       return (await metered.scrape()).length
     }
     const before = await seen(4 * 3)
-    for (let index = 4; index < 304; index += 10) await Promise.all([...Array(10)].map((_, more) => ask(index + more)))
-    const after = await seen(304 * 3)
-    console.log(`      series: ${before}, and ${after} after 300 more of each`)
+    for (let index = 4; index < 104; index += 10) await Promise.all([...Array(10)].map((_, more) => ask(index + more)))
+    const after = await seen(104 * 3)
+    console.log(`      series: ${before}, and ${after} after 100 more of each`)
     expect(after).to.equal(before)
   })
 })
