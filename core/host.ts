@@ -232,7 +232,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     start: life.start,
     inspect(path) {
       listening ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, notes })
+      return inspectAddress(path, { ...inspected, leastScopes, notes, author })
     },
     async listen() {
       await life.start()

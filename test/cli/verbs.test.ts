@@ -97,7 +97,7 @@ describe('mcp-host', () => {
     expect(asked.stdout).to.match(USAGE)
     const [, serve = '', call = ''] = /^Serve\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema'])
+    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema', 'audit'])
     expect(verbsOf(call)).to.deep.equal([
       'list',
       'call',

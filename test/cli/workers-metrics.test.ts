@@ -13,15 +13,18 @@ after(removeFolders)
 
 const CALLS = 'mcp_server_operation_duration_seconds_count'
 
+/** So many workers say where the metrics are. */
+const serving = (count: number) => new RegExp(`(?:[^]*?"serving metrics"[^\\n]*\\n){${count}}`)
+
 describe('mcp-host start --workers 2, with metrics', function () {
   this.timeout(60_000)
 
   it('answers on one port for both workers, and for one that was killed', async () => {
-    const plugins = "{ 'transport-streamable': {}, metrics: { port: 0 } }"
-    const { running, url, workers } = await startCrew(2, crewConfig({ plugins }))
-    const lines = linesOf(running.stderr()).filter(({ msg }) => msg === 'serving metrics')
-    const [address] = new Set(lines.map(line => String(line.url)))
-    expect(lines.map(line => line.url)).to.deep.equal([address, address])
+    const { running, url, workers } = await startCrew(2, crewConfig({ plugins: 'metrics: { port: 0 }' }))
+    const [text] = await running.logged(serving(2))
+    const lines = linesOf(text).filter(({ msg }) => msg === 'serving metrics')
+    const [address, other] = lines.map(line => String(line.url))
+    expect(other).to.equal(address)
     // A connection of its own each time, so that either worker is asked.
     const scrape = () => scrapeOf(String(address), { Connection: 'close' })
     const calls = async () => {
@@ -39,10 +42,7 @@ describe('mcp-host start --workers 2, with metrics', function () {
     expect(samples.find(({ name }) => name === 'mcp_host_ready')?.value).to.equal(1)
 
     process.kill(Number(workers[0]), 'SIGKILL')
-    await eventually(
-      'another worker',
-      () => linesOf(running.stderr()).filter(({ msg }) => msg === 'serving metrics').length === 3,
-    )
+    await running.logged(serving(3))
     expect(await calls()).to.equal(20)
     await callText(url, 'pid')
     await eventually('21 calls', async () => (await calls()) === 21)

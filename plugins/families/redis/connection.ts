@@ -76,24 +76,31 @@ const CONNECTIONS = Symbol('connections to Redis')
 /**
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
  * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
- * they are not allowed the start says which. Throws a StartError for options that do not go together.
+ * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
+ * StartError for options that do not go together.
  */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
   needs: readonly RedisCommandName[] = [],
+  { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
   const id = JSON.stringify(redis)
-  const known = shared.get(id)
-  known?.examination.need(needs)
-  if (known) return known
-  const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
-  connection.examination.need(needs)
+  const connection = shared.get(id) ?? openConnection(host, redis)
+  const isFirst = [...shared.values()].every(({ isVital }) => !isVital)
   shared.set(id, connection)
+  connection.examination.need(needs)
+  if (!vital || connection.isVital) return connection
+  connection.isVital = true
+  host.ready(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  return connection
+}
+
+function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
+  const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   host.starting(() => connection.start())
   return connection
 }
@@ -109,6 +116,8 @@ const HOLD = 5_000
 class SharedConnection implements RedisConnection {
   readonly client: RedisCommands
   readonly examination: Examination
+  /** Whether the host is not ready without it. */
+  isVital = false
   readonly #redis: ResolvedRedis
   readonly #link: Link
   readonly #readers = new Set<Link>()
