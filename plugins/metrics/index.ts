@@ -70,7 +70,7 @@ function formatFor(req: IncomingMessage): Format {
 async function setup(host: PluginHost, options: Filled) {
   checkPlace(host, options)
   const { path, token } = options
-  const { AggregatorRegistry } = await import('prom-client')
+  const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
   host.observe(counts.observe)
   const taken = new Set([...counts.read().map(({ name }) => name), READY])
@@ -83,7 +83,7 @@ async function setup(host: PluginHost, options: Filled) {
   }
   const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
   const scrape = async (req: IncomingMessage): Promise<Exposition> =>
-    expose(await askAll(), formatFor(req), AggregatorRegistry)
+    expose(await askAll(), formatFor(req), prometheus.AggregatorRegistry)
 
   if (options.process) host.starting(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)

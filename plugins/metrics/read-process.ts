@@ -6,9 +6,9 @@ import type { Metric } from './series.ts'
 let watched: Promise<Registry> | undefined
 
 async function watch(): Promise<Registry> {
-  const { collectDefaultMetrics, Registry } = await import('prom-client')
-  const register = new Registry()
-  collectDefaultMetrics({ register })
+  const { default: prometheus } = await import('prom-client')
+  const register = new prometheus.Registry()
+  prometheus.collectDefaultMetrics({ register })
   return register
 }
 
