@@ -50,7 +50,7 @@ async function everythingOn() {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
       routes: { '/mcp': { toolsets: 'all' } },
       redis: { url: redis.url },
-      plugins: { 'auth-jwt': { authority: issuer.url, audience: 'us' }, 'cluster-redis': {}, 'transport-sse': {} },
+      plugins: { 'auth-jwt': { authority: issuer.url, audience: 'us' }, 'cluster-redis': {}, 'transport-sse': {}, 'rate-limit': { user: '1000/1h', store: 'redis' } },
     },
     { process: true },
   )
@@ -133,6 +133,8 @@ describe('what is written of the metrics', function () {
       'mcp_host_client_questions_total version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
+      'mcp_host_rate_limited_total limit',
+      'mcp_host_rate_limit_uncounted_total on_failure',
     ])
   })
 
