@@ -12,6 +12,7 @@ import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
@@ -101,11 +102,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
     callTimeout,
     fetchTimeout,
     stalls: createStallWatch(stallWarning, log, notes),
     openRuntime: catalog.openRuntime,
+    headersFor: call => tracerOn(call.offer.route).headersFor(call),
     stateKeys: secrets.keys('request-state'),
     admit: createAdmission(access),
   }
@@ -169,7 +172,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, observing),
+    answer: createDispatch(author, methods, { ...observing, tracerOn }),
     watchRequest: createRequestWatch(author.observers, observing),
     inFlight: inFlight.enter,
   }

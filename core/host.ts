@@ -33,7 +33,6 @@ import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import {
   checkDefined,
-  checkReadiness,
   createKernelHost,
   createNotes,
   definePlugins,
@@ -44,13 +43,14 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition } from './mcp/define.ts'
-import type { Observer } from './mcp/observe.ts'
+import { NO_TRACER, type Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
+import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -95,6 +95,7 @@ const defaultSlots = (node: string): Slots => ({
   changeBus: createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node),
   peers: createMemoryPeers(node),
+  tracer: NO_TRACER,
 })
 
 /**
@@ -145,7 +146,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const defaults = defaultSlots(node.name)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
-  const readiness = () => checkReadiness(notes, inFlight.draining())
+  const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>

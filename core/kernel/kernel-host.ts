@@ -102,8 +102,8 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Runs while the host closes, last set up first. */
   closing(task: () => void | Promise<void>): void
   /**
-   * A named condition for readiness: false, a throw, or a text makes the host not ready. The text says why, to whoever may
-   * see the health page.
+   * A named condition for readiness: false, a throw, a text, or no answer within 2 s makes the host not ready. The text says
+   * why, to whoever may see the details of the health page. Asked at each look, once for all who look at the same time.
    */
   ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
   /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */

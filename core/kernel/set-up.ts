@@ -5,7 +5,7 @@ import { errorText, StartError } from '../http/errors.ts'
 import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import type { KernelHost, Readiness } from './kernel-host.ts'
+import type { KernelHost } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
@@ -171,21 +171,4 @@ export async function definePlugins<Services>(
 /** What plugins hold against everything that is defined. */
 export async function checkDefined({ checking }: Pick<KernelNotes, 'checking'>, report: Report): Promise<void> {
   for (const { instance, value: task } of checking) await startPlugin(instance, task, report)
-}
-
-/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
-export async function checkReadiness({ ready }: Pick<KernelNotes, 'ready'>, draining: boolean): Promise<Readiness> {
-  const checks: Record<string, boolean> = { accepting: !draining }
-  const reasons: Record<string, string> = {}
-  for (const [name, check] of ready) {
-    try {
-      const holds = await check()
-      checks[name] = holds === true
-      if (typeof holds === 'string') reasons[name] = holds
-    } catch {
-      checks[name] = false
-    }
-  }
-  const isReady = Object.values(checks).every(Boolean)
-  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
 }

@@ -64,6 +64,15 @@ export interface CallRecord {
   readonly bytesOut: number | undefined
 }
 
+/** A Call as it begins: its record, but for what comes of it. */
+export interface CallStart
+  extends Omit<
+    CallRecord,
+    'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+  > {
+  readonly call: Call
+}
+
 /** What a host knows beside the request. */
 export interface RecordSettings {
   /** Whether a route has a method. */
@@ -93,7 +102,7 @@ const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
 
 /** What all records are made from. */
-export interface Facts {
+interface Facts {
   readonly outcome: Outcome
   readonly error: HostError | undefined
   readonly at: number
@@ -106,10 +115,10 @@ interface Asker {
 }
 
 abstract class Told implements Facts {
-  readonly outcome: Outcome
-  readonly error: HostError | undefined
+  outcome: Outcome
+  error: HostError | undefined
   readonly at: number
-  readonly milliseconds: number
+  milliseconds: number
   readonly #asker: Asker
   protected readonly settings: RecordSettings
 
@@ -174,18 +183,27 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
   }
 }
 
-/** A Call that is over. */
-export class AnsweredCall extends Told implements CallRecord {
+/** A Call, made as it begins; its record once `end` was told what came of it. */
+export class ObservedCall extends Told implements CallRecord {
   readonly call: Call
   readonly http = undefined
-  readonly bytesOut: number | undefined
-  readonly asked: readonly string[]
+  readonly #notes: CallNotes
 
-  constructor(call: Call, facts: Facts & CallNotes, settings: RecordSettings) {
-    super(facts, call, settings)
+  constructor(call: Call, notes: CallNotes, settings: RecordSettings) {
+    super({ outcome: 'ok', error: undefined, at: Date.now(), milliseconds: 0 }, call, settings)
     this.call = call
-    this.bytesOut = facts.bytesOut
-    this.asked = facts.asked
+    this.#notes = notes
+  }
+  end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
+    this.outcome = outcome
+    this.error = error
+    this.milliseconds = milliseconds
+  }
+  get bytesOut() {
+    return this.#notes.bytesOut
+  }
+  get asked() {
+    return this.#notes.asked
   }
   get route() {
     return this.call.offer.route.path

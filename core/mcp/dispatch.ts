@@ -12,7 +12,7 @@ import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
-import { type ObserveSettings, observed } from './observe.ts'
+import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
 import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
@@ -36,7 +36,7 @@ function createFailureLog(log: Logger) {
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
-  settings: ObserveSettings,
+  settings: ObserveSettings & { readonly tracerOn: (route: Route) => CallTracer },
 ): Answer {
   const { log } = settings
   const logFailure = createFailureLog(log)
@@ -80,7 +80,8 @@ export function createDispatch(
   function wayOn(route: Route): Answer {
     const way = answerThrough(notesFor(notes.around, route))
     const observers = notesFor(notes.observers, route)
-    return observers.length === 0 ? way : observed(way, observers, settings)
+    const tracer = settings.tracerOn(route)
+    return observers.length === 0 && tracer === NO_TRACER ? way : observed(way, { observers, tracer }, settings)
   }
 
   /** Made with the first call: by then both phases of the plugins are over. */

@@ -7,11 +7,11 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
-import { type CallNotes, watchCall } from './call-notes.ts'
+import { watchCall } from './call-notes.ts'
 import {
-  AnsweredCall,
   type CallRecord,
-  type Facts,
+  type CallStart,
+  ObservedCall,
   OTHER,
   type Outcome,
   PlainRequest,
@@ -25,6 +25,17 @@ export interface ObserveSettings extends RecordSettings {
 
 /** What it throws, or rejects with, is logged, and nobody waits for it. */
 export type Observer = (record: CallRecord) => void | Promise<void>
+
+/** The service of the slot `tracer`: puts each Call into a context that follows whatever it does. */
+export interface CallTracer {
+  /** Runs `answer` with the call, outside of every `around` of its way, and gives what it gives. */
+  run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
+  /** Headers for a request that a handler makes with `ctx.fetch`; unless it set one of them. */
+  headersFor(call: Call): Readonly<Record<string, string>>
+}
+
+/** What the slot holds where nobody fills it. */
+export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
 function outcomeOf(call: Call, result: object | undefined): Outcome {
   if (call.signal.aborted) return 'cancelled'
@@ -97,44 +108,36 @@ function sessionOf({ req, res, state }: HostContext): string | undefined {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-interface Over extends Facts {
-  readonly call: Call
-  readonly notes: CallNotes
-}
-
 /** Tells of calls once their transports have written the answers, whose length is known then; of all of one turn together. */
-function createTelling(observers: readonly Observer[], { log, ...settings }: ObserveSettings): (over: Over) => void {
-  let waiting: Over[] = []
+function createTelling(observers: readonly Observer[], log: Logger): (record: CallRecord) => void {
+  let waiting: CallRecord[] = []
 
   function tellAllWaiting() {
     const told = waiting
     waiting = []
-    for (const { call, notes, ...facts } of told) {
-      tellAll(observers, new AnsweredCall(call, { ...notes, ...facts }, settings), log)
-    }
+    for (const record of told) tellAll(observers, record, log)
   }
 
-  return over => {
-    if (waiting.push(over) === 1) setImmediate(tellAllWaiting)
+  return record => {
+    if (waiting.push(record) === 1) setImmediate(tellAllWaiting)
   }
 }
 
-/** Answers as `answer` does, and tells the observers. */
+/** Answers as `answer` does, within the tracer, and tells the observers. */
 export function observed(
   answer: (call: Call) => Promise<object>,
-  observers: readonly Observer[],
+  { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
   settings: ObserveSettings,
 ): (call: Call) => Promise<object> {
-  const tell = createTelling(observers, settings)
+  const tell = createTelling(observers, settings.log)
   return async call => {
-    const at = Date.now()
-    const begun = performance.now()
     called.add(call.headers)
-    const notes = watchCall(call)
+    const record = new ObservedCall(call, watchCall(call), settings)
+    const begun = performance.now()
     let result: object | undefined
     let thrown: unknown
     try {
-      result = await answer(call)
+      result = await tracer.run(record, answer)
       return result
     } catch (error) {
       thrown = error
@@ -142,8 +145,8 @@ export function observed(
     } finally {
       const milliseconds = performance.now() - begun
       const outcome = outcomeOf(call, result)
-      const error = outcome === 'error' && HostError.is(thrown) ? thrown : undefined
-      tell({ call, notes, outcome, error, at, milliseconds })
+      record.end(outcome, outcome === 'error' && HostError.is(thrown) ? thrown : undefined, milliseconds)
+      tell(record)
     }
   }
 }

@@ -1,6 +1,7 @@
 // An audit: one line for each request that did or read something, and for each that was refused. The lines hold on to each
 // other, so that none can be changed, removed or added unseen; `mcp-host audit verify` looks.
 import { isAbsolute, join } from 'node:path'
+import { blame } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   type CallRecord,
@@ -88,6 +89,7 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
     turnedAway.add(error)
+    blame(error, host.name)
     throw error
   })
   const [, at = ''] = host.at

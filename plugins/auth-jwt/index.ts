@@ -15,6 +15,8 @@ const KEY_AGE = {
   labels: ['issuer'],
 }
 
+const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
+
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
@@ -35,7 +37,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         const age = keys.age()
         return age === undefined ? [] : [[age / 1_000, { issuer }]]
       })
-      host.ready(`${host.name}: keys of ${issuer}`, () => keys.usable())
+      host.ready(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
       host.starting(() => keys.warmUp())
       host.closing(() => keys.close())
     }
