@@ -50,7 +50,12 @@ async function everythingOn() {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
       routes: { '/mcp': { toolsets: 'all' } },
       redis: { url: redis.url },
-      plugins: { 'auth-jwt': { authority: issuer.url, audience: 'us' }, 'cluster-redis': {}, 'transport-sse': {}, 'rate-limit': { user: '1000/1h', store: 'redis' } },
+      plugins: {
+        'auth-jwt': { authority: issuer.url, audience: 'us' },
+        'cluster-redis': {},
+        'transport-sse': {},
+        'rate-limit': { user: '1000/1h', store: 'redis' },
+      },
     },
     { process: true },
   )
