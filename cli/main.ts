@@ -53,6 +53,13 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     },
   ],
   [
+    'Watch',
+    {
+      report: async () => (await import('./report.ts')).reportVerb,
+      top: async () => (await import('./top.ts')).topVerb,
+    },
+  ],
+  [
     'Call',
     {
       list: async () => (await import('./client/list.ts')).listVerb,
