@@ -10,6 +10,7 @@ import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
@@ -31,6 +32,7 @@ export const builtInPlugins = {
   'rate-limit': rateLimit,
   health,
   'access-log': accessLog,
+  metrics,
   audit,
   tracing,
   'cluster-redis': clusterRedis,

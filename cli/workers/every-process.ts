@@ -1,7 +1,8 @@
 // What all workers are asked: one asks the primary, which asks each of them and passes on what they gave. Whoever does not
-// answer in time, as one that starts or ends, is left out.
+// answer in time, as one that starts or ends, is left out; of what it counted there is its last answer (lasting.ts).
 import cluster, { type Worker } from 'node:cluster'
 import type { InEveryProcess } from '../../core/create-host.ts'
+import { createLasting } from './lasting.ts'
 import { isPassed, isTold, type Passed, type Told } from './message.ts'
 
 /** How long each worker may take to answer, milliseconds. */
@@ -10,7 +11,10 @@ const ANSWER_TIME = 2_000
 const ASKING_TIME = ANSWER_TIME + 1_000
 
 interface Question {
+  readonly name: string
   readonly given: unknown[]
+  /** The workers that gave it. */
+  readonly answered: Set<number>
   readonly open: Set<number>
   settle(): void
 }
@@ -22,19 +26,21 @@ const send = (worker: Worker, message: Passed) => {
 /** In the primary, once: passes questions on. */
 export function passQuestions(): void {
   const questions = new Map<number, Question>()
+  const lasting = createLasting()
   let last = 0
 
   function ask(asker: Worker, name: string, number: number) {
     const question = ++last
     const asked = Object.values(cluster.workers ?? {}).flatMap(worker => (worker?.isConnected() ? [worker] : []))
     const given: unknown[] = []
+    const answered = new Set<number>()
     const settle = () => {
       clearTimeout(timer)
       questions.delete(question)
-      send(asker, { mcpHost: 'given', question: number, given })
+      send(asker, { mcpHost: 'given', question: number, given: [...given, ...lasting.without(name, answered)] })
     }
     const timer = setTimeout(settle, ANSWER_TIME)
-    questions.set(question, { given, open: new Set(asked.map(({ id }) => id)), settle })
+    questions.set(question, { name, given, answered, open: new Set(asked.map(({ id }) => id)), settle })
     for (const worker of asked) send(worker, { mcpHost: 'asked', name, question })
   }
 
@@ -42,6 +48,10 @@ export function passQuestions(): void {
     const question = questions.get(number)
     if (!question?.open.delete(worker.id)) return
     question.given.push(...given)
+    if (given.length > 0) {
+      question.answered.add(worker.id)
+      lasting.keep(question.name, worker.id, given[0])
+    }
     if (question.open.size === 0) question.settle()
   }
 
@@ -51,6 +61,7 @@ export function passQuestions(): void {
     else if (message.mcpHost === 'gives') answered(worker, message.question, message.given)
   })
   cluster.on('exit', worker => {
+    lasting.ended(worker.id)
     for (const number of [...questions.keys()]) answered(worker, number)
   })
 }

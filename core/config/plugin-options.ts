@@ -10,6 +10,7 @@ import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
+import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metrics.ts'
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
@@ -32,6 +33,7 @@ export interface BuiltInOptions {
   'rate-limit': RateLimitOptions
   health: HealthOptions
   'access-log': AccessLogOptions
+  metrics: MetricsOptions
   audit: AuditOptions
   tracing: TracingOptions
   'cluster-redis': ClusterRedisOptions
@@ -54,6 +56,7 @@ export interface FilledOptions {
   'rate-limit': FilledRateLimitOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions
+  metrics: FilledMetricsOptions
   audit: FilledAuditOptions
   tracing: TracingOptions
   'cluster-redis': FilledClusterRedisOptions
