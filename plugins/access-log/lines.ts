@@ -9,7 +9,7 @@ const STDOUT = 1
 /** Of a new file: no other user of the machine reads it. */
 const MODE = 0o640
 /** Bytes that are written together, and how long fewer wait, milliseconds. */
-const TOGETHER = 4_096
+const TOGETHER = 16_000
 const AT_MOST = 1_000
 /** Bytes that may wait for a disk or a reader; past it lines are dropped. */
 const MOST_WAITING = 8 * 1024 * 1024

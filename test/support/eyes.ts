@@ -50,6 +50,8 @@ const witness = (note: Note) =>
         noteTexts(note, 'argument', given)
         noteTexts(note, 'argument', inputResponses)
         note('requestState', requestState)
+        // What a client makes the id of its request is told: its spans have it.
+        note('request id', call.id)
         note('session id', call.offer.sessionId)
         for (const name of ['email', 'phone_number']) note(name, call.user?.claims[name])
         return next()
@@ -89,14 +91,16 @@ export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
   mkdirSync(folder, { recursive: true })
   const noted = new Set<string>()
   const note: Note = (kind, text) => {
-    if (typeof text !== 'string' || text.length < LEAST_LENGTH || noted.size >= MAX_SECRETS || noted.has(text)) return
-    noted.add(text)
+    if (typeof text !== 'string' || text.length < LEAST_LENGTH || noted.size >= MAX_SECRETS) return
+    const known = `${kind} ${text}`
+    if (noted.has(known)) return
+    noted.add(known)
     appendFileSync(join(folder, 'secrets.jsonl'), `${JSON.stringify({ kind, text })}\n`)
   }
   const eyes = {
     'access-log': { file: join(folder, 'access.log'), slow: '1ms' },
     audit: { file: join(folder, 'audit.log') },
-    metrics: { path: '/metrics-of-eyes', token: 'a token of the one who looks' },
+    metrics: { path: '/metrics-of-eyes', token: 'the-token-of-the-one-who-looks' },
     tracing: {},
     witness: witness(note),
   }
@@ -104,7 +108,7 @@ export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
     config: { ...config, plugins: { 'transport-streamable': {}, ...eyes, ...config.plugins } } as TestConfig,
     async close(url, log) {
       await (await provider)?.forceFlush()
-      const headers = { Authorization: 'Bearer a token of the one who looks' }
+      const headers = { Authorization: 'Bearer the-token-of-the-one-who-looks' }
       const page = await fetch(`${url}/metrics-of-eyes`, { headers }).catch(() => undefined)
       if (page?.ok) appendFileSync(join(folder, 'metrics.txt'), await page.text())
       appendFileSync(join(folder, 'host.log'), log.map(line => `${JSON.stringify(line)}\n`).join(''))
