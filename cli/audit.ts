@@ -119,7 +119,7 @@ async function who(subject: string | undefined, values: AuditValues): Promise<vo
     ...(issuer !== undefined && { issuer }),
     ...(claim !== undefined && claim !== 'sub' && { subjectClaim: claim }),
   }
-  console.log(createDisguise(secrets.keys('records'))(userKey(user)))
+  console.log(createDisguise(secrets.keys('records'))('user', userKey(user)))
 }
 
 async function audit(values: AuditValues, [what, ...words]: readonly string[]): Promise<void> {

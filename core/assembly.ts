@@ -113,7 +113,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
-  const observing = { log, has: methods.has, disguise: createDisguise(secrets.keys('records')) }
+  const ids = createSessionIds(secrets.keys('session-id'), node.number)
+  const isSessionId = (id: string) => ids.read(id) !== undefined
+  const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,
@@ -148,7 +150,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     storesOn: route => stores.get(route) as RouteStores,
     nobody: createMemoryPeers(node.name),
     bounds: resolveSessions(config.sessions),
-    ids: createSessionIds(secrets.keys('session-id'), node.number),
+    ids,
     log,
     makeOffer,
     admit,

@@ -20,7 +20,8 @@ const MOST_LINE = 64 * 1024
 
 const NAME = /[a-zA-Z_:][\w:]*/y
 const LABEL = /\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,?)/y
-const VALUE = /\s+([+-]?(?:Inf|NaN|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))(?=\s|$)/iy
+/** Each part is bounded: a long row of digits must not be tried in every way. */
+const VALUE = /\s+([+-]?(?:Inf|NaN|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,4})?))(?=\s|$)/iy
 
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', '\\': '\\', '"': '"' }
 

@@ -57,6 +57,10 @@ export function createHttpServer(
     inTurn,
   )
   server.on('checkExpectation', inTurn)
+  // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
+  server.on('connection', socket => {
+    if (socket.remoteAddress === undefined) socket.destroy()
+  })
   const waiting = endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))
   return { server, waiting }
 }

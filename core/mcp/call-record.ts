@@ -6,6 +6,7 @@ import type { HostError } from '../http/errors.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { Call, CallNotes } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
+import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
 
 /**
@@ -76,8 +77,9 @@ export interface CallStart
 export interface RecordSettings {
   /** Whether a route has a method. */
   has(method: string, route: object): boolean
-  /** 16 hexadecimal digits that stand for a text, and tell nothing of it. */
-  disguise(text: string): string
+  readonly disguise: Disguise
+  /** Whether we have signed it. */
+  isSessionId(text: string): boolean
 }
 
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
@@ -134,7 +136,7 @@ abstract class Told implements Facts {
   }
   get user() {
     const { user } = this.#asker
-    return user && this.settings.disguise(userKey(user))
+    return user && this.settings.disguise('user', userKey(user))
   }
   get oauthClient() {
     const id = this.#asker.user?.clientId
@@ -229,7 +231,7 @@ export class ObservedCall extends Told implements CallRecord {
   }
   get session() {
     const { sessionId } = this.call.offer
-    return sessionId === undefined ? undefined : this.settings.disguise(sessionId)
+    return sessionId === undefined ? undefined : this.settings.disguise('session', sessionId)
   }
   override get traceId() {
     return traceIn(this.call.meta['traceparent']) ?? super.traceId
@@ -265,6 +267,8 @@ export class PlainRequest extends Told implements CallRecord {
     this.#sessionId = facts.sessionId
   }
   get session() {
-    return this.#sessionId === undefined ? undefined : this.settings.disguise(this.#sessionId)
+    const { isSessionId, disguise } = this.settings
+    const id = this.#sessionId
+    return id !== undefined && isSessionId(id) ? disguise('session', id) : undefined
   }
 }

@@ -8,6 +8,7 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { requestIdIn } from './call-record.ts'
 import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -25,9 +26,10 @@ function createFailureLog(log: Logger) {
   return (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
     const whose = blamed(err)
-    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path }
+    const requestId = requestIdIn(call.headers)
+    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path, requestId }
     // Ending with an error is what a handler is expected to do once its client is gone.
-    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
+    if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
     else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
     else log.error({ ...fields, fix: TELL_MORE }, 'a handler failed')
   }

@@ -37,10 +37,13 @@ export interface CallTracer {
 /** What the slot holds where nobody fills it. */
 export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
-function outcomeOf(call: Call, result: object | undefined): Outcome {
-  if (call.cancelled) return 'cancelled'
-  if (!result) return 'error'
-  return 'isError' in result && result.isError === true ? 'tool_error' : 'ok'
+/** What came of a call. Who was refused was refused, though nobody waits to be told; what fails when it is cancelled has no other cause. */
+function endOf(call: Call, result: object | undefined, thrown: unknown): readonly [Outcome, HostError?] {
+  const error = HostError.is(thrown) ? thrown : undefined
+  if (error && !(error.kind === 'internal' && call.cancelled)) return ['error', error]
+  if (call.cancelled) return ['cancelled']
+  if (!result) return ['error']
+  return ['isError' in result && result.isError === true ? 'tool_error' : 'ok']
 }
 
 function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
@@ -149,8 +152,8 @@ export function observed(
       throw error
     } finally {
       const milliseconds = performance.now() - begun
-      const outcome = outcomeOf(call, result)
-      record.end(outcome, outcome === 'error' && HostError.is(thrown) ? thrown : undefined, milliseconds)
+      const [outcome, error] = endOf(call, result, thrown)
+      record.end(outcome, error, milliseconds)
       tell(record)
     }
   }

@@ -5,8 +5,8 @@ import type { Session } from './session.ts'
 import type { SessionIds } from './session-id.ts'
 
 export interface SessionFigures {
-  /** Counts those that are here now. */
-  watch(sessions: ReadonlyMap<string, Session>): void
+  /** Counts those of a node: of what several nodes have, one does. */
+  watch(node: string, sessions: ReadonlyMap<string, Session>): void
   opened(session: Session): void
   /** For every node, not only here. */
   ended(session: Session): void
@@ -24,10 +24,11 @@ const labelsOf = (session: Session) => ({
   transport: session.transport,
 })
 
-/** How many there are of each combination of labels. */
-function countByLabels(sessions: ReadonlyMap<string, Session>) {
+/** How many the node is home to, of each combination of labels. */
+function countByLabels(node: string, sessions: ReadonlyMap<string, Session>) {
   const counts = new Map<string, [number, ReturnType<typeof labelsOf>]>()
   for (const session of sessions.values()) {
+    if (session.home !== node) continue
     const labels = labelsOf(session)
     const key = Object.values(labels).join('\n')
     const known = counts.get(key)
@@ -53,9 +54,9 @@ export function createSessionFigures(figures: Figures, ids: SessionIds): Session
     labels: ['mcp_protocol_version'],
   })
   return {
-    watch: sessions =>
-      figures.gauge({ name: 'mcp_host_sessions', help: 'Sessions that are at this node.', labels: LABELS }, () =>
-        countByLabels(sessions),
+    watch: (node, sessions) =>
+      figures.gauge({ name: 'mcp_host_sessions', help: 'Sessions that this node is home to.', labels: LABELS }, () =>
+        countByLabels(node, sessions),
       ),
     opened: ({ offer, transport }) => opened(1, { route: offer.route.path, transport }),
     ended(session) {

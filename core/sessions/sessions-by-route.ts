@@ -157,7 +157,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       figures: sessionFigures,
       sessions: new Map(),
     }
-    sessionFigures.watch(node.sessions)
+    sessionFigures.watch(node.name, node.sessions)
     const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, admit })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }

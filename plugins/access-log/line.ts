@@ -6,8 +6,15 @@ const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 /** What came of it, in a word: the kind of an error says more than that it is one. */
 const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
 
+/** What is said of a line beside its record. */
+export interface LineFacts {
+  readonly slow: boolean
+  /** The part of such requests that is written, where it is not all of them. */
+  readonly sample: number | undefined
+}
+
 /** Fields that are undefined are left out. */
-export function jsonLine(record: CallRecord, slow: boolean): string {
+export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): string {
   const {
     at,
     route,
@@ -38,6 +45,7 @@ export function jsonLine(record: CallRecord, slow: boolean): string {
     reason: error?.reason,
     ms: round(milliseconds),
     slow: slow ? true : undefined,
+    sample,
     in: bytesIn,
     out: bytesOut,
     ip,
@@ -55,7 +63,7 @@ export function jsonLine(record: CallRecord, slow: boolean): string {
 }
 
 /** When, how long, what came of it, where, what, who. */
-export function textLine(record: CallRecord, slow: boolean): string {
+export function textLine(record: CallRecord, { slow }: LineFacts): string {
   const { at, route = '-', method, item, refusedBy, milliseconds, http, user = 'anonymous', client } = record
   const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
   const parts = [
@@ -65,7 +73,8 @@ export function textLine(record: CallRecord, slow: boolean): string {
     route,
     what,
     user,
-    client && `${client.name} ${client.version}`.trim(),
+    // In quotes: it must not look like the columns beside it.
+    client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
     slow && 'SLOW',
   ]

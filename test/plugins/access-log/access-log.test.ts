@@ -1,5 +1,5 @@
 // The access log: a line a request, of which kind and how many; ids in and out; what it never says; a disk that is full.
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool, ToolError } from '../../../core/index.ts'
@@ -100,18 +100,52 @@ describe('access-log', () => {
     await call('say')
     const [line] = await lines()
     expect(line).to.match(
-      /^[\d-]+T[\d:.]+Z +[\d.]+ ms {2}ok {2}\/mcp {2}tools\/call say {2}anonymous {2}test-client 0\.0\.1$/,
+      /^[\d-]+T[\d:.]+Z +[\d.]+ ms {2}ok {2}\/mcp {2}tools\/call say {2}anonymous {2}"test-client 0\.0\.1"$/,
     )
   })
 
-  it('says that a full disk takes no line, and serves on', async () => {
+  it('says that a full disk takes no line, serves on, and ends in time', async () => {
     const { call, log, host } = await startLogged({ file: '/dev/full' })
     for (let count = 0; count < 40; count++) expect((await call('say')).status).to.equal(200)
-    const told = () => log.filter(({ message }) => message === 'the access log cannot be written; its lines are lost')
+    const told = () => log.filter(({ message }) => message?.startsWith('the access log cannot be written'))
     await eventually('the line of the log', () => told().length > 0)
     expect(told()).to.have.length(1)
     expect(String(told()[0]?.['problem'])).to.match(/ENOSPC/)
     await host.close({ grace: 0 })
+    const left = log.find(({ message }) => message === 'closed with lines of the access log that were not written')
+    expect(left?.['lines']).to.equal(40)
+  })
+
+  it('follows its path: a file that is renamed, or removed, is left for a new one', async () => {
+    const { call, file, host } = await startLogged()
+    const linesIn = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').length - 1
+    await call('say')
+    await eventually('the first line', async () => (await linesIn(file)) === 1)
+    await rename(file, `${file}.1`)
+    let calls = 1
+    await eventually('a new file', async () => {
+      await call('say')
+      calls++
+      return (await linesIn(file)) > 0
+    })
+    await rm(file)
+    await eventually('a new file again', async () => {
+      await call('say')
+      return (await linesIn(file)) > 0
+    })
+    const kept = await linesIn(`${file}.1`)
+    expect(kept).to.be.within(1, calls)
+    await host.close({ grace: 0 })
+  })
+
+  it('says in its lines what part of their kind is written', async () => {
+    const { call, lines } = await startLogged({ sample: 0.5 })
+    for (let count = 0; count < 40; count++) await call('say')
+    await call('fail')
+    const found = parsed(await lines())
+    expect(new Set(found.map(({ outcome, sample }) => `${outcome} ${sample}`))).to.deep.equal(
+      new Set(['ok 0.5', 'tool_error undefined']),
+    )
   })
 
   it('stops the start where its file cannot be opened, with its name', async () => {
@@ -119,6 +153,6 @@ describe('access-log', () => {
       () => undefined,
       (thrown: unknown) => thrown,
     )
-    expect(String(error)).to.match(/access-log.*\/nowhere\/access\.log/s)
+    expect(String(error)).to.match(/access-log.*there is no folder \/nowhere for the access log; make it/s)
   })
 })
