@@ -54,6 +54,7 @@ async function everythingOn() {
         'auth-jwt': { authority: issuer.url, audience: 'us' },
         'cluster-redis': {},
         'transport-sse': {},
+        'access-log': { file: '/dev/null' },
         'rate-limit': { user: '1000/1h', store: 'redis' },
       },
     },
