@@ -1,5 +1,4 @@
 // What a tool leaves behind: errors of any shape that nobody catches.
-
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'

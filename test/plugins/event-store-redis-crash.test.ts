@@ -7,6 +7,7 @@ import { numbered, startCrashHost, stopCrashHosts, storedAfter, watchCall } from
 import { startRedisHost } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { stopHosts } from '../support/start-host.ts'
+import { openStreamingSession } from '../support/streaming-session.ts'
 
 const COUNT = 40
 const EVENT = 7
@@ -30,7 +31,7 @@ describe('a host that is killed', () => {
   for (const when of ['before it is stored', 'before it is sent'] as const) {
     it(`at an event, ${when}, has sent nothing that is not stored`, async () => {
       const { url, died } = await startCrashHost({ redis: redis.url, event: EVENT, when })
-      const call = await watchCall(url, COUNT)
+      const call = await watchCall(await openStreamingSession(url), COUNT)
       expect(await died).to.equal('SIGKILL')
       const last = call.seen.length
       const missed = (await storedAfter(store, call, last, COUNT)) ?? []

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { EventStore } from '../../core/transport.ts'
 import { bundledFile } from './compiled.ts'
 import type { CrashSettings } from './crash-host.ts'
-import { openStreamingSession, type StreamingSession } from './streaming-session.ts'
+import type { StreamingSession } from './streaming-session.ts'
 
 const children = new Set<ChildProcess>()
 
@@ -44,13 +44,11 @@ function progressOf(message: unknown, count: number): number {
   return params?.progress ?? (result === undefined ? Number.NaN : count + 1)
 }
 
-/** Opens a session, calls `talk` in it, and reads until the connection ends, be it broken. */
-export async function watchCall(url: string, count: number): Promise<WatchedCall> {
-  return watchCallIn(await openStreamingSession(url), count)
-}
-
-/** As `watchCall`, in a session that is open; `saw` is called at each event. Rejects where no answer began. */
-export async function watchCallIn(session: StreamingSession, count: number, saw = () => {}): Promise<WatchedCall> {
+/**
+ * Calls `talk` in a session, and reads until the connection ends, be it broken; `saw` is called at each event. Rejects where
+ * no answer began.
+ */
+export async function watchCall(session: StreamingSession, count: number, saw = () => {}): Promise<WatchedCall> {
   const answer = await session.call('talk', { count })
   const seen: Numbered[] = []
   let stream = ''
