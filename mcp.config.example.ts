@@ -40,6 +40,6 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {}, // MCP over HTTP
     'transport-sse': {}, // the transport of 2024-11-05: GET <route>/sse
-    health: {}, // GET /health for probes
+    health: {}, // GET /livez and /readyz for probes, /health for people
   },
 })

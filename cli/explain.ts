@@ -2,7 +2,7 @@
 // the token nothing but its claims is printed.
 
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { type Host, type InspectedAddress, loadHost } from '../core/create-host.ts'
+import { type Host, hostOf, type InspectedAddress, type LoadedConfig, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import { openLog } from './log.ts'
@@ -118,7 +118,7 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
     return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
   }
   const denial = address.denialOf(item, user)
-  const steps = address.explain(item, user)
+  const steps = [...address.explain(item, user), ...address.explainPlugins(item)]
   const listed = !denial || denial.listed ? 'listed' : 'hidden from lists'
   const answer = denial
     ? `denied: ${denial.reason}; ${listed}; ${describeRefusal(address.refusal(denial, user))}`
@@ -159,6 +159,7 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     ...describeUser(user),
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
+  told.push(...address.explainPlugins().map((step, index) => line(index === 0 ? 'plugins' : '', step)))
   if (denial) return [...told, line('result', describeRefusal(address.refusal(denial, user)))]
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
@@ -167,13 +168,26 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
+const withoutAudit = (plugins: unknown) =>
+  isObject(plugins) ? Object.fromEntries(Object.entries(plugins).filter(([name]) => name !== 'audit')) : plugins
+
+/** The config without its audit, which is that of a host that may be running: a question is nothing to put on record. */
+function unrecorded(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded
+  if (!isObject(config) || !isObject(config['routes'])) return loaded
+  const routes = Object.entries(config['routes']).map(([path, route]) => [
+    path,
+    isObject(route) && 'plugins' in route ? { ...route, plugins: withoutAudit(route['plugins']) } : route,
+  ])
+  const { plugins } = config
+  return { ...loaded, config: { ...config, routes: Object.fromEntries(routes), plugins: withoutAudit(plugins) } }
+}
+
 async function explain(options: ExplainOptions): Promise<void> {
   const { config, verbose = false } = options
   const token = readToken(options.token)
-  const host = await loadHost(
-    { cwd: process.cwd(), ...(config !== undefined && { file: config }) },
-    openLog({ verbose }),
-  )
+  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
+  const host = await hostOf(unrecorded(loaded), openLog({ verbose }))
   try {
     console.log((await explanation(host, options, token)).join('\n'))
   } finally {

@@ -49,6 +49,14 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,
+      audit: async () => (await import('./audit.ts')).auditVerb,
+    },
+  ],
+  [
+    'Watch',
+    {
+      report: async () => (await import('./report.ts')).reportVerb,
+      top: async () => (await import('./top.ts')).topVerb,
     },
   ],
   [

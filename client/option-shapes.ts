@@ -182,4 +182,9 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
   networkPolicy: members('an object', networkPolicy),
   onEvent: call,
+  openTelemetry: {
+    what: "the API of OpenTelemetry: import * as api from '@opentelemetry/api'",
+    fits: value =>
+      isRecord(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isRecord(value[name])),
+  },
 }

@@ -6,6 +6,7 @@ import type { AuthEvent } from './events.ts'
 import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { OpenTelemetryApi } from './tracing.ts'
 import type { CryptoKey, JsonWebKey } from './web-crypto.ts'
 
 /** What an authorization server sends back through the browser (RFC 6749 §4.1.2, RFC 9207). */
@@ -209,4 +210,6 @@ export interface ClientOAuthOptions {
   readonly loginTimeoutMs?: number
   readonly networkPolicy?: NetworkPolicy
   readonly onEvent?: (event: AuthEvent) => void
+  /** `import * as api from '@opentelemetry/api'`: requests and the steps of a login become spans. Default: none. */
+  readonly openTelemetry?: OpenTelemetryApi
 }

@@ -21,6 +21,7 @@ import type { ResolvedOptions } from './resolve-options.ts'
 import { scrubError } from './scrub-error.ts'
 import { createSecrets } from './secrets.ts'
 import { revokeToken } from './token-endpoint.ts'
+import { createTracing } from './tracing.ts'
 
 /** What is known about the tokens, without them. */
 export interface SessionStatus {
@@ -96,7 +97,7 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
 
   async function build() {
     const key = await createCacheKey(options)
-    const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
+    const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
     const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }

@@ -8,9 +8,11 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
+import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
@@ -19,8 +21,10 @@ import { createCall } from './mcp/call.ts'
 import { type Catalog, createCatalog } from './mcp/catalog.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
+import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
+import { createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
@@ -44,6 +48,7 @@ export interface ServiceParts {
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
   readonly node: Node
+  readonly figures: Figures
   readonly report: Report
 }
 
@@ -67,6 +72,8 @@ export interface BuiltServices extends Services {
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
   startSessions(): void
+  /** Tells the observers of a request once its response is closed. */
+  readonly watchRequest: ReturnType<typeof createRequestWatch>
   /** What of the config each caller is offered, for a reload to replace. */
   readonly offered: OfferedConfig
   readonly catalog: Catalog
@@ -78,7 +85,7 @@ export interface BuiltServices extends Services {
 
 /** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, report } = parts
+  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
@@ -95,15 +102,20 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
     callTimeout,
     fetchTimeout,
     stalls: createStallWatch(stallWarning, log, notes),
     openRuntime: catalog.openRuntime,
+    headersFor: call => tracerOn(call.offer.route).headersFor(call),
     stateKeys: secrets.keys('request-state'),
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
+  const ids = createSessionIds(secrets.keys('session-id'), node.number)
+  const isSessionId = (id: string) => ids.read(id) !== undefined
+  const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,
@@ -138,10 +150,11 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     storesOn: route => stores.get(route) as RouteStores,
     nobody: createMemoryPeers(node.name),
     bounds: resolveSessions(config.sessions),
-    ids: createSessionIds(secrets.keys('session-id'), node.number),
+    ids,
     log,
     makeOffer,
     admit,
+    figures,
   })
   return {
     ...access,
@@ -161,7 +174,8 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, log),
+    answer: createDispatch(author, methods, { ...observing, tracerOn }),
+    watchRequest: createRequestWatch(author.observers, observing),
     inFlight: inFlight.enter,
   }
 }

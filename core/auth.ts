@@ -23,6 +23,7 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { blame } from './http/describe-thrown.ts'
 export { isLoopback } from './http/guard.ts'
 export { shownUrl } from './http/shown-url.ts'
 export { publicKeyIn } from './kernel/public-key.ts'

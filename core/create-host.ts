@@ -15,7 +15,7 @@ import { createPlaces } from './config/places.ts'
 import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
-import { type BuiltHost, buildHost, type Host } from './host.ts'
+import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
@@ -28,7 +28,7 @@ import { keepWarnings } from './reload-warnings.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { Host } from './host.ts'
+export type { Host, InEveryProcess } from './host.ts'
 export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
@@ -45,6 +45,8 @@ export interface CreateHostOptions {
    * in memory, keys that it made) is a StartError.
    */
   processes?: number
+  /** Asks each of them: `answer` runs in all, by its name. Default: what `answer` gives here. */
+  inEveryProcess?: InEveryProcess
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
 }
@@ -97,10 +99,14 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-type BuildOptions = Pick<CreateHostOptions, 'processes' | 'observe'>
+type BuildOptions = Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'observe'>
 
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
-async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe }: BuildOptions): Promise<BuiltHost> {
+async function build(
+  loaded: LoadedConfig,
+  log: Logger,
+  { processes, inEveryProcess, observe }: BuildOptions,
+): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
   const problems = createProblems(places.placeOf, log)
@@ -132,7 +138,7 @@ async function build(loaded: LoadedConfig, log: Logger, { processes = 1, observe
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes, observe })
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes, inEveryProcess, observe })
 }
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */

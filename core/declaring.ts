@@ -88,6 +88,7 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   extension: anything,
   contribute: anything,
   variesByCaller: anything,
+  explain: functionAt('explain', 0),
 }
 
 /** The same host; what declares throws a StartError for mistakes, and once `isSettled`. */

@@ -1,5 +1,4 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
-import type { ServerResponse } from 'node:http'
 import { openAccess, plainResource } from './access/access.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
@@ -13,15 +12,19 @@ import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
+import { createLife, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
-import { HostError, StartError } from './http/errors.ts'
+import { StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
+import { createConnectionNews, offerHttpFigures } from './http-figures.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding } from './kernel/ending.ts'
-import { createInFlight, type InFlight } from './kernel/in-flight.ts'
+import { createFigures } from './kernel/figures.ts'
+import { createInFlight } from './kernel/in-flight.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
@@ -30,7 +33,6 @@ import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import {
   checkDefined,
-  checkReadiness,
   createKernelHost,
   createNotes,
   definePlugins,
@@ -41,13 +43,14 @@ import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition } from './mcp/define.ts'
-import type { Observer } from './mcp/observe.ts'
+import { NO_TRACER, type Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
+import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -56,6 +59,9 @@ import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
 export type { BuiltHost, Host, HostParts } from './running-host.ts'
+
+/** See `KernelHost.inEveryProcess`; names are told apart by who asks. */
+export type InEveryProcess = KernelHost['inEveryProcess']
 
 export interface HostInput {
   readonly config: FilledConfig
@@ -74,7 +80,9 @@ export interface HostInput {
   /** For errors that tell what to switch on. */
   readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
-  readonly processes?: number
+  readonly processes?: number | undefined
+  /** Asks all of them. Default: this one alone. */
+  readonly inEveryProcess?: InEveryProcess | undefined
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
 }
@@ -87,6 +95,7 @@ const defaultSlots = (node: string): Slots => ({
   changeBus: createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node),
   peers: createMemoryPeers(node),
+  tracer: NO_TRACER,
 })
 
 /**
@@ -104,7 +113,18 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems, processes = 1 } = input
+  const {
+    config,
+    log,
+    directory,
+    plugins,
+    toolsets,
+    suggest,
+    isBuiltIn,
+    problems,
+    processes = 1,
+    inEveryProcess = here,
+  } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
@@ -126,12 +146,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const defaults = defaultSlots(node.name)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
-  const readiness = () => checkReadiness(notes, inFlight.draining())
+  const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
-  const facts = { log, http, processes, directory, address, slots, readiness, nodeOf, section, report }
+  const figures = createFigures()
+  const among = { processes, inEveryProcess, figures }
+  const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
   const planned = problems.count()
@@ -164,6 +186,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     provides,
     inFlight,
     node,
+    figures,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never
@@ -179,7 +202,11 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   checkServed({ routes, provides, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
   if (problems.count() === 0) await checkDefined(notes, report)
-  const app = await problems.attempt(() => createPipeline(served, nowhere, { http, log, encode: encodeError, report }))
+  // Where nobody observes it costs nothing.
+  const begun = author.observers.length > 0 ? services.watchRequest : undefined
+  const app = await problems.attempt(() =>
+    createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),
+  )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })
@@ -191,11 +218,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     for (const task of notes.starting) await task()
   }, inFlight)
   const handle = app.callback()
-  const slowReaders = (readers: object) => log.warn(readers, 'closed connections whose readers do not read')
-  const httpServer = createHttpServer(handle, http, {
-    sentAhead: ip => log.debug({ ip }, 'closed a connection that sent too many requests ahead'),
-    slowReaders,
-  })
+  const news = createConnectionNews(log, figures)
+  const { server: httpServer, waiting } = createHttpServer(handle, http, news)
+  offerHttpFigures(figures, inFlight, waiting)
 
   const host: BuiltHost['host'] = {
     get url() {
@@ -208,7 +233,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     start: life.start,
     inspect(path) {
       listening ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, notes })
+      return inspectAddress(path, { ...inspected, leastScopes, notes, author })
     },
     async listen() {
       await life.start()
@@ -221,7 +246,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
           exitCode: 2,
         })
       }
-      const watch = watchReaders({ timeout: http.writeTimeout }, slowReaders)
+      const { watch } = watchReaders({ timeout: http.writeTimeout }, news.slowReaders)
       return inOwnTurn((req, res) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
@@ -245,6 +270,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
+/** Where one process serves. */
+const here: InEveryProcess = (_name, answer) => async () => [await answer()]
+
 /** The program that serves, in the place of a plugin. */
 const PROGRAM: Plugin<object> = {
   options: { type: 'object', additionalProperties: false, properties: {} },
@@ -260,27 +288,6 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
   // What an open route asks a token for is not for everybody to try.
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
-}
-
-/** The start of a host: once, and before its end. */
-function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
-  let starting: Promise<void> | undefined
-  let started = false
-  return {
-    hasStarted: () => started,
-    async start() {
-      if (draining()) throw new StartError('the host is closed; make another with createHost')
-      starting ??= run()
-      await starting
-      started = true
-    },
-  }
-}
-
-async function refuseEarly(res: ServerResponse, log: Logger) {
-  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
-  const error = new HostError('unavailable', { detail: 'the server is starting' })
-  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
 const NO_SECRETS =

@@ -27,6 +27,7 @@ export type { Logger } from './kernel/log.ts'
 export type { AuthorizeRule, Route } from './kernel/route.ts'
 export type { User } from './kernel/user.ts'
 export type { Call, Next } from './mcp/call.ts'
+export type { CallRecord } from './mcp/call-record.ts'
 export type {
   ConfigureSession,
   RunSession,
@@ -56,7 +57,7 @@ export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/ex
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
-export type { CallRecord, Observer } from './mcp/observe.ts'
+export type { Observer } from './mcp/observe.ts'
 export type {
   Annotations,
   AudioContent,

@@ -1,6 +1,7 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
 import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
 import type { ChangeBus } from './mcp/change-bus.ts'
+import type { CallTracer } from './mcp/observe.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import type { Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
@@ -17,6 +18,8 @@ export interface Slots {
   changeBus: ChangeBus
   /** The records of sessions, and which of them idle. Default: in this process. */
   sessionStore: SessionStore
+  /** Puts calls into a context that follows what they do. Default: none. */
+  tracer: CallTracer
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
 }

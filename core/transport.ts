@@ -1,5 +1,6 @@
 // `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
+
 export { whenTokenExpires } from './access/token-expiry.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
@@ -16,6 +17,7 @@ export type {
   RequestFacts,
   SessionSetting,
 } from './mcp/call.ts'
+export { requestIdIn } from './mcp/call-record.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
 export { encodeAnswer } from './mcp/encode-answer.ts'

@@ -1,5 +1,7 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
+import { accessLog } from './access-log/index.ts'
+import { audit } from './audit/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
@@ -8,9 +10,12 @@ import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { metrics } from './metrics/index.ts'
+import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
+import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
 import { transportStreamable } from './transport-streamable/index.ts'
@@ -24,7 +29,12 @@ export const builtInPlugins = {
   'tool-policy': toolPolicy,
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
+  'rate-limit': rateLimit,
   health,
+  'access-log': accessLog,
+  metrics,
+  audit,
+  tracing,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,

@@ -1,53 +1,15 @@
 // What protection costs a tools/call: a bearer token that was seen before, and a policy of fifty rules.
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { ours } from '../contestants.ts'
-import { type BenchRequest, callEcho } from '../requests.ts'
-import { type Contestant, difference, type Row } from '../row.ts'
-
-const ISSUER = 'https://login.example'
-const AUDIENCE = 'https://mcp.example'
-
-const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-
-const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-
-function tokenOf(key: KeyObject): string {
-  const now = Math.floor(Date.now() / 1000)
-  const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'bench', scope: 'mcp.tools', iat: now, exp: now + 3_600 }
-  const head = `${encode({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })}.${encode(claims)}`
-  return `${head}.${sign('sha256', Buffer.from(head), key).toString('base64url')}`
-}
-
-const AUTH = {
-  issuer: ISSUER,
-  audience: AUDIENCE,
-  keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }],
-}
-/** Forty-nine rules for other tools, and one that this caller meets. */
-const RULES = Object.fromEntries([
-  ...Array.from({ length: 49 }, (_, index) => [`other-${index}-*`, 'tools']),
-  ['echo*', 'tools'],
-])
-
-const withToken: BenchRequest = {
-  ...callEcho,
-  headers: { ...callEcho.headers, Authorization: `Bearer ${tokenOf(privateKey)}` },
-}
-
-const protectedBy = (name: string, plugins: object): Contestant => ({
-  ...ours(1, withToken, { plugins: { 'transport-streamable': {}, ...plugins } }, name.replaceAll(' ', '-')),
-  name,
-})
+import { BEARER, POLICY, protectedBy } from '../protection.ts'
+import { callEcho } from '../requests.ts'
+import { difference, type Row } from '../row.ts'
 
 export const row: Row = {
   name: 'tools/call, protected',
   contestants: [
     ours(1, callEcho),
-    protectedBy('ours, bearer token', { 'auth-jwt': AUTH }),
-    protectedBy('ours, bearer token and 50 rules', {
-      'auth-jwt': AUTH,
-      'tool-policy': { policies: { tools: { scope: 'mcp.tools' } }, rules: RULES },
-    }),
+    protectedBy('ours, bearer token', BEARER),
+    protectedBy('ours, bearer token and 50 rules', { ...BEARER, ...POLICY }),
   ],
   targets: [
     difference('ours, bearer token', 'ours, 1 tool', 8),

@@ -13,20 +13,27 @@ const MOST_LINES = 20
 const shown = (text: string) => printable(text, MOST_TEXT)
 
 /** The name or URI in a call's params, which may be anything. */
-function nameIn(params: CallRecord['call']['params']): string {
+function nameIn(params: Readonly<Record<string, unknown>>): string {
   const name = params['name'] ?? params['uri']
   return typeof name === 'string' ? ` ${shown(name)}` : ''
 }
 
-const OUTCOMES = { ok: 'ok', tool_error: 'tool error', error: 'refused', cancelled: 'cancelled' } as const
+const OUTCOMES = {
+  ok: 'ok',
+  tool_error: 'tool error',
+  error: 'refused',
+  refused: 'refused',
+  cancelled: 'cancelled',
+} as const
 
 export function callLine(record: CallRecord, now = new Date()): string {
-  const { call, outcome, error, milliseconds } = record
+  const { call, route = '', outcome, error, milliseconds } = record
   const time = now.toTimeString().slice(0, 8)
-  const who = call.user ? shown(call.user.subject) : 'anonymous'
+  const who = call?.user ? shown(call.user.subject) : 'anonymous'
+  const what = call ? `${shown(call.method)}${nameIn(call.params)}` : route
   const why = error ? `: ${error.kind}` : ''
   const took = milliseconds < 10 ? milliseconds.toFixed(1) : milliseconds.toFixed(0)
-  return `${time}  ${who}  ${shown(call.method)}${nameIn(call.params)}  ${took} ms  ${OUTCOMES[outcome]}${why}`
+  return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
 }
 
 /** Prints a line a call; of many at once the rest are counted. */
@@ -38,8 +45,9 @@ export function createCallLines(print: (line: string) => void): Observer {
     lines = left = 0
   }
   return record => {
-    // What is no request has no outcome; pings are many.
-    if (record.call.id === undefined || record.call.method === 'ping') return
+    const { call, route, outcome } = record
+    // What is no request has no outcome; pings are many. Of other HTTP requests those that a route refused are of interest.
+    if (call ? call.id === undefined || call.method === 'ping' : outcome !== 'refused' || route === undefined) return
     if (lines++ === 0) setTimeout(nextSecond, 1_000).unref()
     if (lines > MOST_LINES) left++
     else print(callLine(record))

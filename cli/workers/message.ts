@@ -22,6 +22,10 @@ export type Told =
   /** It has heard an order: its event loop turns. */
   | { readonly mcpHost: 'heard' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
+  /** It asks what all of them give for a name. */
+  | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
+  /** What it gives, to the primary's question of that number. */
+  | { readonly mcpHost: 'gives'; readonly question: number; readonly given: unknown }
 
 /**
  * From the primary. `stop`: everything ends; drain as a process of its own does. `retire`: the others go on; let no
@@ -35,14 +39,23 @@ export type Order =
     }
   | { readonly mcpHost: 'retire' | 'leave' }
 
+/** From the primary: what one worker asks of all, and what they gave. */
+export type Passed =
+  | { readonly mcpHost: 'asked'; readonly name: string; readonly question: number }
+  | { readonly mcpHost: 'given'; readonly question: number; readonly given: readonly unknown[] }
+
 const hasName = (message: unknown): message is { mcpHost: unknown } =>
   typeof message === 'object' && message !== null && 'mcpHost' in message
 
 export const isTold = (message: unknown): message is Told =>
-  hasName(message) && ['ready', 'failed', 'failing', 'heard', 'drained'].includes(String(message.mcpHost))
+  hasName(message) &&
+  ['ready', 'failed', 'failing', 'heard', 'drained', 'asks', 'gives'].includes(String(message.mcpHost))
 
 export const isOrder = (message: unknown): message is Order =>
   hasName(message) && ['stop', 'retire', 'leave'].includes(String(message.mcpHost))
+
+export const isPassed = (message: unknown): message is Passed =>
+  hasName(message) && ['asked', 'given'].includes(String(message.mcpHost))
 
 /** In the environment of a worker: whether the start hangs on it, as it does on the first. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'

@@ -9,6 +9,7 @@ import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
 import { differingFiles } from './config-files.ts'
 import { endInTime } from './end-in-time.ts'
+import { passQuestions } from './every-process.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
 import { createReload } from './reload.ts'
 import { createSeat, type Seat } from './seat.ts'
@@ -80,6 +81,7 @@ export async function supervise(count: number, options: StartOptions): Promise<v
   process.on('SIGHUP', reload.ask)
 
   cluster.schedulingPolicy = cluster.SCHED_RR
+  passQuestions()
   const first = await startFirst()
   stage = 'serving'
   for (let place = 0; place < count; place++)

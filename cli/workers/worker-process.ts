@@ -91,7 +91,7 @@ export function startWorker(first = false): WorkerProcess {
       fail(message.problem)
     } else if (message.mcpHost === 'heard') {
       hear()
-    } else {
+    } else if (message.mcpHost === 'drained') {
       told.report = { finished: message.finished, cancelled: message.cancelled }
       order({ mcpHost: 'leave' })
     }

@@ -8,6 +8,7 @@ import { type CliLog, openLog } from '../log.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
+import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
 import { startWatchdog } from './watchdog.ts'
 
@@ -74,7 +75,7 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
 
 async function startHost(count: number, config: string | undefined, log: CliLog): Promise<Served> {
   try {
-    const served = await serve(config, log, { processes: count })
+    const served = await serve(config, log, { processes: count, inEveryProcess: createInEveryProcess(tell) })
     surviveRejections(log)
     return served
   } catch (error) {

@@ -96,14 +96,14 @@ export interface Place {
 export function refuseAccess(denial: Denial, user: User | undefined, place: Place): HostError {
   const { route, params, resource, leastScopes } = place
   const metadataUrl = resource.metadataUrlOf(route, params)
-  const { scopes } = denial
+  const { scopes, reason } = denial
   if (!user) {
     const header = challenge({ scopes: scopes.length > 0 ? scopes : leastScopes, metadataUrl })
-    return new HostError('unauthorized', { headers: { 'WWW-Authenticate': header } })
+    return new HostError('unauthorized', { reason, headers: { 'WWW-Authenticate': header } })
   }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl })
   // Scopes cannot help everybody: a client that lacks a role must not be sent for another token again and again.
   const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
-  return new HostError('forbidden', { detail: description, ...headers })
+  return new HostError('forbidden', { detail: description, reason, ...headers })
 }

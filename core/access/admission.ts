@@ -1,5 +1,6 @@
 // Whether a caller may use an item: asked by every method that uses one, answered by the view that lists it, so that
 // what is listed and what can be called are one decision.
+import { blame } from '../http/describe-thrown.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
 import type { Call } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
@@ -20,6 +21,8 @@ export function createAdmission({ slot, leastScopes }: AccessServices) {
       resource,
       leastScopes: leastScopes(route, params),
     })
-    throw access.deniesInBody(route) ? refusal.within200() : refusal
+    const told = access.deniesInBody(route) ? refusal.within200() : refusal
+    blame(told, access.by)
+    throw told
   }
 }

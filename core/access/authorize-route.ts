@@ -1,6 +1,7 @@
 // A route's own `authorize`: who does not meet it goes no further. Asked by the plugin that identifies callers, as
 // middleware of `admit`; and by the services themselves, of callers whom no HTTP request brought through that.
 
+import { blame } from '../http/describe-thrown.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
@@ -11,17 +12,21 @@ import { refuseAccess } from './access.ts'
 export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
   return ({ route, user, params }) => {
     if (route.authorize === undefined) return
-    const denial = services.slot('access', route).authorize(route.authorize, user, route)
+    const access = services.slot('access', route)
+    const denial = access.authorize(route.authorize, user, route)
     if (!denial) return
     const { issuer, subject } = user ?? {}
     const { reason, scopes } = denial
     log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
-    throw refuseAccess(denial, user, {
+    const resource = services.slot('protectedResource', route)
+    const refusal = refuseAccess(denial, user, {
       route,
       params,
-      resource: services.slot('protectedResource', route),
+      resource,
       leastScopes: services.leastScopes(route, params),
     })
+    blame(refusal, access.by)
+    throw refusal
   }
 }
 

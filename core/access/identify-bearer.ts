@@ -1,6 +1,7 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
+import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
@@ -78,15 +79,29 @@ function refuse(
   })
 }
 
+const AUTHENTICATIONS = {
+  name: 'mcp_host_authentications_total',
+  help: 'Tokens that came with requests: accepted, refused, or not to be judged (unavailable).',
+  labels: ['plugin', 'outcome'],
+}
+
 /** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
 export function identifyBearer(
-  host: Pick<KernelHost, 'log'>,
+  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
   services: AccessServices,
   verify: VerifyToken,
 ): HostMiddleware {
   const denied = (ctx: HostContext, route: Route, reason: string, audience?: readonly string[]) => {
     const wanted = audience && { audience }
     host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
+  }
+
+  const count = host.figures.counter(AUTHENTICATIONS)
+  const told = (outcome: string) => count(1, { plugin: host.name, outcome })
+
+  const by = (refusal: HostError) => {
+    blame(refusal, host.name)
+    return refusal
   }
 
   return async (ctx, next) => {
@@ -96,16 +111,19 @@ export function identifyBearer(
     const place = { route, params }
     const verdict = 'token' in presented ? await verify(presented.token, place) : presented
     if ('user' in verdict) {
+      told('accepted')
       ctx.state.user = verdict.user
       return next()
     }
     if ('unavailable' in verdict) {
+      told('unavailable')
       denied(ctx, route, verdict.unavailable)
       const headers = { 'Retry-After': String(verdict.retryAfter) }
-      throw new HostError('unavailable', { detail: verdict.unavailable, headers })
+      throw by(new HostError('unavailable', { detail: verdict.unavailable, headers }))
     }
+    told('refused')
     denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
-    throw refuse(services, place, verdict.refused, 'malformed' in verdict)
+    throw by(refuse(services, place, verdict.refused, 'malformed' in verdict))
   }
 }
 

@@ -12,6 +12,7 @@ import type { Route } from '../kernel/route.ts'
 import { type KernelNotes, notesFor } from '../kernel/set-up.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessServices, Denial } from '../mcp/access-decider.ts'
+import type { AuthorNotes } from '../mcp/author-host.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 import { denialOnRoute, refuseAccess } from './access.ts'
@@ -34,12 +35,15 @@ export interface InspectedAddress {
   denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
   /** How that is decided, a line for each step. */
   explain(item: CatalogItem, user: User | undefined): readonly string[]
+  /** What plugins ask beside that, of callers here or of an item: each line begins with the plugin's name. */
+  explainPlugins(item?: CatalogItem): readonly string[]
   /** The answer that a denied caller gets. */
   refusal(denial: Denial, user: User | undefined): HostError
 }
 
 export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
   readonly notes: Pick<KernelNotes, 'middleware'>
+  readonly author: Pick<AuthorNotes, 'explained'>
 }
 
 /** A request that came over no connection. */
@@ -54,7 +58,7 @@ function contextOf(path: string, authorization: string | undefined, state: Reque
 }
 
 function inspect(path: string, { target: route, params }: Matched<CompiledRoute>, parts: InspectedParts) {
-  const { notes, slot } = parts
+  const { notes, author, slot } = parts
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
   const access = slot('access', route)
@@ -73,6 +77,10 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
     denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
     explain: (item, user) => access.explain?.(item, user, route) ?? [],
+    explainPlugins: item =>
+      author.explained
+        .filter(({ instance }) => instance.routes.includes(route))
+        .flatMap(({ instance, value }) => value(item, route).map(text => `${instance.name}: ${text}`)),
     refusal(denial, user) {
       const leastScopes = parts.leastScopes(route, params)
       return refuseAccess(denial, user, { route, params, resource: slot('protectedResource', route), leastScopes })

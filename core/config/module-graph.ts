@@ -43,12 +43,16 @@ function fileOf(key: string): string {
   return path === undefined ? (key.split('?')[0] ?? key) : decodeURIComponent(path)
 }
 
+/** Modules whose text was read for what it requires, as it is now: each import asks, and most know them all. */
+const learned = new Set<string>()
+
 /** What CommonJS modules require is seen by no hook everywhere; their text tells. */
 async function learnRequired(): Promise<void> {
   const files = Object.keys(required).map(fileOf)
   await readGraph(
-    files.filter(file => stamps.has(file)),
+    files.filter(file => stamps.has(file) && !learned.has(file)),
     stampOf,
+    learned,
   )
 }
 
@@ -72,9 +76,12 @@ export async function imported(file: string, isWhole: boolean): Promise<void> {
 }
 
 /** What nobody saw being imported, as far as its text tells. */
-async function readGraph(roots: readonly string[], stamp: (file: string) => number | undefined): Promise<void> {
+async function readGraph(
+  roots: readonly string[],
+  stamp: (file: string) => number | undefined,
+  read = new Set<string>(),
+): Promise<void> {
   const waiting = [...roots]
-  const read = new Set<string>()
   for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
     if (read.has(file)) continue
     read.add(file)
@@ -120,6 +127,7 @@ export async function refreshModules(root: string, { environment = false } = {})
   const stale = withImporters(changed)
   for (const file of stale) {
     versions[file] = (versions[file] ?? 0) + 1
+    learned.delete(file)
     stamps.set(file, stampOf(file))
   }
   for (const key of Object.keys(required)) if (stale.has(fileOf(key))) delete required[key]

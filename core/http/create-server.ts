@@ -2,7 +2,7 @@
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { serveInTurn } from './in-turn.ts'
-import { endSlowReaders } from './slow-readers.ts'
+import { endSlowReaders, type SlowReaders } from './slow-readers.ts'
 
 /** Refuses what a client expects and nobody promises (RFC 9110 section 10.1.1); else Node would, past those who take turns. */
 const refuseExpectations =
@@ -28,7 +28,13 @@ export interface ServerNews {
   /** One sent more requests ahead than it may. */
   sentAhead(address: string | undefined): void
   /** Readers took too little of what was sent to them. */
-  slowReaders(readers: object): void
+  slowReaders(readers: SlowReaders): void
+}
+
+export interface WatchedServer {
+  readonly server: Server
+  /** Bytes that wait for readers now. */
+  waiting(): number
 }
 
 /** A server that answers with `serve`; it does not listen yet. */
@@ -36,7 +42,7 @@ export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
   news: ServerNews,
-): Server {
+): WatchedServer {
   const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
   const server = createServer(
     {
@@ -51,6 +57,10 @@ export function createHttpServer(
     inTurn,
   )
   server.on('checkExpectation', inTurn)
-  endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))
-  return server
+  // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
+  server.on('connection', socket => {
+    if (socket.remoteAddress === undefined) socket.destroy()
+  })
+  const waiting = endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))
+  return { server, waiting }
 }

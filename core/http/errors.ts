@@ -61,6 +61,8 @@ export interface HostErrorOptions {
   data?: unknown
   /** Response headers that belong to this refusal, such as `Allow` or `WWW-Authenticate`. */
   headers?: Record<string, string>
+  /** Why it was refused, in a sentence for logs and observers alone, such as the rule that was not met. */
+  reason?: string
   /** For the log only. */
   cause?: unknown
 }
@@ -76,9 +78,10 @@ export class HostError extends Error {
   readonly detail: string | undefined
   readonly data: unknown
   readonly headers: Record<string, string> | undefined
+  readonly reason: string | undefined
   #status: number | undefined
 
-  constructor(kind: HostErrorKind, { detail, data, headers, cause }: HostErrorOptions = {}) {
+  constructor(kind: HostErrorKind, { detail, data, headers, reason, cause }: HostErrorOptions = {}) {
     const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
     super(said === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${said}`, { cause })
     this.name = 'HostError'
@@ -86,6 +89,7 @@ export class HostError extends Error {
     this.detail = said
     this.data = data
     this.headers = headers
+    this.reason = reason
     Object.defineProperty(this, BRAND, { value: true })
   }
 
@@ -100,10 +104,11 @@ export class HostError extends Error {
 
   /** The same error as the answer of a well-formed request: HTTP 200. */
   within200(): HostError {
-    const { detail, data, headers, cause } = this
+    const { detail, data, headers, reason, cause } = this
     const error = new HostError(this.kind, {
       ...(detail !== undefined && { detail }),
       ...(headers !== undefined && { headers }),
+      ...(reason !== undefined && { reason }),
       data,
       cause,
     })

@@ -50,8 +50,12 @@ export interface SlowReaderBounds {
   readonly inAll?: number
 }
 
-/** Watches a connection until `over` is closed: the connection itself, or what is answered on it. */
-export type WatchReader = (socket: Socket, over: Pick<Socket | ServerResponse, 'once'>) => void
+export interface ReaderWatch {
+  /** Watches a connection until `over` is closed: the connection itself, or what is answered on it. */
+  watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
+  /** Bytes that wait for all of them now. */
+  waiting(): number
+}
 
 /**
  * A reader for whom something waits must take it all, or `LEAST_TAKEN` bytes of it, within `timeout`. Where more than
@@ -60,7 +64,7 @@ export type WatchReader = (socket: Socket, over: Pick<Socket | ServerResponse, '
 export function watchReaders(
   { timeout, inAll = MAX_WAITING_IN_ALL }: SlowReaderBounds,
   ended: (readers: SlowReaders) => void,
-): WatchReader {
+): ReaderWatch {
   const readers = new Set<Reader>()
   let timer: NodeJS.Timeout | undefined
 
@@ -115,16 +119,24 @@ export function watchReaders(
     if (connections > 0) ended({ connections, waiting: waiting - left })
   }
 
-  return (socket, over) => {
-    const reader = { socket, mark: undefined }
-    readers.add(reader)
-    over.once('close', () => forget(reader))
-    timer ??= setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+  return {
+    watch(socket, over) {
+      const reader = { socket, mark: undefined }
+      readers.add(reader)
+      over.once('close', () => forget(reader))
+      timer ??= setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+    },
+    waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
   }
 }
 
-/** Watches every connection of a server. */
-export function endSlowReaders(server: Server, bounds: SlowReaderBounds, ended: (readers: SlowReaders) => void): void {
-  const watch = watchReaders(bounds, ended)
+/** Watches every connection of a server; gives the bytes that wait for them now. */
+export function endSlowReaders(
+  server: Server,
+  bounds: SlowReaderBounds,
+  ended: (readers: SlowReaders) => void,
+): ReaderWatch['waiting'] {
+  const { watch, waiting } = watchReaders(bounds, ended)
   server.on('connection', socket => watch(socket, socket))
+  return waiting
 }

@@ -39,6 +39,9 @@ export interface EventStream {
 const open = new Set<ServerResponse>()
 let timer: NodeJS.Timeout | undefined
 
+/** How many there are in this process. */
+export const openStreams = (): number => open.size
+
 function keepAlive() {
   for (const res of open) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }

@@ -14,7 +14,7 @@ type Primitive<T> = [T] extends [string]
 
 /** The schema of one option: primitives are held to their type, everything else is a JSON Schema. */
 type OptionSchema<T> = (
-  | (string extends T ? (number extends T ? JsonSchema : Primitive<string>) : never)
+  | (string extends T ? ([T] extends [string] ? Primitive<string> : JsonSchema) : never)
   | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
 ) & { description?: string }
 

@@ -1,6 +1,7 @@
 // An address that a plugin serves, and what its handlers and middleware are given of a request.
 import type Koa from 'koa'
 import type { Middleware, ParameterizedContext } from 'koa'
+import type { HostError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 import type { User } from './user.ts'
 
@@ -18,6 +19,8 @@ export interface RequestState {
   params: Readonly<Record<string, string>>
   /** Written by the plugin that identifies. */
   user?: User
+  /** Written by whoever answers with an error of the host's: what observers are told of a request that became no Call. */
+  refusal?: HostError
 }
 
 /** The Koa context that handlers and middleware are given. */
@@ -43,7 +46,8 @@ export type BodyKind = 'json' | 'form' | 'text'
 
 /** An address served by a plugin; other verbs answer 405 with `Allow`. */
 export interface Endpoint {
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Handler>>>
+  /** HEAD is served where it is named, as a GET may be a stream; of what its handler answers the body stays away. */
+  readonly methods: Readonly<Partial<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE', Handler>>>
   /** Served to anyone: outside Host and Origin guard, CORS, authentication and `authorize`. */
   readonly public?: boolean
   /** The endpoint's own CORS in the place of its route's: acts before everything but the guard. */

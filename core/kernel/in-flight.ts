@@ -1,5 +1,4 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
-
 import { shuttingDown } from '../http/errors.ts'
 
 export interface CloseReport {
@@ -24,6 +23,7 @@ export interface InFlight {
   /** True once the host closes: it is not ready any more, and answers what comes all the same. */
   readonly draining: () => boolean
   drain(): Drain
+  count(): number
 }
 
 type Cancel = (reason: Error) => void
@@ -64,6 +64,7 @@ export function createInFlight(): InFlight {
       return () => leave(own)
     },
     draining: () => stage !== 'open',
+    count: () => running.size,
     drain() {
       if (stage === 'open') stage = 'draining'
       finished = 0

@@ -4,6 +4,7 @@
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import type { Path, Report } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
+import type { Figures } from './figures.ts'
 import type { Logger } from './log.ts'
 import type { Route } from './route.ts'
 
@@ -27,6 +28,10 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   readonly http: ResolvedHttp
   /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
   readonly processes: number
+  /** Asks them all: `answer` runs in each, and gives JSON. Who does not answer in time is left out. Once for a name, in `setup`. */
+  inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
+  /** What the host is measured by: offer yours, or read all. */
+  readonly figures: Figures
   /** Where the config is: paths in it are relative to this. */
   readonly directory: string
   /** The routes that this instance of the plugin acts on. */
@@ -97,8 +102,8 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Runs while the host closes, last set up first. */
   closing(task: () => void | Promise<void>): void
   /**
-   * A named condition for readiness: false, a throw, or a text makes the host not ready. The text says why, to whoever may
-   * see the health page.
+   * A named condition for readiness: false, a throw, a text, or no answer within 2 s makes the host not ready. The text says
+   * why, to whoever may see the details of the health page. Asked at each look, once for all who look at the same time.
    */
   ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
   /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */

@@ -46,6 +46,8 @@ export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly log: Logger
   /** Default: the first mistake stops. */
   readonly report?: Report
+  /** Is told of each request as it begins, once it is known where from it comes. */
+  readonly begun?: ((ctx: HostContext) => void) | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -121,7 +123,7 @@ async function createSteps(
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
-  { http, log, encode, report = stopAtFirst }: PipelineSettings,
+  { http, log, encode, report = stopAtFirst, begun }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
   const steps = await createSteps(http, { tellFailure, encode }, served)
@@ -145,6 +147,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
+    begun?.(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS

@@ -2,11 +2,10 @@
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
 
 import { errorText, StartError } from '../http/errors.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
 import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import type { KernelHost, Readiness } from './kernel-host.ts'
+import type { KernelHost } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
@@ -60,9 +59,11 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
-  extends Pick<KernelHost, 'http' | 'processes' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'> {
+  extends Pick<
+    KernelHost,
+    'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
+  > {
   readonly log: Logger
-  readonly http: ResolvedHttp
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
@@ -100,7 +101,7 @@ async function closePlugin(log: Logger, part: () => void | Promise<void>): Promi
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, nodeOf, section, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, inEveryProcess, ...facts }: HostFacts<Slots>,
 ): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
@@ -110,6 +111,7 @@ export function createKernelHost<Slots extends object, Services>(
     name: instance.name,
     at: placeOf(instance),
     node: nodeOf(instance),
+    inEveryProcess: (name, answer) => inEveryProcess([...placeOf(instance), name].join(' '), answer),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
@@ -169,21 +171,4 @@ export async function definePlugins<Services>(
 /** What plugins hold against everything that is defined. */
 export async function checkDefined({ checking }: Pick<KernelNotes, 'checking'>, report: Report): Promise<void> {
   for (const { instance, value: task } of checking) await startPlugin(instance, task, report)
-}
-
-/** Whether the host accepts requests and every named condition holds; a check that throws does not. */
-export async function checkReadiness({ ready }: Pick<KernelNotes, 'ready'>, draining: boolean): Promise<Readiness> {
-  const checks: Record<string, boolean> = { accepting: !draining }
-  const reasons: Record<string, string> = {}
-  for (const [name, check] of ready) {
-    try {
-      const holds = await check()
-      checks[name] = holds === true
-      if (typeof holds === 'string') reasons[name] = holds
-    } catch {
-      checks[name] = false
-    }
-  }
-  const isReady = Object.values(checks).every(Boolean)
-  return { ready: isReady, checks, ...(Object.keys(reasons).length > 0 && { reasons }) }
 }

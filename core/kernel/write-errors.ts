@@ -77,6 +77,7 @@ export function createErrorWriter(
     const error = isHttpError(thrown) || HostError.is(thrown) ? thrown : new HostError('internal')
     ctx.respond = true
     ctx.status = statusOf(error)
+    if (HostError.is(error)) ctx.state.refusal = error
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
     if (page && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'

@@ -30,6 +30,8 @@ export interface DeniedCall {
 
 /** The slot `access`: what a policy plugin fills. */
 export interface AccessDecider {
+  /** The plugin that decides, for observers. */
+  readonly by?: string
   /** The class that a caller belongs to on a route. */
   audienceOf(user: User | undefined, route: Route): Audience
   /** Whether a caller meets a route's `authorize`. Undefined: allowed. An anonymous caller meets none. */

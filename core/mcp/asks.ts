@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
 import type { AskClient, Call } from './call.ts'
+import { noteQuestion } from './call-notes.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './define.ts'
 import { isObject } from './is-object.ts'
@@ -147,6 +148,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
 
   async function ask(question: Question, given?: string): Promise<never> {
     const key = keyFor(question.method, given)
+    noteQuestion(call, question.method)
     const missing = missingCapability(question, call.client.capabilities)
     if (missing) {
       Object.assign(lacking, missing)
@@ -186,8 +188,10 @@ export const liveParams = ({ method, params }: Question, { elicitationIds }: Rev
     : params
 
 /** The asks of a session: each is a request of its own, and the handler waits for its answer. */
-export function createLiveAsks(askClient: AskClient, { client, rules }: Call, signal: AbortSignal): Asks {
+export function createLiveAsks(askClient: AskClient, call: Call, signal: AbortSignal): Asks {
+  const { client, rules } = call
   async function ask(question: Question): Promise<never> {
+    noteQuestion(call, question.method)
     const missing = missingCapability(question, client.capabilities)
     if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
     const answer = await askClient.ask(question.method, liveParams(question, rules), signal)

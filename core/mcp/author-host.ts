@@ -4,7 +4,7 @@ import type { Report } from '../http/start-error.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
-import type { Catalog } from './catalog.ts'
+import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
 import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
@@ -15,6 +15,7 @@ import type { CompiledRoute, McpRoute } from './routes.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
+type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 export interface AuthorHost {
   /** The name and version of the config's `server`. */
@@ -35,6 +36,11 @@ export interface AuthorHost {
   contribute(definitions: readonly Definition[]): void
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
+  /**
+   * Says for `mcp-host explain`, a line each, what the plugin asks of callers on a route (`item` undefined), or of an item
+   * there beside that. Access is explained by what fills the slot `access`.
+   */
+  explain(say: Explain): void
   /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
   revisions(list: (route: McpRoute) => readonly Revision[]): void
 }
@@ -47,6 +53,7 @@ export interface AuthorNotes {
   readonly extensions: Extensions
   readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
   readonly varies: Note<true>[]
+  readonly explained: Note<Explain>[]
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
@@ -57,6 +64,7 @@ export const createAuthorNotes = (): AuthorNotes => ({
   extensions: createExtensions(),
   contributed: [],
   varies: [],
+  explained: [],
   revisions: [],
 })
 
@@ -84,6 +92,7 @@ export function createAuthorHost(
     },
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     variesByCaller: () => note(notes.varies, true),
+    explain: say => note(notes.explained, say),
     revisions: list => note(notes.revisions, list),
   }
 }

@@ -57,6 +57,8 @@ export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch:
 
 /** A client's session, as the methods of its calls see it. */
 export interface CallSession {
+  /** The name of the plugin that it was opened by. */
+  readonly transport?: string
   /** The least severe level that the client is sent. */
   logLevel: LogLevel
   /** False where it, or all of its owner's, watch as many resources as they may. */
@@ -72,6 +74,8 @@ export interface CallChannel {
   send(message: string): void
   /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
   signal(): AbortSignal
+  /** Whether the signal has aborted, or would have: asked of calls that are observed, so that none is made for it. */
+  cancelled?(): boolean
   /** Closes the connection, not the call, where the client can come back for the rest. */
   disconnect(retry?: number): void
 }
@@ -122,6 +126,8 @@ export interface Call extends CallFacts {
   readonly logLevel: LogLevel | undefined
   /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
   readonly signal: AbortSignal
+  /** Whether `signal` has aborted, or would have. */
+  readonly cancelled: boolean
   /** Up: a notification to the client that belongs to this call. */
   notify(method: string, params: Record<string, unknown>): void
   /** Up, as `notify`: a message that is serialized already. */
@@ -134,6 +140,14 @@ export interface Call extends CallFacts {
 export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
+
+/** What is noted of a call that is observed, for the record of it. */
+export interface CallNotes {
+  /** Bytes of the answer. */
+  bytesOut: number | undefined
+  /** Methods of what its handler asked the client, each once. */
+  asked: readonly string[]
+}
 
 /** Every field always there, in one order: objects of one shape are cheap to make and to read. */
 class TransportCall implements Call {
@@ -153,6 +167,8 @@ class TransportCall implements Call {
   readonly meta: Readonly<Meta>
   readonly #logLevel: LogLevel | undefined
   readonly #channel: CallChannel
+  /** A call is frozen, this is not; and it costs less than a WeakMap of calls. */
+  #notes: CallNotes | undefined
 
   constructor(request: CallRequest) {
     const { params, user, offer } = request
@@ -173,14 +189,24 @@ class TransportCall implements Call {
     this.meta = isObject(_meta) ? _meta : NO_META
     this.#logLevel = request.logLevel
     this.#channel = request.channel
+    this.#notes = undefined
     Object.freeze(this)
   }
 
+  static notesOf(call: Call): CallNotes | undefined {
+    return #notes in call ? call.#notes : undefined
+  }
+  static keepNotes(call: Call, notes: CallNotes) {
+    if (#notes in call) call.#notes = notes
+  }
   get logLevel() {
     return this.session ? this.session.logLevel : this.#logLevel
   }
   get signal() {
     return this.#channel.signal()
+  }
+  get cancelled() {
+    return this.#channel.cancelled?.() ?? this.#channel.signal().aborted
   }
   get progressToken() {
     const token = this.meta['progressToken']
@@ -199,3 +225,6 @@ class TransportCall implements Call {
 
 /** A Call from what its transport knows. Throws where its view cannot be cut. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
+
+/** For call-notes.ts. */
+export const { notesOf, keepNotes } = TransportCall

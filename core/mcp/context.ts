@@ -17,6 +17,8 @@ export interface HandlerSettings {
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
+  /** Headers that go along with `ctx.fetch` of a call. */
+  readonly headersFor: (call: Call) => Readonly<Record<string, string>>
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
@@ -123,8 +125,18 @@ class HandlerContext implements CallContext {
     return (input, init) => {
       const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
       if (init?.signal) signals.push(init.signal)
-      return fetch(input, { ...init, signal: AbortSignal.any(signals) })
+      return fetch(input, { ...init, ...this.#carry(input, init), signal: AbortSignal.any(signals) })
     }
+  }
+
+  /** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
+  #carry(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): { headers: Headers } | undefined {
+    const added = Object.entries(this.#settings.headersFor(this.#call))
+    if (added.length === 0) return undefined
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    if (added.some(([name]) => headers.has(name))) return undefined
+    for (const [name, value] of added) headers.set(name, value)
+    return { headers }
   }
 
   #reportProgress({

@@ -8,11 +8,12 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
+import { requestIdIn } from './call-record.ts'
 import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
-import { observed } from './observe.ts'
+import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
 import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
@@ -25,9 +26,10 @@ function createFailureLog(log: Logger) {
   return (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
     const whose = blamed(err)
-    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path }
+    const requestId = requestIdIn(call.headers)
+    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path, requestId }
     // Ending with an error is what a handler is expected to do once its client is gone.
-    if (call.signal.aborted) log.debug(fields, 'a handler ended after its call was cancelled')
+    if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
     else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
     else log.error({ ...fields, fix: TELL_MORE }, 'a handler failed')
   }
@@ -36,8 +38,9 @@ function createFailureLog(log: Logger) {
 export function createDispatch(
   notes: Pick<AuthorNotes, 'around' | 'observers'>,
   methods: MethodTable,
-  log: Logger,
+  settings: ObserveSettings & { readonly tracerOn: (route: Route) => CallTracer },
 ): Answer {
+  const { log } = settings
   const logFailure = createFailureLog(log)
   const warnOfHandmade = createHandmadeWarning(log)
 
@@ -79,7 +82,8 @@ export function createDispatch(
   function wayOn(route: Route): Answer {
     const way = answerThrough(notesFor(notes.around, route))
     const observers = notesFor(notes.observers, route)
-    return observers.length === 0 ? way : observed(way, observers, log)
+    const tracer = settings.tracerOn(route)
+    return observers.length === 0 && tracer === NO_TRACER ? way : observed(way, { observers, tracer }, settings)
   }
 
   /** Made with the first call: by then both phases of the plugins are over. */

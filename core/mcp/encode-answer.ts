@@ -2,6 +2,7 @@
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Call } from './call.ts'
+import { noteAnswer } from './call-notes.ts'
 import { META } from './protocol.ts'
 import { resultTypeOf } from './result-type.ts'
 import { SerializedResult } from './wire.ts'
@@ -16,7 +17,9 @@ function encodeResult(call: Call, result: object): string {
 /** The answer to a Call. What JSON cannot hold is a failure of its handler, as a throw is: logged, told as `internal`. */
 export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, result: object): string {
   try {
-    return encodeResult(call, result)
+    const text = encodeResult(call, result)
+    noteAnswer(call, text)
+    return text
   } catch (err) {
     log.error({ err, method: call.method, route: call.offer.route.path }, 'a result cannot be written as JSON')
     throw new HostError('internal', { cause: err }).within200()

@@ -33,6 +33,7 @@ export function createLineReply(line: ReplyLine): Required<SessionReply> {
       if (reason && !abort.signal.aborted) abort.abort(reason)
       return abort.signal
     },
+    cancelled: () => reason !== undefined,
     cancel(why) {
       over = true
       reason ??= why

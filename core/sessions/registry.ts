@@ -66,7 +66,7 @@ const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
-  const { name, store, peers, events, bounds, log, sessions: byDigest } = node
+  const { name, store, peers, events, bounds, log, figures, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
   const charge = createWatchCharges()
@@ -86,6 +86,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
+      // Every node that has it hears of its end; one counts it.
+      if (session.home === name) figures.ended(session)
       Promise.resolve(events(session).drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
@@ -131,6 +133,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       await endQuietly(session, new Error('runSession failed'))
       throw error
     }
+    figures.opened(session)
     marks.mark(session, session.inUse)
     return session
   }

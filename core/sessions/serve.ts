@@ -23,6 +23,8 @@ export interface SessionReply {
   respond(message: string, error?: HostError): void
   /** Aborts when the request is cancelled or the session ends. */
   signal(): AbortSignal
+  /** Whether it has aborted, or would have. */
+  cancelled?(): boolean
   cancel(reason: Error): void
   disconnect?(retry?: number): void
 }
@@ -69,6 +71,9 @@ class RequestChannel implements CallChannel, AskClient {
   }
   signal() {
     return this.#reply.signal()
+  }
+  cancelled() {
+    return this.#reply.cancelled?.() ?? this.#reply.signal().aborted
   }
   disconnect(retry?: number) {
     this.#reply.disconnect?.(retry)

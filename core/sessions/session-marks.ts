@@ -17,7 +17,7 @@ export interface SessionMarks {
 
 /** `evict` ends a session, unless it is in use after all. */
 export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionMarks {
-  const { store, bounds, log } = node
+  const { store, bounds, log, figures } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
@@ -27,6 +27,7 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
 
   function logEvictions(victims: number) {
     evicted += victims
+    figures.evicted(victims)
     if (performance.now() - loggedAt < LOG_INTERVAL) return
     loggedAt = performance.now()
     log.warn({ evicted, maxIdle: bounds.maxIdle }, 'ended idle sessions: more than sessions.maxIdle')

@@ -1,6 +1,7 @@
 // The sessions of all routes: those whose routes keep them in one store, with one way to other nodes, have one registry. Most
 // hosts have one in all; a route whose plugins have options of their own, or are off, has another.
 import { StartError } from '../http/errors.ts'
+import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
@@ -12,6 +13,7 @@ import { createSessionRegistry, type SessionRegistry } from './registry.ts'
 import { createRunningCalls } from './running-calls.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
+import { createSessionFigures } from './session-figures.ts'
 import type { SessionIds } from './session-id.ts'
 import type { SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
@@ -35,6 +37,7 @@ export interface SessionsSettings {
   readonly log: Logger
   readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
   readonly admit: AdmitCaller
+  readonly figures: Figures
 }
 
 export interface SessionsByRoute {
@@ -87,6 +90,7 @@ function createFeeds({ storesOn, log }: SessionsSettings) {
       feeds.set(changeBus, feed)
       return feed
     },
+    subscribers: () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0),
     review() {
       const reviews = [...feeds.values()].map(feed => feed.review())
       return () => reviews.reduce((sum, tell) => sum + tell(), 0)
@@ -128,11 +132,18 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
+const SUBSCRIBERS = {
+  name: 'mcp_host_subscribers',
+  help: 'Sessions and streams of subscriptions/listen at this node that are told of changes.',
+}
+
 /** Throws a StartError where what keeps the sessions of a route does not go together. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { storesOn, bounds, ids, log, makeOffer, admit } = settings
   const feeds = createFeeds(settings)
   const feedOn = feeds.on
+  const sessionFigures = createSessionFigures(settings.figures, ids)
+  settings.figures.gauge(SUBSCRIBERS, feeds.subscribers)
   const paths = settings.routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
@@ -143,8 +154,10 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       bus: (session: Session) => storesOn(session.offer.route).changeBus,
       bounds,
       log,
+      figures: sessionFigures,
       sessions: new Map(),
     }
+    sessionFigures.watch(node.name, node.sessions)
     const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, admit })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }

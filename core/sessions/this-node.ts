@@ -5,6 +5,7 @@ import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
+import type { SessionFigures } from './session-figures.ts'
 import type { SessionStore } from './session-store.ts'
 
 export interface ThisNode {
@@ -17,6 +18,7 @@ export interface ThisNode {
   readonly bus: (session: Session) => ChangeBus
   readonly bounds: SessionBounds
   readonly log: Logger
+  readonly figures: SessionFigures
   /** The sessions that are here, by their digests. */
   readonly sessions: Map<string, Session>
 }

@@ -9,6 +9,14 @@ import { createVerifier } from './verify-token.ts'
 export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
+const KEY_AGE = {
+  name: 'mcp_host_key_age_seconds',
+  help: 'How long ago an issuer’s key set was read.',
+  labels: ['issuer'],
+}
+
+const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
+
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
@@ -25,7 +33,11 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
       if (perRoute && profile.validate.audience) needResource(host, services)
     })
     for (const [issuer, keys] of profile.remote) {
-      host.ready(`${host.name}: keys of ${issuer}`, () => keys.usable())
+      host.figures.gauge(KEY_AGE, () => {
+        const age = keys.age()
+        return age === undefined ? [] : [[age / 1_000, { issuer }]]
+      })
+      host.ready(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
       host.starting(() => keys.warmUp())
       host.closing(() => keys.close())
     }

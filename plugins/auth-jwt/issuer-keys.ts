@@ -27,6 +27,8 @@ export interface IssuerKeysSettings {
   /** The issuer is this very host, which does not listen before it has started: `warmUp` does not ask it. */
   readonly isOwn?: boolean
   readonly log: Logger
+  /** Is told of each fetch that came to its end. */
+  readonly fetched?: (outcome: 'ok' | 'failed') => void
   /** Milliseconds; for tests. */
   readonly now?: () => number
 }
@@ -36,6 +38,8 @@ export interface IssuerKeys extends KeySource {
   warmUp(): void
   /** Whether tokens can be verified; asks the issuer where that is not known. */
   usable(): Promise<boolean>
+  /** Milliseconds since the set was read; undefined before. */
+  age(): number | undefined
   close(): void
 }
 
@@ -93,6 +97,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
 
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
+    settings.fetched?.('failed')
     // At the start it may only be late: the authorization server of a demo is this process itself.
     if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
     else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
@@ -107,6 +112,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   function refresh(counts = true): Promise<void> {
     pending ??= load()
       .then(() => {
+        settings.fetched?.('ok')
         if (failing) log.info({ issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
         failing = told = false
         retryAt = Number.NEGATIVE_INFINITY
@@ -153,6 +159,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
       if (!settings.isOwn) void refresh(false)
     },
     usable: renew,
+    age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
     close: () => closing.abort(new Error('the host is closing')),
   }
 }

@@ -162,6 +162,12 @@ function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: Plugi
   return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
 }
 
+const KEY_FETCHES = {
+  name: 'mcp_host_key_fetches_total',
+  help: 'Fetches of an issuer’s key set.',
+  labels: ['issuer', 'outcome'],
+}
+
 function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
   const keyed = [
@@ -178,8 +184,10 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
     const what = `keys are fetched over plain http, from ${shownUrl(url)}: whoever is on the way can put in their own; use https`
     host.report(new StartError(what, { at: keyed }), process.env['NODE_ENV'] === 'production' ? 'error' : 'warning')
   }
+  const fetches = host.figures.counter(KEY_FETCHES)
   return createIssuerKeys({
     issuer: name,
+    fetched: outcome => fetches(1, { issuer: name, outcome }),
     isOwn: isOwnAddress(new URL(url), host),
     jwksUri: one.jwksUri,
     loose,

@@ -13,7 +13,14 @@ const REQUEST_HEADERS = [
   'Mcp-Name',
   'Last-Event-ID',
 ]
-const EXPOSED_HEADERS = ['Mcp-Session-Id', 'WWW-Authenticate', 'Retry-After', 'MCP-Protocol-Version']
+const EXPOSED_HEADERS = [
+  'Mcp-Session-Id',
+  'WWW-Authenticate',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'MCP-Protocol-Version',
+]
 
 /** Headers that a tool's input schema names (2026-07-28 `x-mcp-header`): only the request knows which. */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i

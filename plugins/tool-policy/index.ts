@@ -97,6 +97,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     return found
   }
   host.fill('access', {
+    by: host.name,
     audienceOf: (user, route) => on(route).audienceOf(user),
     authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
     scopesToEnter: (rule, user) => now.requirementOf(rule).standingOf(now.holderOf(user)).needed,

@@ -2,7 +2,7 @@
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
 import type { CatalogItem, ItemKind } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
-import { globsOverlap, matchesGlob } from './glob.ts'
+import { globsOverlap, matchesGlob } from '../families/glob/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 

@@ -130,6 +130,10 @@ class PostExchange implements Exchange {
     return this.#controller.signal
   }
 
+  cancelled() {
+    return this.#reason !== undefined
+  }
+
   cancel(reason: Error) {
     if (this.#reason) return
     const answered = this.#over

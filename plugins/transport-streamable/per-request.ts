@@ -68,6 +68,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!open.delete(request)) return
+      ctx.state.refusal = error
       exchange.respond(encodeError(error, { id, revision }), statusOf(error, rules), headerList(error))
     }
   }

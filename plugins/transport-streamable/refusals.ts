@@ -13,6 +13,7 @@ export function accept(ctx: HostContext): void {
 /** Answers an error as JSON-RPC, with the id of the request where it has one. */
 export function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
   ctx.status = statusOf(error)
+  ctx.state.refusal = error
   for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
   ctx.type = 'json'
   ctx.body = encodeError(error, { id, revision: versionOf(ctx.req.headers) })

@@ -62,13 +62,15 @@ export function checkVersion({ req }: HostContext): void {
 class PostReply implements SessionReply {
   readonly #exchange: Exchange
   readonly #session: Session
+  readonly #ctx: HostContext
   #controller: AbortController | undefined
   #reason: Error | undefined
   #answered = false
 
-  constructor(exchange: Exchange, session: Session) {
+  constructor(exchange: Exchange, session: Session, ctx: HostContext) {
     this.#exchange = exchange
     this.#session = session
+    this.#ctx = ctx
   }
   send(message: string) {
     if (!this.#reason) this.#exchange.send(message)
@@ -76,6 +78,7 @@ class PostReply implements SessionReply {
   respond(message: string, error?: HostError) {
     if (this.#reason || this.#answered) return
     this.#answered = true
+    if (error) this.#ctx.state.refusal = error
     const { id, revision } = this.#session
     const status = error ? statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE)) : 200
     // A handshake that was refused gives no session.
@@ -87,6 +90,10 @@ class PostReply implements SessionReply {
     if (this.#reason) this.#controller.abort(this.#reason)
     return this.#controller.signal
   }
+  cancelled() {
+    return this.#reason !== undefined
+  }
+
   cancel(reason: Error) {
     if (this.#reason) return
     this.#reason = reason
@@ -130,7 +137,7 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     let exchange: Exchange | undefined
     await serveRequests(host, session, requests, sender, () => {
       exchange ??= openExchange(session, requests, ctx, batch)
-      return new PostReply(exchange, session)
+      return new PostReply(exchange, session, ctx)
     })
   }
 

@@ -17,10 +17,10 @@ export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleName
     },
   },
   setup(host, { slowAfter }) {
-    host.observe(({ call, outcome, milliseconds }) => {
-      if (call.method !== 'tools/call') return
+    host.observe(({ method, item, call, outcome, milliseconds }) => {
+      if (method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
-      host.log[level]({ tool: call.params['name'], who: call.user?.subject, outcome, milliseconds }, 'tool called')
+      host.log[level]({ tool: item?.name, who: call?.user?.subject, outcome, milliseconds }, 'tool called')
     })
   },
 })

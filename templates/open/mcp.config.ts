@@ -16,6 +16,6 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {}, // MCP over HTTP, every revision since 2025-03-26
     'transport-sse': {}, // the older transport, at /mcp/sse
-    health: {}, // GET /health
+    health: {}, // GET /livez and /readyz for probes, /health for people
   },
 })

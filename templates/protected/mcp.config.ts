@@ -20,7 +20,7 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {}, // MCP over HTTP, every revision since 2025-03-26
     'transport-sse': {}, // the older transport, at /mcp/sse
-    health: {}, // GET /health
+    health: {}, // GET /livez and /readyz for probes, /health for people
 
     // 3: delete this line. It lets everybody in as anybody: for development, on loopback addresses only.
     'dev-auth-server': { users: [{ id: 'ada' }, { id: 'bob' }] },

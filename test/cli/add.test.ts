@@ -85,12 +85,12 @@ describe('mcp-host add', () => {
       'export const slowLog = definePlugin<SlowLogOptions,',
     )
     const code = await withConfig('mcp.config.mjs', CONFIG('{}'))
-    expect(await add(code, 'mcp.config.mjs', 'plugin', 'audit')).to.match(
-      /at the top: {5}import \{ audit \} from '\.\/plugins\/audit\.mjs'\n {2}under plugins: {2}audit: audit\(\),$/,
+    expect(await add(code, 'mcp.config.mjs', 'plugin', 'ledger')).to.match(
+      /at the top: {5}import \{ ledger \} from '\.\/plugins\/ledger\.mjs'\n {2}under plugins: {2}ledger: ledger\(\),$/,
     )
-    expect(readFileSync(join(code, 'plugins/audit.mjs'), 'utf8')).to.not.include('interface')
+    expect(readFileSync(join(code, 'plugins/ledger.mjs'), 'utf8')).to.not.include('interface')
     const json = await withConfig('mcp.config.json', '{ "toolsets": {} }')
-    expect(await add(json, 'mcp.config.json', 'plugin', 'audit')).to.include('"./plugins/audit.js": {}')
+    expect(await add(json, 'mcp.config.json', 'plugin', 'ledger')).to.include('"./plugins/ledger.js": {}')
   })
 
   it('writes as the project does: its language, its folders, its test runner', async () => {

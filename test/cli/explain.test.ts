@@ -49,6 +49,10 @@ export default {
     '/admin': { toolsets: 'admin', authorize: 'tools' },
     '/down': { toolsets: 'admin', plugins: { bearer: bearer({ down: true }) } },
     '/t/:category?': { toolsets: ':category', default: ['open'] },
+    '/limited': {
+      toolsets: 'open',
+      plugins: { bearer: false, 'rate-limit': { user: '120/1m', concurrent: 4, tools: { 'e*': { limit: '5/1h', per: 'all' } } } },
+    },
   },
   plugins: {
     'transport-streamable': {},
@@ -97,6 +101,16 @@ describe('mcp-host explain', () => {
       /^ +WWW-Authenticate: Bearer error="insufficient_scope", .*scope="mcp.tools mcp.admin"$/m,
     )
     expect(ended.stdout + ended.stderr).not.to.contain(token)
+  })
+
+  it('prints what plugins ask beside that: the limits of the route and of the tool', async () => {
+    expectTold(
+      await explain('--route', '/limited', '--tool', 'echo'),
+      'plugins   rate-limit: user: at most 120 requests in 1m of one user',
+      '          rate-limit: concurrent: at most 4 tool calls of one user at once, in one process',
+      '          rate-limit: tools "e*": at most 5 calls in 1h of all callers',
+      'result    allowed, listed',
+    )
   })
 
   it("names the route's own scope with the tool's in the answer", async () => {

@@ -95,9 +95,11 @@ describe('mcp-host', () => {
     const folder = await makeFolder({})
     const [asked, bare] = await Promise.all([runCli(['--help'], folder), runCli([], folder)])
     expect(asked.stdout).to.match(USAGE)
-    const [, serve = '', call = ''] = /^Serve\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
+    const [, serve = '', watch = '', call = ''] =
+      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema'])
+    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema', 'audit'])
+    expect(verbsOf(watch)).to.deep.equal(['report', 'top'])
     expect(verbsOf(call)).to.deep.equal([
       'list',
       'call',

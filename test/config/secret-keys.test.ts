@@ -110,6 +110,7 @@ describe('the keys that hold secrets', () => {
       ...takers
         .flatMap(taker => (taker === 'redis' ? [taker] : under(taker)))
         .flatMap(at => redis.map(key => `${at}.${key}`)),
+      ...['health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
       ...under('auth-introspection').map(at => `${at}.clientSecret`),
       ...under('auth-jwt').flatMap(at =>
         ['secret', 'keys', 'issuers.0.secret', 'issuers.0.keys'].map(key => `${at}.${key}`),

@@ -24,7 +24,7 @@ import {
 } from './whole-blocks.ts'
 
 /** What some configs read. */
-const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection' }
+const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection', HEALTH_TOKEN: 'a-token-of-the-operator' }
 before(() => Object.assign(process.env, ENVIRONMENT))
 after(() => {
   for (const name of Object.keys(ENVIRONMENT)) delete process.env[name]
@@ -82,6 +82,12 @@ async function configIn(block: DocBlock, written: BlockFile | undefined): Promis
 
 const usesRedis = ({ plugins = {} }: Config) => Object.keys(plugins).some(name => name.endsWith('-redis'))
 
+/** The port of metrics may be another's on this machine. */
+const metricsAnywhere = ({ plugins }: Config) => {
+  const metrics = plugins?.['metrics']
+  return isObject(metrics) && !('path' in metrics) ? { metrics: { ...metrics, port: 0 } } : {}
+}
+
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
 async function startAndEnd(config: Config, directory: string): Promise<void> {
   writeToolFiles(config.toolsets, directory)
@@ -89,7 +95,7 @@ async function startAndEnd(config: Config, directory: string): Promise<void> {
     {
       ...config,
       http: { ...config.http, host: '127.0.0.1', port: 0 },
-      plugins: { 'transport-streamable': {}, ...config.plugins },
+      plugins: { 'transport-streamable': {}, ...config.plugins, ...metricsAnywhere(config) },
       secrets: ['a secret for tests, long enough to be one'],
       ...(usesRedis(config) && { redis: { ...config.redis, url: (await redis())?.url ?? 'redis://127.0.0.1:1' } }),
     },

@@ -54,7 +54,11 @@ describe('a host that closes', () => {
     const { finish } = await call('last')
     expect((await readiness()).ready).to.equal(true)
     const closing = host.close({ grace: 5_000 })
-    expect(await readiness()).to.deep.equal({ ready: false, checks: { accepting: false } })
+    expect(await readiness()).to.deep.equal({
+      ready: false,
+      checks: { accepting: false },
+      reasons: { accepting: 'the host is closing' },
+    })
     finish('done')
     expect((await readWhole(running)).message.result.content[0].text).to.equal('done')
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })

@@ -160,7 +160,7 @@ describe('a reader over TLS who is slow', () => {
     const { key, cert } = makeCertificate(folder)
     await rm(folder, { recursive: true })
     const ended: SlowReaders[] = []
-    const watch = watchReaders({ timeout: PATIENCE }, readers => ended.push(readers))
+    const { watch } = watchReaders({ timeout: PATIENCE }, readers => ended.push(readers))
     const server = createSecureServer({ key, cert }, (req, res) => {
       watch(req.socket, res)
       res.end(text)

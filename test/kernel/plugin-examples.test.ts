@@ -82,7 +82,7 @@ describe('the examples of docs/plugins.md', () => {
       .map(({ method, name, outcome, kind }) => [method, name, outcome, kind])
     expect(told).to.deep.equal([
       ['tools/call', 'hello', 'ok', undefined],
-      ['tools/call', 'unknown', 'error', 'invalidParams'],
+      ['tools/call', '_OTHER', 'error', 'invalidParams'],
     ])
   })
 

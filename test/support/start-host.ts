@@ -3,6 +3,7 @@
 import { createHost, type Host } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
 import { createKeptLog as createTestLog, type LoggedLine as LogLine } from '../../core/testing/kept-log.ts'
+import { withEyes } from './eyes.ts'
 
 export { createTestLog, type LogLine }
 
@@ -12,7 +13,7 @@ export interface StartedHost {
   readonly log: LogLine[]
 }
 
-const started: Host[] = []
+const started: Array<{ readonly host: Host; close(): Promise<void> | undefined }> = []
 
 /** What every test config has, unless it says otherwise. */
 const BASE = {
@@ -28,14 +29,20 @@ export async function startHost(config: TestConfig, directory?: string): Promise
   const log = createTestLog()
   // A loaded machine is no stall: a test that wants the warning asks for it.
   const tools = { stallWarning: 'off' as const, ...config.tools }
-  const full = { ...BASE, ...config, tools, http: { ...BASE.http, ...config.http } }
+  const eyes = await withEyes(config)
+  const full = { ...BASE, ...(eyes?.config ?? config), tools, http: { ...BASE.http, ...config.http } }
   const host = await createHost(full, { log, ...(directory !== undefined && { directory }) })
   await host.listen()
-  started.push(host)
+  started.push({ host, close: () => eyes?.close(host.url, log.lines) })
   return { host, url: host.url, log: log.lines }
 }
 
 /** Closes every host that this file started: call it in `after`. */
 export async function stopHosts(): Promise<void> {
-  await Promise.all(started.splice(0).map(host => host.close({ grace: 0 })))
+  await Promise.all(
+    started.splice(0).map(async ({ host, close }) => {
+      await close()
+      await host.close({ grace: 0 })
+    }),
+  )
 }

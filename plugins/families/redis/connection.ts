@@ -6,6 +6,7 @@ import { type Logger, StartError } from '../../../core/index.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
 import { isDisconnection, unavailable } from './failures.ts'
+import { createMeasure, type Measure, offerHealth } from './figures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { createLink, type Link, silenceOf } from './link.ts'
@@ -75,23 +76,31 @@ const CONNECTIONS = Symbol('connections to Redis')
 /**
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
  * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
- * they are not allowed the start says which. Throws a StartError for options that do not go together.
+ * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
+ * StartError for options that do not go together.
  */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
   needs: readonly RedisCommandName[] = [],
+  { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
   const id = JSON.stringify(redis)
-  const known = shared.get(id)
-  known?.examination.need(needs)
-  if (known) return known
-  const connection = new SharedConnection(redis, host.log)
-  connection.examination.need(needs)
+  const connection = shared.get(id) ?? openConnection(host, redis)
+  const isFirst = [...shared.values()].every(({ isVital }) => !isVital)
   shared.set(id, connection)
-  host.ready(shared.size === 1 ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  connection.examination.need(needs)
+  if (!vital || connection.isVital) return connection
+  connection.isVital = true
+  host.ready(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  return connection
+}
+
+function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
+  const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
+  offerHealth(host, redis.name, connection)
   host.starting(() => connection.start())
   return connection
 }
@@ -107,6 +116,8 @@ const HOLD = 5_000
 class SharedConnection implements RedisConnection {
   readonly client: RedisCommands
   readonly examination: Examination
+  /** Whether the host is not ready without it. */
+  isVital = false
   readonly #redis: ResolvedRedis
   readonly #link: Link
   readonly #readers = new Set<Link>()
@@ -118,9 +129,11 @@ class SharedConnection implements RedisConnection {
   /** What to add to the monotonic clock for that of Redis, or less. */
   #offset: number | undefined
   readonly #watch: Watch
+  readonly #measure: Measure
 
-  constructor(redis: ResolvedRedis, log: Logger) {
+  constructor(redis: ResolvedRedis, log: Logger, measure: Measure) {
     this.#redis = redis
+    this.#measure = measure
     this.#link = createLink({ redis, blocking: 0, changed: cause => this.#linkChanged(cause) })
     const isConnected = () => this.#link.isReady
     this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
@@ -257,14 +270,18 @@ class SharedConnection implements RedisConnection {
   }
 
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
-    const deadline = performance.now() + timeout
+    const asked = performance.now()
+    const deadline = asked + timeout
     try {
       await this.#health.whenUsable(deadline)
       const { refusal } = this.#health
       if (refusal?.code === FOREIGN_KEYS) throw unavailable(new Error(refusal.text))
-      return await this.#answered(act(this.client), deadline - performance.now())
+      const value = await this.#answered(act(this.client), deadline - performance.now())
+      this.#measure(performance.now() - asked, 'ok')
+      return value
     } catch (error) {
       const refusal = explainRefusal(error)
+      this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
       // What is examined is one node of a cluster: another may have refused.
       if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error

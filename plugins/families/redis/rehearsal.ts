@@ -34,6 +34,8 @@ const REHEARSED = {
   set: ['$t', '1', 'PX', '1000'],
   get: ['$t'],
   incr: ['$t'],
+  incrby: ['$t', '1'],
+  expire: ['$t', '1'],
   exists: ['$t'],
   pttl: ['$t'],
   // Takes it away: so nothing stays where DEL is not allowed.

@@ -113,6 +113,16 @@ export const PLUGIN_ROWS: readonly Row[] = [
     says: ['found "healthz"', 'did you mean "/healthz"?'],
   },
   {
+    mistake: 'a health page that is switched on',
+    files: withPlugin('  health:\n    live: true # HERE'),
+    says: ['found true', "starts with '/'", 'false'],
+  },
+  {
+    mistake: 'a token for health that is guessed soon',
+    files: withPlugin('  health:\n    token: hunter2 # HERE'),
+    says: ['not shown', 'at least 16 letters'],
+  },
+  {
     mistake: 'an option of the transport that is not known',
     files: config({ plugins: 'plugins:\n  transport-streamable:\n    keepalive: 5s # HERE' }),
     says: ['unknown option', 'expected'],

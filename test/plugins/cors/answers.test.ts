@@ -50,7 +50,14 @@ interface Answered {
 function expectReadable({ headers }: Answered, what: string) {
   expect(corsHeaders(headers), what).to.have.keys(['access-control-allow-origin', 'access-control-expose-headers'])
   expect(headers.get('access-control-allow-origin'), what).to.equal(APP)
-  const exposed = ['mcp-session-id', 'www-authenticate', 'retry-after', 'mcp-protocol-version']
+  const exposed = [
+    'mcp-session-id',
+    'www-authenticate',
+    'retry-after',
+    'ratelimit',
+    'ratelimit-policy',
+    'mcp-protocol-version',
+  ]
   expect(names(headers.get('access-control-expose-headers')), what).to.have.members(exposed)
   expect(names(headers.get('vary')), what).to.include('origin')
 }

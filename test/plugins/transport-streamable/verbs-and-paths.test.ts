@@ -45,10 +45,11 @@ describe('verbs and paths', () => {
     }
   })
 
-  it('HEAD is never served as GET, on /health neither', async () => {
-    expect((await fetch(`${stateful}/health`)).status).to.equal(200)
-    const answer = await fetch(`${stateful}/health`, { method: 'HEAD' })
-    expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET'])
+  it('HEAD is never served as GET, but where an endpoint says so', async () => {
+    const headers = { Accept: 'text/event-stream', 'Mcp-Session-Id': 'x' }
+    const route = await fetch(stateful, { method: 'HEAD', headers })
+    expect([route.status, route.headers.get('allow')]).to.deep.equal([405, 'GET, POST, DELETE'])
+    expect((await fetch(`${stateful}/health`, { method: 'HEAD' })).status).to.equal(200)
   })
 
   it('an unknown path is 404 on every method, before content negotiation', async () => {

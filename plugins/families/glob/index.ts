@@ -1,5 +1,6 @@
-// Globs of rules: `*` stands for any run of characters, everything else for itself. Not picomatch: there `*` stops at a
-// slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and brackets would need to be escaped.
+// Globs of the rules of tool-policy and rate-limit, and no plugin itself: `*` stands for any run of characters, everything else
+// for itself. Not picomatch: there `*` stops at a slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and
+// brackets would need to be escaped.
 
 /** Whether a text fits a glob; linear in the text for each `*`, and never backtracks. */
 export function matchesGlob(glob: string, text: string): boolean {

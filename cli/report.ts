@@ -1,0 +1,129 @@
+// `mcp-host report`: what happened, from access logs, audits or a metrics page: how many calls, how slow, who refused what, and
+// who still needs the old protocol.
+import { createReadStream } from 'node:fs'
+import { printable } from '../client/printable.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
+import { jsonText } from './json-text.ts'
+import { knownSecrets } from './known-secrets.ts'
+import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
+import { readToken } from './read-token.ts'
+import { reportOnPage } from './report/from-page.ts'
+import { readLines } from './report/read-lines.ts'
+import type { Report } from './report/report.ts'
+import { createTally, type Window } from './report/tally.ts'
+import { reportText } from './report/text.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  since: {
+    type: 'string',
+    value: '<when>',
+    help: 'counts from here: so long ago (30m, 24h, 7d), or a time such as 2026-11-22T15:00Z',
+  },
+  until: { type: 'string', value: '<when>', help: 'counts to here, in the same words' },
+  top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
+  json: { type: 'boolean', help: 'print the report as JSON' },
+  token: { type: 'string', value: '<token>', help: 'for a metrics page; @file reads it from a file, - from stdin' },
+} as const
+
+const usage = (what: string) => new StartError(what, { exitCode: 2 })
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+const DAY = 86_400_000
+
+/** A time, or how long ago: milliseconds since the epoch. */
+export function readWhen(option: string, given: string, now: number): number {
+  const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
+  const size = UNITS[unit]
+  if (amount !== undefined && size !== undefined) return now - Number(amount) * size
+  const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
+  if (!Number.isNaN(at)) return at
+  throw usage(
+    `--${option} is no time: give how long ago it was, such as 24h or 7d, or a time such as 2026-11-22T15:00Z`,
+  )
+}
+
+function readWindow({ since, until }: VerbValues<typeof OPTIONS>, now: number): Window {
+  const window = {
+    since: since === undefined ? -Infinity : readWhen('since', since, now),
+    // A line of the future is forged, or of a clock that is wrong: it would make all others old.
+    until: until === undefined ? now + DAY : readWhen('until', until, now),
+  }
+  if (window.since >= window.until) throw usage('--since is not before --until: exchange them')
+  return window
+}
+
+function readTop(given = '10'): number {
+  const most = Number(given)
+  if (Number.isInteger(most) && most >= 1 && most <= 1_000) return most
+  throw usage('--top is a number of rows, 1 to 1000')
+}
+
+const isAddress = (source: string) => /^https?:\/\//i.test(source)
+
+async function reportOnLogs(sources: readonly string[], window: Window, most: number): Promise<Report> {
+  const tally = createTally(window)
+  const notes: string[] = []
+  for (const source of sources) {
+    const name = source === '-' ? 'stdin' : source
+    let lines = 0
+    try {
+      await readLines(source === '-' ? process.stdin : createReadStream(source), line => {
+        lines++
+        tally.line(line)
+      })
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      if (lines === 0 && !code?.startsWith('Z_')) {
+        const fix = code === 'EISDIR' ? '; name its files, such as logs/*.jsonl' : ''
+        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}${fix}`, { cause, exitCode: 2 })
+      }
+      notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
+    }
+  }
+  return tally.report(most, notes)
+}
+
+async function reportOnAddress(values: VerbValues<typeof OPTIONS>, source: string, most: number): Promise<Report> {
+  if (values.since !== undefined || values.until !== undefined) {
+    throw usage('--since and --until are of logs: a metrics page has sums since its host began, and no times')
+  }
+  const url = readPageUrl(source)
+  const page = await askPage({ url, token: readToken(values.token) })
+  return reportOnPage(page, Date.now(), most)
+}
+
+function readSources(sources: readonly string[], values: VerbValues<typeof OPTIONS>): void {
+  const addresses = sources.filter(isAddress)
+  if (addresses.length > 0 && sources.length > 1) {
+    throw usage('a metrics page is reported on by itself: give one URL, or files')
+  }
+  if (addresses.length === 0 && values.token !== undefined) throw usage('--token is for a metrics page: leave it out')
+  if (sources.filter(source => source === '-').length > 1) throw usage('- is stdin, which is there once')
+}
+
+async function report(values: VerbValues<typeof OPTIONS>, sources: readonly string[]): Promise<void> {
+  const most = readTop(values.top)
+  readSources(sources, values)
+  const [first = ''] = sources
+  const told = isAddress(first)
+    ? await reportOnAddress(values, first, most)
+    : await reportOnLogs(sources, readWindow(values, Date.now()), most)
+  if (told.lines && told.lines.counted === 0) {
+    const { skipped, outside } = told.lines
+    process.exitCode = 1
+    const why = outside > 0 ? 'all lines are outside of --since and --until' : `${skipped} lines are of something else`
+    process.stderr.write(`mcp-host: nothing was counted: ${why}; report reads JSON lines of access-log and of audit\n`)
+  }
+  const text = values.json ? jsonText(told) : reportText(told, process.stdout.columns ?? 120)
+  console.log(knownSecrets.scrub(text))
+}
+
+export const reportVerb = defineVerb({
+  summary: 'what happened: calls, errors, slow tools, refusals, and who still needs the old protocol',
+  positionals: ['FILE|URL', '[FILE...]'],
+  options: OPTIONS,
+  notes: `FILE is an access log or an audit, JSON lines, also compressed by gzip; - is stdin. Several are one report.
+URL is a metrics page of a running host, such as http://127.0.0.1:9464/metrics. Times are in UTC.`,
+  run: report,
+})

@@ -1,0 +1,114 @@
+// Who still uses what of the old protocol: kept for each client name and version with each revision, and for each feature.
+
+import { adviseOn } from './advice.ts'
+import { createDistinct, type Distinct } from './distinct.ts'
+import { DCR, FEATURES } from './features.ts'
+import type { LoggedRequest } from './logged-request.ts'
+import { createRanking } from './ranking.ts'
+import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './report.ts'
+
+/** Clients that are kept with their revisions; the rest is counted together. */
+const MOST_CLIENTS = 1_000
+
+export const NAMELESS = '(no name)'
+
+/** How often, and between when and when, in milliseconds since the epoch. */
+export interface Seen {
+  calls: number
+  first: number
+  last: number
+}
+
+const neverSeen = (): Seen => ({ calls: 0, first: Infinity, last: -Infinity })
+
+function see(seen: Seen, at: number): void {
+  seen.calls++
+  seen.first = Math.min(seen.first, at)
+  seen.last = Math.max(seen.last, at)
+}
+
+const isoTime = (at: number): string | undefined => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
+
+const useOf = ({ calls, first, last }: Seen): Use => ({ calls, first: isoTime(first), last: isoTime(last) })
+
+interface Kept {
+  readonly client: string
+  readonly revision: string
+  readonly seen: Seen
+  readonly features: Map<string, Seen>
+}
+
+interface FeatureCount {
+  readonly seen: Seen
+  readonly clients: Distinct
+  /** Requests that do not say it. */
+  untold: number
+}
+
+const verdictOf = ({ seen, untold }: FeatureCount): Verdict =>
+  seen.calls > 0 ? 'used' : untold > 0 ? 'untold' : 'unused'
+
+export interface LegacyTally {
+  add(call: LoggedRequest): void
+  /** `from`, `until`: the span of what was read; `most`: rows. */
+  tell(span: { readonly from: number; readonly until: number }, most: number): Legacy
+}
+
+export function createLegacyTally(): LegacyTally {
+  const counts = new Map<string, FeatureCount>(
+    FEATURES.map(({ name }) => [name, { seen: neverSeen(), clients: createDistinct(), untold: 0 }]),
+  )
+  const clients = createRanking<{ kept?: Kept }>(MOST_CLIENTS, () => ({}))
+
+  function usedBy(call: LoggedRequest, client: string): string[] {
+    return FEATURES.flatMap(({ name, isUsed }) => {
+      const count = counts.get(name)
+      const used = isUsed(call)
+      if (used === undefined && count) count.untold++
+      if (!used || !count) return []
+      see(count.seen, call.at)
+      count.clients.add(client)
+      return [name]
+    })
+  }
+
+  return {
+    add(call) {
+      const { client = NAMELESS, revision = '-', at } = call
+      const used = usedBy(call, client)
+      if (used.length === 0) return
+      const entry = clients.count(`${client}\n${revision}`)
+      entry.kept ??= { client, revision, seen: neverSeen(), features: new Map() }
+      const { seen, features } = entry.kept
+      see(seen, at)
+      for (const name of used) {
+        const feature = features.get(name) ?? neverSeen()
+        see(feature, at)
+        features.set(name, feature)
+      }
+    },
+    tell(span, most) {
+      const rows = [...counts].map(
+        ([feature, count]): FeatureRow => ({
+          feature,
+          verdict: verdictOf(count),
+          ...useOf(count.seen),
+          clients: count.clients.count().count,
+        }),
+      )
+      const dcr: FeatureRow = { feature: DCR, verdict: 'untold', ...useOf(neverSeen()), clients: 0 }
+      const known = clients.list().flatMap(({ entry }) => entry.kept ?? [])
+      const all = known.map(
+        ({ client, revision, seen, features }): ClientRow => ({
+          client,
+          revision,
+          ...useOf(seen),
+          features: [...features].map(([feature, use]) => ({ feature, ...useOf(use) })),
+        }),
+      )
+      const notListed = all.slice(most).reduce((sum, { calls }) => sum + calls, clients.forgotten)
+      const features = [...rows, dcr]
+      return { features, clients: all.slice(0, most), notListed, advice: adviseOn(features, all, span) }
+    },
+  }
+}

@@ -1,0 +1,92 @@
+// What a line of an access log or of an audit says of one request. A line may be torn, forged or of another program: each
+// field is checked, cut and made fit for a terminal here, and nowhere after.
+import { printable } from '../../client/printable.ts'
+import { isObject } from '../../core/index.ts'
+
+const OUTCOMES = ['ok', 'tool_error', 'error', 'refused', 'cancelled'] as const
+export type LoggedOutcome = (typeof OUTCOMES)[number]
+
+export interface LoggedRequest {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly outcome: LoggedOutcome
+  readonly milliseconds: number | undefined
+  /** Undefined for an HTTP request that became no call. */
+  readonly method: string | undefined
+  /** The tool, prompt or resource. */
+  readonly name: string | undefined
+  readonly route: string | undefined
+  readonly error: string | undefined
+  readonly by: string | undefined
+  readonly reason: string | undefined
+  readonly user: string | undefined
+  /** Its name and version. */
+  readonly client: string | undefined
+  readonly revision: string | undefined
+  readonly transport: string | undefined
+  readonly session: string | undefined
+  /** Methods of what its handler asked the client. */
+  readonly asked: readonly string[]
+  /** A line of an audit, which leaves out what only looks, and what is of transports. */
+  readonly audited: boolean
+}
+
+/** `gap`: an audit says that it lost lines. `own`: it says something of itself. Undefined: no line of ours. */
+export type LoggedLine = LoggedRequest | { readonly gap: number } | 'own' | undefined
+
+const MOST_ASKED = 8
+
+/** A copy: a part of a text keeps all of it in memory. */
+const cut = (text: string, most: number): string =>
+  text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
+
+const textOf = (value: unknown, most: number): string | undefined =>
+  typeof value === 'string' && value !== '' ? printable(cut(value, most)) : undefined
+
+/** Only as both logs write it: Date takes much else for a time. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
+const timeOf = (value: unknown): number =>
+  typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
+
+function readOther({ seq, prev, event, lost }: Readonly<Record<string, unknown>>): LoggedLine {
+  if (typeof seq !== 'number' || typeof prev !== 'string' || typeof event !== 'string') return undefined
+  return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
+}
+
+function parse(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function readLoggedLine(line: string): LoggedLine {
+  const fields = line.trimStart().startsWith('{') ? parse(line) : undefined
+  if (!fields) return undefined
+  const outcome = OUTCOMES.find(known => known === fields['outcome'])
+  if (outcome === undefined) return readOther(fields)
+  const at = timeOf(fields['time'])
+  const { ms, asked } = fields
+  if (Number.isNaN(at)) return undefined
+  return {
+    at,
+    outcome,
+    milliseconds: typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? ms : undefined,
+    method: textOf(fields['method'], 64),
+    name: textOf(fields['name'], 128),
+    route: textOf(fields['route'], 128),
+    error: textOf(fields['error'], 48),
+    by: textOf(fields['by'], 64),
+    reason: textOf(fields['reason'], 160),
+    user: textOf(fields['user'], 128),
+    client: textOf(fields['client'], 97),
+    revision: textOf(fields['revision'], 24),
+    transport: textOf(fields['transport'], 64),
+    session: textOf(fields['session'], 128),
+    asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    audited: typeof fields['decision'] === 'string',
+  }
+}

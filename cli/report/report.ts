@@ -1,0 +1,92 @@
+// What `mcp-host report` tells, whatever it was read from; `--json` prints just this. Texts are fit for a terminal.
+import type { Count } from './distinct.ts'
+
+/** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
+export interface ToolRow {
+  readonly tool: string
+  readonly route: string | undefined
+  readonly calls: number
+  readonly errors: number
+  readonly p50: number | undefined
+  readonly p95: number | undefined
+  readonly p99: number | undefined
+}
+
+/** What callers were told, and who told it. */
+export interface CauseRow {
+  readonly by: string | undefined
+  readonly error: string
+  readonly reason: string | undefined
+  readonly count: number
+}
+
+/** Times as ISO 8601; undefined where the source has no times. */
+export interface Use {
+  readonly calls: number
+  readonly first: string | undefined
+  readonly last: string | undefined
+}
+
+/** `used`: somebody did. `unused`: nobody. `untold`: what was read does not say it. */
+export type Verdict = 'used' | 'unused' | 'untold'
+
+export interface FeatureRow extends Use {
+  readonly feature: string
+  readonly verdict: Verdict
+  /** How many client names and versions. */
+  readonly clients: number
+}
+
+/** A client name and version with one revision. */
+export interface ClientRow extends Use {
+  readonly client: string
+  readonly revision: string
+  /** The old features that it used. */
+  readonly features: ReadonlyArray<Use & { readonly feature: string }>
+}
+
+export interface Legacy {
+  readonly features: readonly FeatureRow[]
+  /** Those that used something old, most calls first. */
+  readonly clients: readonly ClientRow[]
+  /** Calls of clients that are not listed. */
+  readonly notListed: number
+  /** What it comes to, in sentences. */
+  readonly advice: readonly string[]
+}
+
+export interface Report {
+  readonly source: 'log' | 'metrics'
+  /** Of the first and the last request that was counted; of metrics, since when and until when they were counted. */
+  readonly from: string | undefined
+  readonly until: string | undefined
+  readonly calls: number
+  /** Calls that failed, were refused, or whose tool failed. */
+  readonly errors: number
+  /** `errors` of `calls`, 0 to 1. */
+  readonly errorRatio: number
+  /** HTTP requests that became no call; undefined where they are not counted. */
+  readonly requests: number | undefined
+  readonly outcomes: Readonly<Record<string, number>>
+  readonly busiest: readonly ToolRow[]
+  readonly slowest: readonly ToolRow[]
+  readonly causes: readonly CauseRow[]
+  /** Of causes that are not listed. */
+  readonly causesNotListed: number
+  readonly users: Count | undefined
+  readonly clients: Count | undefined
+  readonly sessions: Count | undefined
+  readonly legacy: Legacy
+  /** What was read and not counted. */
+  readonly lines: LineCounts | undefined
+  /** What else a reader must know, such as a file that ends too early. */
+  readonly notes: readonly string[]
+}
+
+export interface LineCounts {
+  readonly counted: number
+  /** Before --since, after --until, or of the future. */
+  readonly outside: number
+  /** Torn, or of another program. */
+  readonly skipped: number
+}

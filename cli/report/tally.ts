@@ -1,0 +1,134 @@
+// Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
+import { createDigest, type Digest } from './digest.ts'
+import { createDistinct } from './distinct.ts'
+import { createLegacyTally } from './legacy.ts'
+import { type LoggedRequest, readLoggedLine } from './logged-request.ts'
+import { createRanking, type Ranked } from './ranking.ts'
+import type { CauseRow, Report, ToolRow } from './report.ts'
+
+const MOST_TOOLS = 500
+const MOST_CAUSES = 500
+
+export interface Window {
+  /** Milliseconds since the epoch; the first is counted, the second is not. */
+  readonly since: number
+  readonly until: number
+}
+
+export interface Tally {
+  /** Undefined: a line that was too long to be read. */
+  line(text: string | undefined): void
+  /** `most`: rows of a table. */
+  report(most: number, notes: readonly string[]): Report
+}
+
+interface ToolEntry {
+  readonly digest: Digest
+  errors: number
+}
+
+const isError = ({ outcome }: LoggedRequest) => outcome === 'error' || outcome === 'tool_error'
+
+/** A part of a key that may be missing. */
+const known = (text: string | undefined) => (text === '' ? undefined : text)
+
+function toolRow({ key, count, entry }: Ranked<ToolEntry>): ToolRow {
+  const [tool = '', route] = key.split('\n')
+  const { digest, errors } = entry
+  const times = { p50: digest.quantile(0.5), p95: digest.quantile(0.95), p99: digest.quantile(0.99) }
+  return { tool, route: known(route), calls: count, errors, ...times }
+}
+
+function causeRow({ key, count }: Ranked<unknown>): CauseRow {
+  const [by, error = '', reason] = key.split('\n')
+  return { by: known(by), error, reason: known(reason), count }
+}
+
+export const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
+
+const isoTime = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
+
+class LineTally implements Tally {
+  readonly #window: Window
+  readonly #lines = { counted: 0, outside: 0, skipped: 0 }
+  readonly #outcomes = new Map<string, number>()
+  readonly #tools = createRanking<ToolEntry>(MOST_TOOLS, () => ({ digest: createDigest(), errors: 0 }))
+  readonly #causes = createRanking(MOST_CAUSES, () => undefined)
+  readonly #users = createDistinct()
+  readonly #clients = createDistinct()
+  readonly #sessions = createDistinct()
+  readonly #legacy = createLegacyTally()
+  #calls = 0
+  #errors = 0
+  #lost = 0
+  #from = Infinity
+  #until = -Infinity
+
+  constructor(window: Window) {
+    this.#window = window
+  }
+
+  line(text: string | undefined) {
+    const read = text === undefined ? undefined : readLoggedLine(text)
+    if (read === undefined) this.#lines.skipped++
+    else if (read === 'own') return
+    else if ('gap' in read) this.#lost += read.gap
+    else if (read.at < this.#window.since || read.at >= this.#window.until) this.#lines.outside++
+    else this.#request(read)
+  }
+
+  #request(request: LoggedRequest) {
+    const { at, outcome, error, by, reason, user, client, session } = request
+    this.#lines.counted++
+    this.#from = Math.min(this.#from, at)
+    this.#until = Math.max(this.#until, at)
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1)
+    // No part has a line break: the text of a line was made printable.
+    if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`)
+    if (user !== undefined) this.#users.add(user)
+    if (client !== undefined) this.#clients.add(client)
+    if (session !== undefined) this.#sessions.add(session)
+    if (request.method !== undefined) this.#call(request)
+  }
+
+  #call(call: LoggedRequest) {
+    const { method, name, route = '', milliseconds } = call
+    const failed = isError(call)
+    this.#calls++
+    if (failed) this.#errors++
+    this.#legacy.add(call)
+    if (method !== 'tools/call' || name === undefined) return
+    const tool = this.#tools.count(`${name}\n${route}`)
+    if (failed) tool.errors++
+    if (milliseconds !== undefined) tool.digest.add(milliseconds)
+  }
+
+  report(most: number, notes: readonly string[]): Report {
+    const tools = this.#tools.list().map(toolRow)
+    const causes = this.#causes.list().map(causeRow)
+    const span = { from: this.#from, until: this.#until }
+    const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
+    return {
+      source: 'log',
+      from: isoTime(this.#from),
+      until: isoTime(this.#until),
+      calls: this.#calls,
+      errors: this.#errors,
+      errorRatio: this.#calls === 0 ? 0 : this.#errors / this.#calls,
+      requests: this.#lines.counted - this.#calls,
+      outcomes: Object.fromEntries([...this.#outcomes].sort(([, a], [, b]) => b - a)),
+      busiest: tools.slice(0, most),
+      slowest: [...tools].sort(slowestFirst).slice(0, most),
+      causes: causes.slice(0, most),
+      causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, this.#causes.forgotten),
+      users: this.#users.count(),
+      clients: this.#clients.count(),
+      sessions: this.#sessions.count(),
+      legacy: this.#legacy.tell(span, most),
+      lines: { ...this.#lines },
+      notes: [...notes, ...lost],
+    }
+  }
+}
+
+export const createTally = (window: Window): Tally => new LineTally(window)

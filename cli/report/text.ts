@@ -1,0 +1,103 @@
+// The report for people: tables as wide as the terminal, most important first, and in the end what may be switched off.
+import { type Cell, tableLines } from '../text-table.ts'
+import { minuteOf } from './advice.ts'
+import type { Count } from './distinct.ts'
+import type { ClientRow, LineCounts, Report, ToolRow, Use } from './report.ts'
+
+const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
+
+/** Two columns fewer than the width: tables stand in from the edge. */
+const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number) =>
+  rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
+
+/** Milliseconds with three digits, as far as that says something. */
+export const timeText = (milliseconds: number | undefined): string =>
+  milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
+
+const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const aboutText = (count: Count | undefined, noun: string) =>
+  count ? [`${count.exact ? '' : 'about '}${counted(count.count, noun)}`] : []
+
+const minute = (at: string | undefined) => (at === undefined ? '-' : minuteOf(at))
+
+function linesText({ counted: kept, outside, skipped }: LineCounts): string {
+  const parts = [
+    `${counted(kept, 'line')} counted`,
+    outside > 0 && `${outside} outside of the time that was asked for`,
+    skipped > 0 && `${skipped} skipped that are torn or of something else`,
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+function head(report: Report): string[] {
+  const { source, from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
+  const others = requests === undefined ? [] : [`${counted(requests, 'other request')}`]
+  const who = [...aboutText(clients, 'client'), ...aboutText(users, 'user'), ...aboutText(sessions, 'session')]
+  const span = from === undefined ? 'no times are known' : `${minute(from)} to ${minute(until)} UTC`
+  return [
+    source === 'metrics' ? `since the host began: ${span}` : span,
+    `${counted(calls, 'call')}, ${counted(errors, 'error')} (${percent(errorRatio)})${others.map(text => `; ${text}`).join('')}`,
+    ...(who.length > 0 ? [who.join(', ')] : []),
+    ...(lines ? [linesText(lines)] : []),
+    ...report.notes.map(note => `note: ${note}`),
+  ]
+}
+
+const TOOL_HEAD = ['tool', 'route', 'calls', 'errors', 'p50 ms', 'p95 ms', 'p99 ms']
+
+const toolCells = ({ tool, route, calls, errors, p50, p95, p99 }: ToolRow): Cell[] => [
+  tool,
+  route,
+  calls,
+  errors,
+  ...[p50, p95, p99].map(timeText),
+]
+
+const usedCells = ({ calls, first, last }: Use): Cell[] => [calls, minute(first), minute(last)]
+
+const clientCells = (row: ClientRow): Cell[] => [
+  row.client,
+  row.revision,
+  row.features
+    .map(({ feature }) => feature)
+    .filter(feature => feature !== 'old revision')
+    .join(', ') || '-',
+  ...usedCells(row),
+]
+
+const VERDICTS = { used: 'used', unused: 'not used', untold: 'not told' } as const
+
+function legacyLines({ legacy: { features, clients, notListed, advice } }: Report, width: number): string[] {
+  const featureRows = features.map((row): Cell[] => [
+    row.feature,
+    VERDICTS[row.verdict],
+    row.clients,
+    ...usedCells(row),
+  ])
+  const clientHead = ['client', 'revision', 'uses', 'calls', 'first seen', 'last seen']
+  return [
+    ...section('the old protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
+    ...section('who still uses it', clientHead, clients.map(clientCells), width),
+    ...(notListed > 0 ? [`  and ${counted(notListed, 'call')} of clients that are not listed`] : []),
+    '',
+    ...advice,
+  ]
+}
+
+/** `width`: characters of a line. */
+export function reportText(report: Report, width: number): string {
+  const { outcomes, busiest, slowest, causes, causesNotListed } = report
+  const causeRows = causes.map(({ by, error, reason, count }): Cell[] => [count, by, error, reason])
+  return [
+    ...head(report),
+    ...section('outcomes', ['', ''], Object.entries(outcomes), width),
+    ...section('busiest tools', TOOL_HEAD, busiest.map(toolCells), width),
+    ...section('slowest tools', TOOL_HEAD, slowest.map(toolCells), width),
+    ...section('refusals and errors, by cause', ['', 'by', 'error', 'reason'], causeRows, width),
+    ...(causesNotListed > 0 ? [`  and ${causesNotListed} of other causes`] : []),
+    ...legacyLines(report, width),
+  ].join('\n')
+}

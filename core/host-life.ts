@@ -1,0 +1,28 @@
+// The start of a host: once, and before its end. For host.ts.
+import type { ServerResponse } from 'node:http'
+import { HostError, StartError } from './http/errors.ts'
+import type { InFlight } from './kernel/in-flight.ts'
+import type { Logger } from './kernel/log.ts'
+import { encodeError } from './mcp/wire.ts'
+
+/** `run`: what starts. */
+export function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
+  let starting: Promise<void> | undefined
+  let started = false
+  return {
+    hasStarted: () => started,
+    async start() {
+      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      starting ??= run()
+      await starting
+      started = true
+    },
+  }
+}
+
+/** Answers what comes before the start. */
+export async function refuseEarly(res: ServerResponse, log: Logger) {
+  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
+  const error = new HostError('unavailable', { detail: 'the server is starting' })
+  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
+}

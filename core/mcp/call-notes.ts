@@ -1,0 +1,24 @@
+// What is noted of a Call on its way, for the record of it that observers are told of when it is over. Of Calls that nobody
+// observes nothing is kept.
+import { type Call, type CallNotes, keepNotes, notesOf } from './call.ts'
+
+const NOTHING: readonly string[] = []
+
+/** From now on notes are kept of it, where they are given back. */
+export function watchCall(call: Call): CallNotes {
+  const notes = { bytesOut: undefined, asked: NOTHING }
+  keepNotes(call, notes)
+  return notes
+}
+
+/** The answer to a call is this text. */
+export function noteAnswer(call: Call, text: string): void {
+  const notes = notesOf(call)
+  if (notes) notes.bytesOut = Buffer.byteLength(text)
+}
+
+/** Its handler asks the client, as with `sampling/createMessage`. */
+export function noteQuestion(call: Call, method: string): void {
+  const notes = notesOf(call)
+  if (notes && !notes.asked.includes(method)) notes.asked = [...notes.asked, method]
+}

@@ -1,0 +1,64 @@
+// Where lines go: a file, followed by its path when somebody renames or removes it, as logrotate does; or stdout, whose
+// reader may not read. For lines.ts.
+import { closeSync, fstatSync, openSync, type Stats, statSync, write } from 'node:fs'
+import { promisify } from 'node:util'
+
+/** Of a new file: no other user of the machine reads it. */
+const MODE = 0o640
+/** How often it is looked whether the path still leads to the file, milliseconds. */
+const LOOK = 1_000
+
+const writeTo = promisify(write)
+
+export interface Destination {
+  /** Writes from there on; gives the bytes that were taken, at least one. Rejects as the system does. */
+  write(bytes: Buffer, from: number): Promise<number>
+  close(): void
+}
+
+const sameFile = (one: Stats, other: Stats) => one.ino === other.ino && one.dev === other.dev
+
+const openAppending = (file: string) => openSync(file, 'a', MODE)
+
+/** Throws where it cannot be opened. */
+function openFile(file: string): Destination {
+  let fd = openAppending(file)
+  let opened = fstatSync(fd)
+  let lookedAt = performance.now()
+
+  /** Another file may be at its path by now, or none. */
+  function follow() {
+    if (performance.now() - lookedAt < LOOK) return
+    lookedAt = performance.now()
+    const found = statSync(file, { throwIfNoEntry: false })
+    if (found && sameFile(found, opened)) return
+    const next = openAppending(file)
+    closeSync(fd)
+    fd = next
+    opened = fstatSync(fd)
+  }
+
+  return {
+    async write(bytes, from) {
+      follow()
+      const { bytesWritten } = await writeTo(fd, bytes, from)
+      return bytesWritten
+    },
+    close: () => closeSync(fd),
+  }
+}
+
+/** Node's own stream: what a pipe does not take waits there, where a write by its number would hold a thread, and the end of the process. */
+function openStdout(): Destination {
+  return {
+    write: (bytes, from) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(bytes.subarray(from), error => (error ? reject(error) : resolve(bytes.length - from)))
+      }),
+    close: () => undefined,
+  }
+}
+
+/** `file`: absolute; undefined: stdout. Throws where it cannot be opened. */
+export const openDestination = (file: string | undefined): Destination =>
+  file === undefined ? openStdout() : openFile(file)

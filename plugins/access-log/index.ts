@@ -1,0 +1,103 @@
+// One line a request: who asked for what, how long it took, what came of it. What it says is safe to keep
+// (core/mcp/call-record.ts): no token, no argument, no whole session id.
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
+import { isatty } from 'node:tty'
+import {
+  type BuiltInOptions,
+  DURATION_PATTERN,
+  definePlugin,
+  type FilledOptions,
+  type PluginHost,
+  parseDuration,
+  StartError,
+} from '../../core/index.ts'
+import { requestIdIn } from '../../core/transport.ts'
+import { openDestination } from './destination.ts'
+import { jsonLine, textLine } from './line.ts'
+import { Lines } from './lines.ts'
+
+export type AccessLogOptions = BuiltInOptions['access-log']
+
+const STDOUT = 1
+
+const LOST = {
+  name: 'mcp_host_access_log_lost_lines_total',
+  help: 'Lines of the access log that were not written, and will not be.',
+}
+const FAILING = {
+  name: 'mcp_host_access_log_failing',
+  help: '1 while the access log cannot be written, else 0.',
+}
+
+function checkFolder({ report, at }: PluginHost, file: string) {
+  const folder = dirname(file)
+  if (existsSync(folder)) return
+  report(new StartError(`there is no folder ${folder} for the access log; make it`, { at: [...at, 'file'] }))
+}
+
+/** Gives each request an id, unless it has one, and tells it to the client: in its log and ours it is the same request. */
+function giveIds(host: PluginHost) {
+  host.use((ctx, next) => {
+    const { headers } = ctx.req
+    const id = requestIdIn(headers) ?? randomUUID()
+    // Whoever asks for it behind this finds the one that is told.
+    headers['x-request-id'] = id
+    ctx.set('X-Request-Id', id)
+    return next()
+  })
+}
+
+function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['access-log']) {
+  const path = file === undefined ? undefined : isAbsolute(file) ? file : join(host.directory, file)
+  const isText = (format ?? (path === undefined && isatty(STDOUT) ? 'text' : 'json')) === 'text'
+  const lineOf = isText ? textLine : jsonLine
+  const threshold = parseDuration(slow)
+  const lost = host.figures.counter(LOST)
+  let lines: Lines | undefined
+  host.figures.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
+  if (path !== undefined) host.checking(() => checkFolder(host, path))
+  host.starting(() => {
+    lines = new Lines({ destination: openDestination(path), file: path, log: host.log, lost: count => lost(count) })
+  })
+  giveIds(host)
+  host.observe(record => {
+    const { outcome, milliseconds } = record
+    const isSlow = milliseconds >= threshold && record.http?.verb !== 'GET'
+    const isSampled = outcome === 'ok' && !isSlow && sample < 1
+    if (isSampled && Math.random() >= sample) return
+    lines?.write(lineOf(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
+  })
+  host.closing(() => lines?.close())
+}
+
+export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-log']>({
+  options: {
+    type: 'object',
+    description: 'One line a request: who, what, how long, what came of it.',
+    additionalProperties: false,
+    properties: {
+      file: {
+        type: 'string',
+
+        description: 'Where the lines go, relative to the config. Default: stdout.',
+      },
+      format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
+      sample: {
+        type: 'number',
+        minimum: 0,
+        maximum: 1,
+        default: 1,
+        description: 'The part of the requests that went well and fast which is written; all others always are.',
+      },
+      slow: {
+        type: 'string',
+        pattern: DURATION_PATTERN,
+        default: '1s',
+        description: 'A request that takes so long is slow: it is written whatever `sample` says, and marked.',
+      },
+    },
+  },
+  setup,
+})

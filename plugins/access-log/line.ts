@@ -1,0 +1,82 @@
+// One line of the access log, from what is known of a request that is over: JSON for programs, or a text for people.
+import type { CallRecord } from '../../core/index.ts'
+
+const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
+
+/** What came of it, in a word: the kind of an error says more than that it is one. */
+const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
+
+/** What is said of a line beside its record. */
+export interface LineFacts {
+  readonly slow: boolean
+  /** The part of such requests that is written, where it is not all of them. */
+  readonly sample: number | undefined
+}
+
+/** Fields that are undefined are left out. */
+export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): string {
+  const {
+    at,
+    route,
+    method,
+    item,
+    outcome,
+    error,
+    refusedBy,
+    milliseconds,
+    http,
+    revision,
+    transport,
+    asked,
+    client,
+    ip,
+  } = record
+  const { user, oauthClient, session, requestId, traceId, bytesIn, bytesOut } = record
+  const fields = {
+    time: new Date(at).toISOString(),
+    route,
+    verb: http?.verb,
+    status: http?.status,
+    method,
+    name: item?.name,
+    outcome,
+    error: error?.kind,
+    by: refusedBy,
+    reason: error?.reason,
+    ms: round(milliseconds),
+    slow: slow ? true : undefined,
+    sample,
+    in: bytesIn,
+    out: bytesOut,
+    ip,
+    user,
+    oauthClient,
+    client: client && `${client.name} ${client.version}`.trim(),
+    revision,
+    transport,
+    asked: asked.length > 0 ? asked : undefined,
+    session,
+    requestId,
+    traceId,
+  }
+  return `${JSON.stringify(fields)}\n`
+}
+
+/** When, how long, what came of it, where, what, who. */
+export function textLine(record: CallRecord, { slow }: LineFacts): string {
+  const { at, route = '-', method, item, refusedBy, milliseconds, http, user = 'anonymous', client } = record
+  const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
+  const parts = [
+    new Date(at).toISOString(),
+    `${round(milliseconds)} ms`.padStart(11),
+    wordFor(record),
+    route,
+    what,
+    user,
+    // In quotes: it must not look like the columns beside it.
+    client && JSON.stringify(`${client.name} ${client.version}`.trim()),
+    refusedBy && `refused by ${refusedBy}`,
+    slow && 'SLOW',
+  ]
+  return `${parts.filter(Boolean).join('  ')}\n`
+}

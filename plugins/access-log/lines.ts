@@ -1,0 +1,147 @@
+// The writer of the access log: takes lines as they come and writes them together a few times a second, while nobody waits. A
+// library's stream would measure all that waits with each line, follow no file that is renamed, and hold the end of the host.
+import { setTimeout as pause } from 'node:timers/promises'
+import { errorText, type Logger } from '../../core/index.ts'
+import type { Destination } from './destination.ts'
+
+/** Characters that are written at once, and how long fewer wait, milliseconds. */
+const TOGETHER = 64 * 1024
+const AT_MOST = 500
+/** Characters that may wait for a disk or a reader; past it lines are lost, and counted. */
+const MOST_WAITING = 8 * 1024 * 1024
+/** Milliseconds until what failed is tried again. */
+const RETRY = 1_000
+/** How long the end of the host waits for what is left, milliseconds. */
+const CLOSE_TIME = 3_000
+
+export interface LinesSettings {
+  readonly destination: Destination
+  /** For the log. */
+  readonly file: string | undefined
+  readonly log: Logger
+  /** Hears of lines that will never be written. */
+  lost(lines: number): void
+}
+
+export class Lines {
+  readonly #settings: LinesSettings
+  #waiting: string[] = []
+  #size = 0
+  /** What is being written, and how far it is. */
+  #batch: { readonly bytes: Buffer; readonly lines: number; from: number } | undefined
+  #writing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #failure: string | undefined
+  #lost = 0
+  #closing = false
+  #abandoned = false
+
+  constructor(settings: LinesSettings) {
+    this.#settings = settings
+  }
+
+  /** Why lines cannot be written; undefined while they can. */
+  get failure(): string | undefined {
+    return this.#failure
+  }
+
+  /** Returns at once. */
+  write(line: string): void {
+    if (this.#closing || this.#size + line.length > MOST_WAITING) {
+      this.#lose()
+      return
+    }
+    this.#waiting.push(line)
+    this.#size += line.length
+    if (this.#writing || this.#failure !== undefined) return
+    if (this.#size >= TOGETHER) this.#begin()
+    else this.#timer ??= setTimeout(() => this.#begin(), AT_MOST).unref()
+  }
+
+  #begin() {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#hasLines) this.#writing ??= this.#writeAll()
+  }
+
+  get #hasLines() {
+    return this.#batch !== undefined || this.#waiting.length > 0
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#hasLines && !this.#abandoned) {
+      const failure = await this.#writeSome()
+      if (failure === undefined) continue
+      this.#fail(failure)
+      break
+    }
+    this.#writing = undefined
+  }
+
+  /** Gives what went wrong; never rejects. */
+  async #writeSome(): Promise<unknown> {
+    this.#batch ??= this.#take()
+    const batch = this.#batch
+    try {
+      batch.from += await this.#settings.destination.write(batch.bytes, batch.from)
+    } catch (error) {
+      return error
+    }
+    if (batch.from === batch.bytes.length) this.#batch = undefined
+    this.#succeed()
+    return undefined
+  }
+
+  #take() {
+    const lines = this.#waiting
+    this.#waiting = []
+    this.#size = 0
+    return { bytes: Buffer.from(lines.join('')), lines: lines.length, from: 0 }
+  }
+
+  #fail(error: unknown) {
+    const problem = errorText(error)
+    const { file, log } = this.#settings
+    if (this.#failure === undefined) {
+      log.error({ file, problem }, 'the access log cannot be written; its lines wait, up to 8 MB of them')
+    }
+    this.#failure = problem
+    if (!this.#closing) this.#timer = setTimeout(() => this.#begin(), RETRY).unref()
+  }
+
+  #succeed() {
+    if (this.#failure === undefined && this.#lost === 0) return
+    const { file, log } = this.#settings
+    log.info({ file, lost: this.#lost }, 'the access log is written again')
+    this.#failure = undefined
+    this.#lost = 0
+  }
+
+  #lose() {
+    const { file, log, lost } = this.#settings
+    const problem = this.#failure ?? 'lines come faster than they are taken'
+    if (this.#lost++ === 0) log.warn({ file, problem }, 'lines of the access log are lost')
+    lost(1)
+  }
+
+  /** Resolves when all is written, or cannot be in time. */
+  async close(): Promise<void> {
+    this.#closing = true
+    clearTimeout(this.#timer)
+    const late = new AbortController()
+    const inTime = pause(CLOSE_TIME, undefined, { signal: late.signal }).catch(() => undefined)
+    this.#begin()
+    await Promise.race([this.#writing, inTime])
+    late.abort()
+    this.#abandoned = true
+    const { file, log, lost, destination } = this.#settings
+    const left = this.#waiting.length + (this.#batch?.lines ?? 0)
+    if (left > 0) {
+      lost(left)
+      const problem = this.#failure ?? 'nobody takes them'
+      log.error({ file, lines: left, problem }, 'closed with lines of the access log that were not written')
+    }
+    // A write that hangs has the file, and the process ends without it.
+    if (this.#writing === undefined) destination.close()
+  }
+}

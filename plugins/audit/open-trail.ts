@@ -1,0 +1,71 @@
+// An audit from the start of its host to its end: the lock on its file, and the file of each of several processes.
+import { dirname } from 'node:path'
+import { errorText, StartError } from '../../core/index.ts'
+import { seatOf } from './archives.ts'
+import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
+import { Trail, type TrailSettings } from './trail.ts'
+
+export class OpenTrail {
+  readonly #settings: TrailSettings
+  readonly #processes: number
+  #trail: Trail | undefined
+  #lock: FileLock | undefined
+
+  /** `processes`: how many serve the config; with more than one each takes the first file that nobody writes. */
+  constructor(settings: TrailSettings, processes: number) {
+    this.#settings = settings
+    this.#processes = processes
+  }
+
+  get failure(): string | undefined {
+    return this.#trail?.failure
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#open()
+    } catch (error) {
+      throw explained(error, this.#settings.path)
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { path } = this.#settings
+    // A reload starts new processes beside the old ones.
+    const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
+    const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
+    this.#lock = lock
+    const trail = new Trail({ ...this.#settings, path: file })
+    try {
+      await trail.start()
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+    this.#trail = trail
+  }
+
+  push(fields: string): void {
+    this.#trail?.push(fields)
+  }
+
+  countRefused(): void {
+    this.#trail?.countRefused()
+  }
+
+  async close(): Promise<void> {
+    await this.#trail?.close()
+    await this.#lock?.release()
+  }
+}
+
+/** What the operator has to do about it: the lock, and files that are full, stand in the same folder. */
+function explained(error: unknown, path: string): unknown {
+  if (error instanceof StartError) return error
+  const folder = dirname(path)
+  const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const what = isGone
+    ? `there is no folder ${folder} for the audit; make it`
+    : `the audit cannot be written in ${folder}: ${errorText(error)}; let this user write there, or give it another \`file\``
+  return new StartError(what, { cause: error })
+}

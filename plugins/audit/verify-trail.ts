@@ -1,0 +1,190 @@
+// Whether the files of an audit are as they were written: follows each chain over its files, line by line, to the first
+// place that is not as it has to be. For `mcp-host audit verify`.
+import { type FileFacts, factsIn, NO_HASH, plainSigner, type ReadLine, readLine, type Signer } from './chain.ts'
+import { linesOf } from './lines-of.ts'
+
+export interface Expectations {
+  readonly signers: readonly Signer[]
+  /** Files without a key are believed though there are keys: they were written before there were any. */
+  readonly allowPlain: boolean
+  /** Hashes of lines that were there, as the host's log told them. */
+  readonly heads: readonly string[]
+}
+
+export interface Broken {
+  readonly file: string
+  /** From 1; undefined: the file as a whole. */
+  readonly line?: number
+  /** What was found, and what was expected. */
+  readonly what: string
+}
+
+export interface ChainReport {
+  readonly chain: string
+  readonly files: readonly string[]
+  readonly lines: number
+  readonly firstSeq: number
+  readonly lastSeq: number
+  readonly firstTime: string
+  readonly lastTime: string
+  /** How the files are signed: `hmac-sha256 with key 1a2b3c4d`. */
+  readonly signedBy: readonly string[]
+  /** What could not be written, as the chain itself says. */
+  readonly lost: number
+  readonly refused: number
+  readonly healed: number
+  readonly head: string
+  readonly broken?: Broken
+}
+
+interface Opening {
+  readonly file: string
+  readonly facts: FileFacts
+  readonly seq: number
+}
+
+/** What the first line of a file says; a Broken where it is none. */
+async function openingOf(file: string): Promise<Opening | Broken> {
+  for await (const { bytes } of linesOf(file)) {
+    const line = bytes && readLine(bytes)
+    const facts = factsIn(line)
+    if (line && facts) return { file, facts, seq: line.seq }
+    break
+  }
+  return {
+    file,
+    line: 1,
+    what: 'it is no first line of an audit, which has "event":"opened" and the name of its chain',
+  }
+}
+
+class Follower {
+  readonly #expected: Expectations
+  readonly #missing: Set<string>
+  lines = 0
+  firstSeq = 0
+  seq = 0
+  hash = ''
+  firstTime = ''
+  lastTime = ''
+  lost = 0
+  refused = 0
+  healed = 0
+  readonly signedBy = new Set<string>()
+
+  constructor(expected: Expectations, missing: Set<string>) {
+    this.#expected = expected
+    this.#missing = missing
+  }
+
+  signerFor({ algorithm, key }: FileFacts): Signer | string {
+    const { signers, allowPlain } = this.#expected
+    if (algorithm === plainSigner.algorithm) {
+      const isAllowed = allowPlain || signers.length === 0
+      return isAllowed
+        ? plainSigner
+        : 'it has no key, though secrets are given: anybody could have written it; --allow-plain believes it'
+    }
+    const signer = signers.find(one => one.algorithm === algorithm && one.key === key)
+    return signer ?? `its key ${key} is none of the ${signers.length} that the given secrets make`
+  }
+
+  /** What is wrong with the next line; undefined: nothing. */
+  follow(line: ReadLine | undefined, signer: Signer): string | undefined {
+    if (!line) return 'it is no line of an audit'
+    const { seq, prev, hash, signed, fields } = line
+    if (signer.sign(signed) !== hash) return `seq ${seq} was changed: its hash is not that of what stands in it`
+    const isFirst = this.lines === 0
+    if (!isFirst && seq !== this.seq + 1)
+      return `seq ${seq} was found, and ${this.seq + 1} was expected: ${wayOf(seq, this.seq)}`
+    const before = isFirst ? (seq === 1 ? NO_HASH : prev) : this.hash
+    if (prev !== before)
+      return `seq ${seq} does not follow the line before: its prev is ${prev}, expected was ${before}`
+    this.#count(fields)
+    if (isFirst) this.firstSeq = seq
+    this.seq = seq
+    this.hash = hash
+    this.#missing.delete(hash)
+    return undefined
+  }
+
+  #count({ time, event, lost, refused }: ReadLine['fields']): void {
+    const at = typeof time === 'string' ? time.slice(0, 30) : ''
+    if (this.lines++ === 0) this.firstTime = at
+    this.lastTime = at
+    if (event === 'healed') this.healed++
+    if (event !== 'gap') return
+    this.lost += Number(lost)
+    this.refused += Number(refused)
+  }
+}
+
+const wayOf = (found: number, last: number) =>
+  found <= last ? 'lines were repeated or swapped' : `${found - last - 1} lines are missing`
+
+async function followFile({ file, facts }: Opening, follower: Follower, isLast: boolean): Promise<Broken | undefined> {
+  const signer = follower.signerFor(facts)
+  if (typeof signer === 'string') return { file, what: signer }
+  follower.signedBy.add(
+    facts.key === undefined ? `${facts.algorithm} without a key` : `${facts.algorithm} with key ${facts.key}`,
+  )
+  for await (const { number, bytes, ended } of linesOf(file)) {
+    // What a process wrote last before it was killed; its next start heals it, unless the file was moved before.
+    if (!ended && bytes) return isLast ? { file, line: number, what: UNENDED } : undefined
+    const what = follower.follow(bytes && readLine(bytes), signer)
+    if (what !== undefined) return { file, line: number, what }
+  }
+  return undefined
+}
+
+const UNENDED =
+  'it has no end: it is being written, or its writer was killed, and its next start will say so in the audit'
+
+async function followChain(
+  openings: readonly Opening[],
+  expected: Expectations,
+  missing: Set<string>,
+): Promise<ChainReport> {
+  const follower = new Follower(expected, missing)
+  let broken: Broken | undefined
+  for (const [index, opening] of openings.entries()) {
+    broken = await followFile(opening, follower, index === openings.length - 1)
+    if (broken) break
+  }
+  const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, hash: head } = follower
+  const files = openings.map(({ file }) => file)
+  const chain = openings[0]?.facts.chain ?? ''
+  const counts = { lines, firstSeq, lastSeq, firstTime, lastTime, lost, refused, healed }
+  return { chain, files, ...counts, signedBy: [...follower.signedBy], head, ...(broken && { broken }) }
+}
+
+export interface TrailReport {
+  readonly chains: readonly ChainReport[]
+  /** Files that are no audit. */
+  readonly strange: readonly Broken[]
+  /** Those of the expected heads that no line has; only meaningful where nothing is broken. */
+  readonly missingHeads: readonly string[]
+}
+
+/** `files`: of any number of chains, in any order. */
+export async function verifyTrail(files: readonly string[], expected: Expectations): Promise<TrailReport> {
+  const chains = new Map<string, Opening[]>()
+  const strange: Broken[] = []
+  for (const file of files) {
+    const opening = await openingOf(file)
+    if (!('facts' in opening)) strange.push(opening)
+    else chains.set(opening.facts.chain, [...(chains.get(opening.facts.chain) ?? []), opening])
+  }
+  const missing = new Set(expected.heads)
+  const reports: ChainReport[] = []
+  for (const openings of chains.values()) {
+    reports.push(
+      await followChain(
+        openings.sort((one, other) => one.seq - other.seq),
+        expected,
+        missing,
+      ),
+    )
+  }
+  return { chains: reports, strange, missingHeads: [...missing] }
+}

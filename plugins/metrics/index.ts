@@ -1,0 +1,165 @@
+// What the host is measured by, for Prometheus: calls, refusals, clients, all that its parts and plugins offer, and the process.
+// On a port of its own, or at a path of the host for whoever has the token.
+import type { IncomingMessage } from 'node:http'
+import Negotiator from 'negotiator'
+import { isLoopback } from '../../core/auth.ts'
+import {
+  type BuiltInOptions,
+  definePlugin,
+  errorText,
+  type FilledOptions,
+  type HostContext,
+  HostError,
+  type PluginHost,
+  StartError,
+} from '../../core/index.ts'
+import { createTokenCheck } from './check-token.ts'
+import { createRequestCounts } from './count-requests.ts'
+import { type Exposition, expose, type Format, snapshotOf } from './exposition.ts'
+import { openOwnPort } from './own-port.ts'
+import { createFigureReader } from './read-figures.ts'
+import { readProcess, watchProcess } from './read-process.ts'
+import { READY, readReadiness } from './read-readiness.ts'
+import type { Metric } from './series.ts'
+
+export type MetricsOptions = BuiltInOptions['metrics']
+type Filled = FilledOptions['metrics']
+
+/** Characters; a shorter token can be guessed. */
+const SHORTEST_TOKEN = 16
+
+const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
+
+/** Reports what would open the metrics to anyone, and what cannot be meant. */
+function checkPlace(host: PluginHost, { path, port, host: address, token }: Filled) {
+  const wrong = (key: string, text: string) => host.report(new StartError(text, { at: [...host.at, key] }))
+  if (host.at[0] === 'routes') {
+    const what =
+      'the metrics are those of the whole host: set their options in `plugins`; a route may only say `metrics: false`'
+    return host.report(new StartError(what, { at: host.at }))
+  }
+  if (token !== undefined && token.length < SHORTEST_TOKEN) {
+    wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
+  }
+  if (path === undefined && token === undefined && !isLoopback(address)) {
+    const what = `whoever reaches ${address} could read the metrics; set \`token\`, or \`host\` to 127.0.0.1`
+    wrong('host', what)
+  }
+  if (path !== undefined && token === undefined) {
+    wrong(
+      'path',
+      'whoever reaches the host could read the metrics; set `token`, or leave `path` out: then they have a port of their own',
+    )
+  }
+  if (path !== undefined && (port !== OWN_PORT.port || address !== OWN_PORT.host)) {
+    wrong('path', 'the metrics are at a path of the host, or on a port of their own: set `path`, or `port` and `host`')
+  }
+}
+
+/** As readers name them; the first is for those who take anything. */
+const FORMATS: Readonly<Record<string, Format>> = {
+  'text/plain;version=0.0.4': 'text',
+  'application/openmetrics-text;version=1.0.0': 'openmetrics',
+}
+
+function formatFor(req: IncomingMessage): Format {
+  const [type = ''] = new Negotiator(req).mediaTypes(Object.keys(FORMATS))
+  return FORMATS[type] ?? 'text'
+}
+
+async function setup(host: PluginHost, options: Filled) {
+  checkPlace(host, options)
+  const { path, token } = options
+  const { default: prometheus } = await import('prom-client')
+  const counts = createRequestCounts(options.clients)
+  host.observe(counts.observe)
+  const taken = new Set([...counts.read().map(({ name }) => name), READY])
+  const figures = createFigureReader(host.log, taken)
+  host.figures.readBy(figures.reader)
+
+  async function readAll(): Promise<Metric[]> {
+    const own = [...counts.read(), ...figures.read(), await readReadiness(host)]
+    return options.process ? [...own, ...(await readProcess())] : own
+  }
+  const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
+  const scrape = async (req: IncomingMessage): Promise<Exposition> =>
+    expose(await askAll(), formatFor(req), prometheus.AggregatorRegistry)
+
+  if (options.process) host.starting(watchProcess)
+  const mayRead = token === undefined ? undefined : createTokenCheck(token)
+  if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
+  const show = async (ctx: HostContext) => {
+    if (!mayRead?.(ctx.req.headers)) {
+      const detail = 'the metrics need Authorization: Bearer <token>'
+      throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
+    }
+    const { type, text } = await scrape(ctx.req)
+    ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': type })
+    ctx.body = text
+  }
+  host.endpoint(path, { methods: { GET: show, HEAD: show } })
+}
+
+function serveOnOwnPort(
+  host: PluginHost,
+  { port, host: address }: Filled,
+  mayRead: ReturnType<typeof createTokenCheck> | undefined,
+  scrape: (req: IncomingMessage) => Promise<Exposition>,
+) {
+  let close: (() => void) | undefined
+  host.starting(async () => {
+    const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
+    const { server, url } = await openOwnPort({ port, host: address, mayRead, scrape, failed })
+    host.log.info({ url }, 'serving metrics')
+    close = () => {
+      server.close()
+      server.closeAllConnections()
+    }
+  })
+  host.closing(() => close?.())
+}
+
+export const metrics = definePlugin<MetricsOptions, Filled>({
+  options: {
+    type: 'object',
+    description: 'Metrics for Prometheus, on a port of their own or at a path of the host.',
+    additionalProperties: false,
+    properties: {
+      port: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 65_535,
+        default: OWN_PORT.port,
+        description: 'The port where `/metrics` is served. 0: any that is free; the log says which.',
+      },
+      host: {
+        type: 'string',
+        default: OWN_PORT.host,
+        description: 'The address of that port. One that other machines reach needs `token`.',
+      },
+      path: {
+        type: 'string',
+        pattern: '^/',
+        description: 'Serves the metrics at this path of the host, in the place of a port of their own. Needs `token`.',
+      },
+      token: {
+        type: 'string',
+        writeOnly: true,
+        description: 'What a reader shows as `Authorization: Bearer <token>`: at least 16 characters.',
+      },
+      clients: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 10_000,
+        default: 100,
+        description: 'How many names and versions of clients are counted apart. All others are `_OTHER`.',
+      },
+      process: {
+        type: 'boolean',
+        default: true,
+        description: 'Whether memory, CPU, event loop and garbage collection of the process are among them.',
+      },
+    },
+  },
+  setup,
+})

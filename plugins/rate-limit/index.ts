@@ -1,0 +1,108 @@
+// How often one address, user, OAuth client may call, how often a tool is called, and how many calls run at once; past it 429.
+// docs/plugins/rate-limit.md.
+import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
+import { matchesGlob } from '../families/glob/index.ts'
+import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
+import { limitCalls } from './calls.ts'
+import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
+import { createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
+import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
+import { createRedisCounts, RATE_LIMIT_COMMANDS } from './redis-counts.ts'
+import type { Refusing } from './refusal.ts'
+import { limitAddresses, limitUsers } from './requests.ts'
+import type { CreateCount } from './tally.ts'
+
+export type { RateLimitOptions }
+
+const toolLimits = ({ tools = {} }: FilledRateLimit) => Object.values(tools)
+
+const counts = (options: FilledRateLimit) =>
+  [options.address, options.user, options.client].some(rate => rate !== undefined) ||
+  toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
+
+/** What makes no sense, whenever it is said: at the start and at a reload. */
+function faultIn(options: FilledRateLimit, { processes, at }: RedisHost): StartError | undefined {
+  if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
+    const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
+    return new StartError(`it limits nothing; ${fix}`, { at })
+  }
+  if (processes === 1 || options.store === 'redis' || !counts(options)) return undefined
+  const why = `${processes} processes are to serve this config, and each would count for itself`
+  const fix = "write store: 'redis', and where Redis is in the config's `redis`"
+  return new StartError(`${why}: callers would get up to ${processes} times what is written; ${fix}`, { at })
+}
+
+const countInMemory =
+  ({ log }: RedisHost): CreateCount =>
+  (name, { window }) => {
+    const full = () => {
+      const means = 'new ones share counters, and may be refused for what others did; nobody gets more than the limit'
+      log.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+    }
+    return createMemoryCount({ window, full }).count
+  }
+
+/** The same on every node, and another for a route that has options of its own. */
+const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
+
+function openCounts(host: RedisHost, { store, onFailure }: FilledRateLimit): CreateCount | Promise<CreateCount> {
+  if (store === 'memory') return countInMemory(host)
+  const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
+  return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
+}
+
+/** A rule that fits no tool is rather a slip, and what it was to limit is not. */
+function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
+  const tools = host.routes
+    .flatMap(route => services.itemsOf(route))
+    .flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
+  for (const { glob } of rules) {
+    if (tools.some(tool => matchesGlob(glob, tool))) continue
+    const near = nearest(glob.replaceAll('*', ''), tools)
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    const what = `the limit fits no tool that is defined at start${hint}`
+    host.report(new StartError(what, { at: [...host.at, 'tools', glob] }), 'warning')
+  }
+}
+
+function createRefusing({ name, figures }: RedisHost): Refusing {
+  const tell = figures.counter({
+    name: 'mcp_host_rate_limited_total',
+    help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
+    labels: ['limit'],
+  })
+  return { by: name, refused: limit => tell(1, { limit }) }
+}
+
+async function setup(host: RedisHost, options: FilledRateLimit) {
+  const fault = faultIn(options, host)
+  if (fault) return host.report(fault)
+  const createCount = await openCounts(host, options)
+  let limits = compileLimits(options, createCount)
+  const now = () => limits
+  const refusing = createRefusing(host)
+  host.edge(limitAddresses(now, refusing))
+  host.admit(limitUsers(now, refusing))
+  host.around(limitCalls(now, refusing))
+  host.explain(item => {
+    if (!item) return describeRoute(limits)
+    return item.kind === 'tools' ? describeTool(limits, item) : []
+  })
+  host.serving(services => host.checking(() => lintRules(limits, host, services)))
+  host.reconfigure<FilledRateLimit>(changed => {
+    const wrong = faultIn(changed, host)
+    if (wrong) throw wrong
+    // Where requests are counted is decided at the start.
+    if (changed.store !== options.store || changed.onFailure !== options.onFailure) return undefined
+    const next = compileLimits(changed, createCount, limits)
+    return () => {
+      limits = next
+    }
+  })
+}
+
+export const rateLimit = definePlugin<RateLimitOptions, FilledRateLimit, RedisSections>({
+  sections: REDIS_SECTIONS,
+  options: optionsSchema,
+  setup,
+})

@@ -1,0 +1,127 @@
+// The options of one instance, compiled: what counts each limit, which rules a tool has, and the same in words.
+import type { ToolItem } from '../../core/auth.ts'
+import { matchesGlob } from '../families/glob/index.ts'
+import { type FilledRateLimit, type Rate, readRate } from './options.ts'
+import { createRunning, type Running } from './running.ts'
+import type { Count, CreateCount } from './tally.ts'
+
+/** So many requests in a time. */
+export interface Limit {
+  /** What clients are told: `address`, `user`, `client` or `tool`. */
+  readonly name: string
+  /** Where it is in the options, for logs: `tools.search*`. */
+  readonly place: string
+  readonly rate: Rate
+  /** Its member of `RateLimit-Policy`. */
+  readonly policy: string
+  readonly count: Count
+}
+
+/** So many calls at once. */
+export interface Cap {
+  readonly name: string
+  readonly place: string
+  readonly most: number
+  readonly running: Running
+}
+
+export interface ToolRule {
+  readonly glob: string
+  readonly limit: Limit | undefined
+  readonly cap: Cap | undefined
+  /** True where the calls of all callers count together. */
+  readonly forAll: boolean
+}
+
+export interface Limits {
+  readonly options: FilledRateLimit
+  readonly address: Limit | undefined
+  readonly user: Limit | undefined
+  readonly client: Limit | undefined
+  readonly cap: Cap | undefined
+  readonly rules: readonly ToolRule[]
+  /** The rules that hold for a tool. */
+  rulesOf(tool: ToolItem): readonly ToolRule[]
+}
+
+type Named = Pick<Limit, 'name' | 'place'>
+
+const createCap = (most: number | undefined, named: Named): Cap | undefined =>
+  most === undefined ? undefined : { ...named, most, running: createRunning(most) }
+
+/** Compiles options. What `known` has with the same words goes on counting where it was. */
+export function compileLimits(options: FilledRateLimit, createCount: CreateCount, known?: Limits): Limits {
+  const knownLimits = [known?.address, known?.user, known?.client, ...(known?.rules ?? []).map(({ limit }) => limit)]
+  const knownCaps = [known?.cap, ...(known?.rules ?? []).map(({ cap }) => cap)]
+
+  function limitOf(text: string | undefined, { name, place }: Named): Limit | undefined {
+    if (text === undefined) return undefined
+    const same = knownLimits.find(limit => limit?.place === place && limit.rate.text === text)
+    if (same) return same
+    const rate = readRate(text)
+    const policy = `"${name}";q=${rate.most};w=${rate.window / 1_000}`
+    return { name, place, rate, policy, count: createCount(place, rate) }
+  }
+  function capOf(most: number | undefined, named: Named): Cap | undefined {
+    return knownCaps.find(cap => cap?.place === named.place && cap.most === most) ?? createCap(most, named)
+  }
+  function ruleOf([glob, written]: [string, NonNullable<FilledRateLimit['tools']>[string]]): ToolRule {
+    const { limit, concurrent, per } = typeof written === 'string' ? { limit: written } : written
+    const place = `tools.${glob}`
+    const forAll = per === 'all'
+    return {
+      glob,
+      limit: limitOf(limit, { name: 'tool', place: forAll ? `${place} of all` : place }),
+      cap: capOf(concurrent, { name: 'tool', place: `${place}.concurrent` }),
+      forAll,
+    }
+  }
+
+  const rules = Object.entries(options.tools ?? {}).map(ruleOf)
+  const found = new WeakMap<ToolItem, readonly ToolRule[]>()
+  return {
+    options,
+    address: limitOf(options.address, { name: 'address', place: 'address' }),
+    user: limitOf(options.user, { name: 'user', place: 'user' }),
+    client: limitOf(options.client, { name: 'client', place: 'client' }),
+    cap: capOf(options.concurrent, { name: 'user', place: 'concurrent' }),
+    rules,
+    rulesOf(tool) {
+      let own = found.get(tool)
+      if (!own) {
+        own = rules.filter(({ glob }) => matchesGlob(glob, tool.key))
+        found.set(tool, own)
+      }
+      return own
+    },
+  }
+}
+
+/** `120 requests in 1m`. */
+export const inWords = ({ rate: { most, text } }: Limit, what: string): string =>
+  `${most} ${what}${most === 1 ? '' : 's'} in ${text.slice(text.indexOf('/') + 1)}`
+
+const WHOSE = { address: 'of one address', user: 'of one user', client: 'of one OAuth client' } as const
+
+/** What holds on a route, a line each, for `mcp-host explain`. */
+export function describeRoute(limits: Limits): string[] {
+  const { options, cap } = limits
+  const lines = (['address', 'user', 'client'] as const).flatMap(name => {
+    const limit = limits[name]
+    return limit ? `${name}: at most ${inWords(limit, 'request')} ${WHOSE[name]}` : []
+  })
+  if (cap) lines.push(`concurrent: at most ${cap.most} tool calls of one user at once, in one process`)
+  const counted = options.store === 'redis' ? `in Redis; while it is away ${options.onFailure}` : 'in this process'
+  return [...lines, `counted ${counted}`]
+}
+
+/** What holds for a tool beside that. */
+export function describeTool(limits: Limits, tool: ToolItem): string[] {
+  return limits.rulesOf(tool).flatMap(({ glob, limit, cap, forAll }) => {
+    const whose = forAll ? 'of all callers' : 'of one user'
+    return [
+      ...(limit ? [`tools "${glob}": at most ${inWords(limit, 'call')} ${whose}`] : []),
+      ...(cap ? [`tools "${glob}": at most ${cap.most} at once ${whose}, in one process`] : []),
+    ]
+  })
+}

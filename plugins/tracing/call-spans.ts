@@ -1,0 +1,142 @@
+// A span for each call: whose child it is, and what its attributes say, by the MCP conventions of OpenTelemetry
+// (open-telemetry/semantic-conventions-genai, docs/gen-ai/mcp.md). Nothing that a client sent is in it but ids.
+import { isIP } from 'node:net'
+import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
+import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
+import type { OpenTelemetry } from './load-api.ts'
+
+type CallStart = Omit<
+  CallRecord,
+  'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+> & {
+  readonly call: Call
+}
+
+export interface CallSpans {
+  /** The context that a call runs in, with its span; undefined while no SDK is there to take it. */
+  begin(start: CallStart): Context | undefined
+  end(record: CallRecord): void
+}
+
+/** Longest value of a context that is read, characters: what W3C Baggage lets it be. */
+const MAX_VALUE = 8_192
+
+/** Of what a client sent: any value under any name. */
+const SAID: TextMapGetter<object> = {
+  get(carrier, key) {
+    const value: unknown = Object.hasOwn(carrier, key) ? Reflect.get(carrier, key) : undefined
+    return typeof value === 'string' && value.length <= MAX_VALUE ? value : undefined
+  },
+  keys: carrier => Object.keys(carrier),
+}
+
+const nameOf = ({ method = '_OTHER', item }: CallStart): string =>
+  item === undefined || item.kind === 'resources' ? method : `${method} ${item.name}`
+
+/** What samplers may look at. */
+function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallStart): Attributes {
+  const isNetwork = isIP(ip) !== 0
+  return {
+    'mcp.method.name': method,
+    'mcp.protocol.version': revision,
+    'gen_ai.operation.name': method === 'tools/call' ? 'execute_tool' : undefined,
+    'gen_ai.tool.name': item?.kind === 'tools' ? item.name : undefined,
+    'gen_ai.prompt.name': item?.kind === 'prompts' ? item.name : undefined,
+    'mcp.resource.uri': item?.kind === 'resources' ? item.name : undefined,
+    'network.transport': isNetwork ? 'tcp' : 'pipe',
+    'network.protocol.name': isNetwork ? 'http' : undefined,
+    'mcp_host.route': route,
+  }
+}
+
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
+const MAX_ID = 64
+
+/** What costs more to find out: for spans that are kept. */
+const idAttributes = ({ session, call: { id } }: CallStart): Attributes => ({
+  'mcp.session.id': session,
+  'jsonrpc.request.id': id === undefined ? undefined : String(id).slice(0, MAX_ID).replace(UNPRINTABLE, '?'),
+})
+
+/** Codes that say that the server failed; others say what the client did wrong. */
+const isServerError = (code: number): boolean => code === -32603 || (code >= -32099 && code <= -32000)
+
+function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
+  const code = error && String(error.code)
+  const isFailed = error !== undefined && isServerError(error.code)
+  return {
+    'error.type': outcome === 'tool_error' ? outcome : isFailed ? code : undefined,
+    'rpc.response.status_code': code,
+    'mcp_host.outcome': outcome,
+    'mcp_host.error': error?.kind,
+    'mcp_host.refused_by': refusedBy,
+  }
+}
+
+export function createCallSpans(
+  { trace, propagation, context, isSpanContextValid, SpanKind, SpanStatusCode }: OpenTelemetry,
+  tracerNow: () => Tracer | undefined,
+  { log }: Pick<PluginHost, 'log'>,
+): CallSpans {
+  const spans = new WeakMap<Call, Span>()
+  let failing = false
+
+  const spanIn = (place: Context) => {
+    const found = trace.getSpanContext(place)
+    return found && isSpanContextValid(found) ? found : undefined
+  }
+
+  /** The HTTP request, as an instrumentation of HTTP has it, else as its headers tell. */
+  function transportOf(call: Call): Context {
+    const active = context.active()
+    return spanIn(active) ? active : propagation.extract(active, call.headers, SAID)
+  }
+
+  /** What the message names (SEP-414) is its parent: one HTTP request may bring many. */
+  function placeOf(call: Call): { readonly parent: Context; readonly links: Link[] } {
+    const transport = transportOf(call)
+    const message = propagation.extract(trace.deleteSpan(transport), call.meta, SAID)
+    const outer = spanIn(transport)
+    const caller = spanIn(message)
+    const outerSpan = trace.getSpan(transport)
+    if (!caller) return { parent: outer && outerSpan ? trace.setSpan(message, outerSpan) : message, links: [] }
+    const isSame = outer?.spanId === caller.spanId && outer.traceId === caller.traceId
+    return { parent: message, links: outer && !isSame ? [{ context: outer }] : [] }
+  }
+
+  function begin(start: CallStart, tracer: Tracer): Context {
+    const { parent, links } = placeOf(start.call)
+    const about = { kind: SpanKind.SERVER, startTime: start.at, attributes: startAttributes(start), links }
+    const span = tracer.startSpan(nameOf(start), about, parent)
+    if (span.isRecording()) {
+      span.setAttributes(idAttributes(start))
+      spans.set(start.call, span)
+    }
+    return trace.setSpan(parent, span)
+  }
+
+  return {
+    begin(start) {
+      const tracer = tracerNow()
+      if (!tracer) return undefined
+      try {
+        return begin(start, tracer)
+      } catch (err) {
+        // A sampler or propagator of the operator's own: no reason to refuse calls.
+        if (!failing) log.error({ err }, 'a span could not be started; calls are answered without')
+        failing = true
+        return undefined
+      }
+    },
+    end(record) {
+      const span = record.call && spans.get(record.call)
+      if (!span) return
+      const attributes = endAttributes(record)
+      span.setAttributes(attributes)
+      if (attributes['error.type'] !== undefined) {
+        span.setStatus({ code: SpanStatusCode.ERROR, message: record.error?.kind ?? record.outcome })
+      }
+      span.end(record.at + record.milliseconds)
+    },
+  }
+}

@@ -1,0 +1,75 @@
+// Spans of OpenTelemetry: one a call, in whose context its handler runs, and which `ctx.fetch` carries on. Where they go is
+// the business of the SDK that the operator starts; without one there are none.
+import { channel } from 'node:diagnostics_channel'
+import type { Tracer } from '@opentelemetry/api'
+import { definePlugin } from '../../core/index.ts'
+import { createCallSpans } from './call-spans.ts'
+import { loadApi, type OpenTelemetry } from './load-api.ts'
+
+const NAME = 'mcp-host'
+
+/** How long the end of a host waits for spans to be sent, milliseconds. */
+const MAX_FLUSH = 5_000
+
+/** The SDK that was started, as far as the API tells. */
+function createSdk({ trace }: OpenTelemetry) {
+  /** What stands for it until there is one, and passes on to it then. */
+  interface Proxy {
+    getDelegate(): object
+    getDelegateTracer(name: string): Tracer | undefined
+  }
+  const proxy = (): Proxy | undefined => {
+    const provider: object = trace.getTracerProvider()
+    return 'getDelegateTracer' in provider ? (provider as Proxy) : undefined
+  }
+  let tracer: Tracer | undefined
+  return {
+    tracer() {
+      const found = proxy()
+      tracer ??= found ? found.getDelegateTracer(NAME) : trace.getTracer(NAME)
+      return tracer
+    },
+    /** Sends what waits to be sent. */
+    async flush() {
+      const provider: { forceFlush?(): Promise<void> } = proxy()?.getDelegate() ?? trace.getTracerProvider()
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>(resolve => {
+        timer = setTimeout(resolve, MAX_FLUSH)
+      })
+      await Promise.race([provider.forceFlush?.(), late]).finally(() => clearTimeout(timer))
+    },
+  }
+}
+
+/** Heard by instrumentations of `fetch`, which put the headers of their own spans into each request. */
+const fetches = channel('undici:request:create')
+
+export const tracing = definePlugin({
+  setup(host) {
+    const api = loadApi(host.directory)
+    const { context, propagation } = api
+    const sdk = createSdk(api)
+    const spans = createCallSpans(api, sdk.tracer, host)
+    host.fill('tracer', {
+      run(start, answer) {
+        const place = spans.begin(start)
+        return place ? context.with(place, answer, undefined, start.call) : answer(start.call)
+      },
+      headersFor() {
+        const headers: Record<string, string> = {}
+        if (!fetches.hasSubscribers) propagation.inject(context.active(), headers)
+        // A client's words, which are not for everybody whom a tool asks.
+        delete headers['baggage']
+        return headers
+      },
+    })
+    host.observe(spans.end)
+    host.starting(() => {
+      if (sdk.tracer()) return
+      const fix =
+        'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'
+      host.log.info({ fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')
+    })
+    host.closing(sdk.flush)
+  },
+})

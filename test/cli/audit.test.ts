@@ -1,0 +1,135 @@
+// `mcp-host audit`: what it prints of an audit that is whole and of one that is not, from where it has its secrets, and who
+// is meant by what stands for a person.
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { auditVerb } from '../../cli/audit.ts'
+import { StartError } from '../../core/index.ts'
+import { createSecrets } from '../../core/kernel/secrets.ts'
+import { createDisguise } from '../../core/mcp/disguise.ts'
+import { lockFile } from '../../plugins/audit/file-lock.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
+import { stopHosts } from '../support/start-host.ts'
+import { printedBy } from './printed-by.ts'
+import { configText, runCli, stopAll } from './run-cli.ts'
+
+after(removeFolders)
+after(stopHosts)
+after(stopAll)
+
+/** Commas stand between those of MCP_HOST_SECRETS. */
+const SECRET = 'a secret for tests without a comma in it'
+
+async function madeAudit() {
+  const host = await startAudited({ config: { secrets: [SECRET] } })
+  await host.call('say')
+  await host.close()
+  return host
+}
+
+/** What the verb prints, and what it throws. */
+async function run(words: readonly string[], values: object = {}): Promise<{ text: string; error?: StartError }> {
+  let error: unknown
+  const text = await printedBy(() =>
+    auditVerb.run({ ...values }, words).catch((thrown: unknown) => {
+      error = thrown
+    }),
+  )
+  if (error !== undefined && !(error instanceof StartError)) throw error
+  return { text, ...(error !== undefined && { error }) }
+}
+
+describe('mcp-host audit', () => {
+  const before = process.env['MCP_HOST_SECRETS']
+  beforeEach(() => {
+    process.env['MCP_HOST_SECRETS'] = SECRET
+  })
+  afterEach(() => {
+    if (before === undefined) delete process.env['MCP_HOST_SECRETS']
+    else process.env['MCP_HOST_SECRETS'] = before
+  })
+
+  it('verify says what there is, of a file and of the folder alike', async () => {
+    const { file, folder } = await madeAudit()
+    const [last] = (await linesIn(file)).slice(-1)
+    const { text, error } = await run(['verify', file], { head: [String(last?.['hash'])] })
+    expect(error).to.equal(undefined)
+    expect(text).to.match(
+      /^chain {3}[\da-f]{16}\nfiles {3}1\nlines {3}3, seq 1 to 3\ntime {4}\S+Z to \S+Z\nsigned {2}hmac-sha256 with key [\da-f]{8}\nhead {4}[\da-f]{64}\nresult {2}whole$/,
+    )
+    expect((await run(['verify', folder])).text).to.equal(text)
+  })
+
+  it('verify exits 1 with the first place that is broken, and for a head that is not there', async () => {
+    const { file } = await madeAudit()
+    const missing = await run(['verify', file], { head: ['0'.repeat(64)] })
+    expect(missing.error?.exitCode).to.equal(1)
+    expect(String(missing.error)).to.match(/--head 0+: no line has it: lines were cut off the end/)
+    await writeFile(file, (await readFile(file, 'utf8')).replace('"name":"say"', '"name":"ask"'))
+    const { text, error } = await run(['verify', file])
+    expect(text).to.match(/result {2}BROKEN$/)
+    expect(String(error)).to.include(`the audit is broken:\n${file}:2: seq 2 was changed: its hash is not that of what`)
+    expect(error?.exitCode).to.equal(1)
+  })
+
+  it('verify needs the secrets of the host, and takes them from its config', async () => {
+    const { file } = await madeAudit()
+    delete process.env['MCP_HOST_SECRETS']
+    const { error } = await run(['verify', file])
+    expect(error?.exitCode).to.equal(2)
+    expect(String(error)).to.match(
+      /No secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config/,
+    )
+    const folder = await makeFolder({ 'mcp.config.json': JSON.stringify({ secrets: [`${SECRET}\n`] }) })
+    expect((await run(['verify', file], { config: join(folder, 'mcp.config.json') })).error).to.equal(undefined)
+  })
+
+  it('verify says what is no file, and what is no audit', async () => {
+    const folder = await makeFolder({ 'long.jsonl': 'x'.repeat(10 * 1024 * 1024) })
+    const told = async (...words: string[]) => {
+      const { error } = await run(words)
+      return `${error?.exitCode} ${error?.message}`
+    }
+    expect(await told('verify')).to.match(/^2 FILE is missing: mcp-host audit verify FILE/)
+    expect(await told('verify', join(folder, 'gone'))).to.match(/^2 .*gone: there is no such file$/)
+    expect(await told('verify', await makeFolder({}))).to.match(/^2 .*: the folder has no \*\.jsonl file$/)
+    expect(await told('verify', folder)).to.match(
+      /^1 the audit is broken:\n.*long\.jsonl:1: it is no first line of an audit/,
+    )
+    expect(await told('check', folder)).to.match(/^2 "check": it is one of: mcp-host audit verify FILE/)
+  })
+
+  it('who prints what stands for a person', async () => {
+    const { text } = await run(['who', 'ada'], { issuer: 'https://login.example' })
+    const disguise = createDisguise(createSecrets([SECRET]).keys('records'))
+    expect(text).to.equal(disguise('user', JSON.stringify(['https://login.example', 'ada'])))
+    expect((await run(['who'])).error?.message).to.match(/^SUBJECT is missing/)
+  })
+
+  it('is not in the way of explain, which asks beside a host that runs', async () => {
+    const folder = await makeFolder({
+      'mcp.config.mjs': configText({
+        before: `const login = definePlugin({ provides: ['user'], setup: host => host.identify((ctx, next) => {
+          ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
+          return next()
+        }) })()`,
+        plugins: 'audit: {}, login',
+      }),
+    })
+    const lock = await lockFile(join(folder, 'audit.jsonl'))
+    const { stdout, stderr } = await runCli(['explain', '--token', 'any'], folder)
+    await lock.release()
+    expect(stderr).to.equal('')
+    expect(stdout).to.match(/verified by the config's own plugins/)
+    expect(await readdir(folder)).not.to.include('audit.jsonl')
+  })
+
+  it('as an operator runs it', async () => {
+    const { folder } = await madeAudit()
+    const { code, stdout, stderr } = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: SECRET })
+    expect(stderr).to.equal('')
+    expect(stdout).to.match(/result {2}whole\n$/)
+    expect(code).to.equal(0)
+  })
+})

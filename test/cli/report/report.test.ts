@@ -1,0 +1,274 @@
+// What `mcp-host report` tells of logs whose truth is known, of lines that are none, and of times.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import type { Report } from '../../../cli/report/report.ts'
+import { createTally } from '../../../cli/report/tally.ts'
+import { reportText } from '../../../cli/report/text.ts'
+import { reportVerb } from '../../../cli/report.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { printedBy } from '../printed-by.ts'
+import { keepsItsRoom } from './keeps-its-room.ts'
+import { callLine, oldLine } from './log-lines.ts'
+
+after(removeFolders)
+afterEach(() => {
+  process.exitCode = 0
+})
+
+const ALWAYS = { since: -Infinity, until: Infinity }
+
+function reportOn(lines: ReadonlyArray<string | undefined>, most = 10): Report {
+  const tally = createTally(ALWAYS)
+  for (const line of lines) tally.line(line)
+  return tally.report(most, [])
+}
+
+async function reportOf(files: Readonly<Record<string, string | Buffer>>, values: object = {}): Promise<Report> {
+  const folder = await makeFolder({})
+  const paths = Object.entries(files).map(([name, content]) => {
+    writeFileSync(join(folder, name), content)
+    return join(folder, name)
+  })
+  return JSON.parse(await printedBy(() => reportVerb.run({ json: true, ...values }, paths)))
+}
+
+const rowOf = ({ legacy }: Report, feature: string) => legacy.features.find(row => row.feature === feature)
+
+describe('a report on an access log', () => {
+  it('counts calls, errors, other requests and outcomes, and says from when to when', () => {
+    const report = reportOn([
+      callLine('2026-11-20T10:00:00.000Z'),
+      callLine('2026-11-20T12:00:00.000Z', { outcome: 'tool_error' }),
+      callLine('2026-11-20T11:00:00.000Z', { outcome: 'error', error: 'invalidParams', by: 'mcp-host' }),
+      callLine('2026-11-20T11:00:00.000Z', { outcome: 'cancelled' }),
+      '{"time":"2026-11-20T13:00:00.000Z","verb":"POST","status":401,"outcome":"refused","error":"unauthorized","by":"auth-jwt","ms":1,"ip":"::1"}',
+    ])
+    expect(report).to.include({ calls: 4, errors: 2, errorRatio: 0.5, requests: 1 })
+    expect(report.outcomes).to.deep.equal({ ok: 1, tool_error: 1, error: 1, cancelled: 1, refused: 1 })
+    expect([report.from, report.until]).to.deep.equal(['2026-11-20T10:00:00.000Z', '2026-11-20T13:00:00.000Z'])
+  })
+
+  it('tells the busiest and the slowest tools, percentiles within 2 of 100', () => {
+    const at = '2026-11-20T10:00:00.000Z'
+    const fast = Array.from({ length: 1_000 }, (_, index) => callLine(at, { name: 'fast', ms: (index + 1) / 10 }))
+    const slow = Array.from({ length: 100 }, (_, index) => callLine(at, { name: 'slow', ms: (index + 1) * 100 }))
+    const report = reportOn([...fast, ...slow, callLine(at, { name: 'slow', outcome: 'error', error: 'internal' })])
+    expect(report.busiest.map(({ tool, calls, errors }) => [tool, calls, errors])).to.deep.equal([
+      ['fast', 1_000, 0],
+      ['slow', 101, 1],
+    ])
+    expect(report.slowest.map(({ tool }) => tool)).to.deep.equal(['slow', 'fast'])
+    const [quick] = report.busiest
+    for (const [told, truth] of [
+      [quick?.p50, 50],
+      [quick?.p95, 95],
+      [quick?.p99, 99],
+    ] as const) {
+      expect(told).to.be.within(truth * 0.98, truth * 1.02)
+    }
+  })
+
+  it('tells refusals by cause, most frequent first, and how many others there were', () => {
+    const at = '2026-11-20T10:00:00.000Z'
+    const refused = (by: string, error: string, reason?: string) =>
+      callLine(at, { outcome: 'refused', method: undefined, by, error, reason })
+    const limit = refused('rate-limit', 'tooManyRequests', 'per user')
+    const report = reportOn([refused('auth-jwt', 'unauthorized'), limit, limit, refused('a', 'forbidden')], 2)
+    expect(report.causes).to.deep.equal([
+      { by: 'rate-limit', error: 'tooManyRequests', reason: 'per user', count: 2 },
+      { by: 'auth-jwt', error: 'unauthorized', reason: undefined, count: 1 },
+    ])
+    expect(report.causesNotListed).to.equal(1)
+  })
+
+  it('counts users, clients and sessions: exactly while they are few, about when they are many', () => {
+    const at = '2026-11-20T10:00:00.000Z'
+    const report = reportOn(
+      Array.from({ length: 20_000 }, (_, index) => callLine(at, { user: `u${index}`, client: `c ${index % 7}` })),
+    )
+    expect(report.clients).to.deep.equal({ count: 7, exact: true })
+    expect(report.users?.exact).to.equal(false)
+    expect(report.users?.count).to.be.within(18_000, 22_000)
+    expect(report.sessions).to.deep.equal({ count: 0, exact: true })
+  })
+
+  it('skips torn and foreign lines, and counts them', () => {
+    const good = callLine('2026-11-20T10:00:00.000Z')
+    const report = reportOn([
+      good,
+      good.slice(0, 40),
+      undefined,
+      'GET / 200',
+      'null',
+      '[]',
+      '{"level":30,"time":1795222130007,"msg":"listening"}',
+      callLine('yesterday'),
+      callLine('2026-99-99T10:00:00.000Z'),
+      callLine('2026-11-20T10:00:00.000Z', { outcome: 'constructor' }),
+    ])
+    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, skipped: 9 })
+  })
+
+  it('keeps what a forged line says from the terminal, and cuts it', () => {
+    const evil = `\u001b[2J\u009b31m\u202e\n${'x'.repeat(500)}`
+    const at = '2026-11-20T10:00:00.000Z'
+    const forged = { name: evil, client: evil, by: evil, error: evil, reason: evil, route: evil, transport: evil }
+    const report = reportOn([oldLine(at, evil, forged), callLine(at, { ...forged, asked: [evil, 7], method: evil })])
+    const text = reportText(report, 100)
+    expect(text.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
+    expect(JSON.stringify(report)).not.to.match(/[\p{Cc}\u202e]/u)
+    // Sentences are not cut; tables are.
+    const tables = text.slice(0, text.indexOf('\n\n1 client'))
+    expect(Math.max(...tables.split('\n').map(line => line.length))).to.be.at.most(100)
+  })
+
+  it('stays small, however many lines and names there are', function () {
+    this.timeout(60_000)
+    keepsItsRoom(30_000)
+  })
+})
+
+describe('who still uses the old protocol', () => {
+  const DAYS = ['2026-11-01T10:00:00.000Z', '2026-11-02T10:00:00.000Z', '2026-11-21T10:00:00.000Z'] as const
+  const [first, second, last] = DAYS
+
+  it('says by client and revision what was used, when first and when last', () => {
+    const report = reportOn([
+      oldLine(first, 'ada 1.0', { method: 'logging/setLevel', name: undefined }),
+      oldLine(second, 'ada 1.0', { asked: ['sampling/createMessage'] }),
+      oldLine(last, 'bob 2.0', { transport: 'transport-sse', revision: '2024-11-05' }),
+      callLine(last, { asked: ['sampling/createMessage'] }),
+    ])
+    expect(report.legacy.clients).to.have.length(2)
+    const [ada] = report.legacy.clients
+    expect(ada).to.include({ client: 'ada 1.0', revision: '2025-06-18', calls: 2, first, last: second })
+    expect(ada?.features.map(({ feature }) => feature)).to.deep.equal([
+      'old revision',
+      'sessions',
+      'logging/setLevel',
+      'sampling',
+    ])
+    expect(rowOf(report, 'HTTP+SSE')).to.deep.include({ verdict: 'used', clients: 1, calls: 1, first: last, last })
+    // In 2026-07-28 a question is part of an answer: no session is needed for it.
+    expect(rowOf(report, 'sampling')).to.deep.include({ verdict: 'used', calls: 1 })
+    expect(rowOf(report, 'roots')).to.include({ verdict: 'unused' })
+    expect(rowOf(report, 'DCR')).to.include({ verdict: 'untold' })
+  })
+
+  it('says in sentences what may go, since when, and who is in the way', () => {
+    const { legacy } = reportOn([
+      oldLine(first, 'old 1.0', { transport: 'transport-sse' }),
+      oldLine(last, 'ada 1.0'),
+      oldLine(last, 'bob 1.0'),
+    ])
+    expect(legacy.advice).to.deep.equal([
+      '2 clients still use a revision before 2026-07-28, last at 2026-11-21 10:00: ada 1.0, bob 1.0.',
+      '2 clients still use sessions, last at 2026-11-21 10:00: ada 1.0, bob 1.0.',
+      'Nobody used HTTP+SSE since 2026-11-01 10:00: transport-sse may go.',
+      'What was read does not tell who uses DCR.',
+    ])
+  })
+
+  it('does not say that something may go after some hours', () => {
+    const { legacy } = reportOn([callLine(first), callLine('2026-11-01T13:00:00.000Z')])
+    expect(legacy.advice[1]).to.equal(
+      'Nobody used HTTP+SSE, but that is of 3 hours only: look at a week or more before transport-sse may go.',
+    )
+  })
+
+  it('does not take for unused what an audit does not tell', () => {
+    const audited = { decision: 'allowed', event: 'call', seq: 2, prev: 'a', hash: 'b', transport: undefined }
+    const report = reportOn([
+      oldLine(last, 'ada 1.0', audited),
+      '{"seq":1,"prev":"0","event":"opened","hash":"a"}',
+      '{"seq":3,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"gap","lost":4,"refused":0,"hash":"a"}',
+    ])
+    for (const feature of ['HTTP+SSE', 'sampling', 'logging/setLevel']) {
+      expect(rowOf(report, feature), feature).to.include({ verdict: 'untold' })
+    }
+    expect(rowOf(report, 'sessions')).to.include({ verdict: 'used' })
+    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, skipped: 0 })
+    expect(report.notes).to.deep.equal(['the audit says that it lost 4 lines'])
+    expect(report.legacy.advice.at(-1)).to.match(/^What was read does not tell who uses HTTP\+SSE, sampling,/)
+  })
+})
+
+describe('mcp-host report', () => {
+  const recent = (ago: number) => new Date(Date.now() - ago).toISOString()
+
+  it('reads several files as one, those of gzip too, and says which is cut off', async () => {
+    const line = `${callLine('2026-11-20T10:00:00.000Z')}\n`
+    const packed = gzipSync(line.repeat(1_000))
+    const report = await reportOf({
+      'access.log': `${line}\r\n\n${line.trim()}`,
+      'access.log.1.gz': gzipSync(line.repeat(3)),
+      'access.log.2.gz': packed.subarray(0, packed.length - 8),
+    })
+    expect(report.calls).to.equal(1_005)
+    expect(report.notes).to.have.length(1)
+    expect(report.notes[0]).to.match(/access\.log\.2\.gz ends before its end \(unexpected end of file\)/)
+  })
+
+  it('reads on behind a line of any length, and of any bytes', async () => {
+    const line = `${callLine('2026-11-20T10:00:00.000Z')}\n`
+    const noise = Buffer.from([0xff, 0x00, 0xc0, 0x0a])
+    const huge = Buffer.from(`{"a":"${'x'.repeat(3_000_000)}"}\n`)
+    const report = await reportOf({ log: Buffer.concat([Buffer.from(line), huge, noise, Buffer.from(line)]) })
+    expect(report.lines).to.deep.equal({ counted: 2, outside: 0, skipped: 2 })
+  })
+
+  it('--since and --until choose by time, and a line of the future is left out', async () => {
+    const hour = 3_600_000
+    const log = [recent(50 * hour), recent(20 * hour), recent(hour), recent(-200 * hour)].map(at => callLine(at))
+    const file = { log: log.join('\n') }
+    expect((await reportOf(file)).lines).to.include({ counted: 3, outside: 1 })
+    expect((await reportOf(file, { since: '24h' })).calls).to.equal(2)
+    expect((await reportOf(file, { since: '3d', until: '2h' })).calls).to.equal(2)
+    expect((await reportOf(file, { since: recent(10 * hour) })).calls).to.equal(1)
+  })
+
+  it('prints tables for people, most important first', async () => {
+    const folder = await makeFolder({ log: `${oldLine(recent(60_000), 'ada 1.0')}\n` })
+    const text = await printedBy(() => reportVerb.run({}, [join(folder, 'log')]))
+    expect(text).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\n1 call, 0 errors \(0\.0 %\)/)
+    expect(text).to.match(/\nbusiest tools\n {2}tool +route +calls +errors +p50 ms/)
+    expect(text).to.match(/\n {2}ada 1\.0 +2025-06-18 +sessions +1 /)
+    expect(text).to.match(/\n1 client still uses sessions, last at [\d: -]+: ada 1\.0\.\n/)
+  })
+
+  it('says that nothing was counted, and exits 1', async () => {
+    const report = await reportOf({ log: 'no line of ours\n' })
+    expect(report.lines).to.include({ counted: 0, skipped: 1 })
+    expect(process.exitCode).to.equal(1)
+  })
+
+  for (const [what, values, sources, message] of [
+    ['a file that is not there', {}, ['nowhere.log'], /^nowhere\.log cannot be read: ENOENT/],
+    ['a folder', {}, [import.meta.dirname], / cannot be read: EISDIR.*; name its files/],
+    ['no time', { since: 'yesterday' }, ['a'], /^--since is no time: give how long ago it was, such as 24h or 7d/],
+    ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since is not before --until/],
+    ['no number of rows', { top: '0' }, ['a'], /^--top is a number of rows/],
+    ['a token for a file', { token: 'x' }, ['a'], /^--token is for a metrics page/],
+    ['a page and a file', {}, ['http://127.0.0.1:1/metrics', 'a'], /reported on by itself/],
+    ['times of a page', { since: '1h' }, ['http://127.0.0.1:1/metrics'], /^--since and --until are of logs/],
+  ] as const) {
+    it(`refuses ${what}, and says what to do`, async () => {
+      const refusal = await reportVerb.run(values, sources).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      expect(refusal).to.include({ exitCode: 2 })
+      expect(String(Object(refusal).message)).to.match(message)
+    })
+  }
+
+  it('has examples of lines in its test as the access log writes them', () => {
+    const written = readFileSync(new URL('../../../plugins/access-log/line.ts', import.meta.url), 'utf8')
+    const fields = Object.keys(
+      JSON.parse(oldLine('2026-11-20T10:00:00.000Z', 'a', { error: '', by: '', reason: '', asked: [] })),
+    )
+    expect(fields.filter(field => !new RegExp(`^ {4}${field}[:,]`, 'm').test(written))).to.deep.equal([])
+  })
+})

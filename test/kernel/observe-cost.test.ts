@@ -1,0 +1,57 @@
+// What records cost: nothing where nobody observes. Counted in processes of their own, by V8: how often it ran the functions that
+// make records, and bytes that calls allocate.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import type { ObserveCost } from '../fixtures/observe-cost-host.ts'
+import { compiledFile } from '../support/compiled.ts'
+
+/** What an observer that reads nothing may add to a call, bytes; a call has some thirty thousand, the client's part too. */
+const MOST_ADDED = 4_000
+/** What two runs of the same may differ by. */
+const NOISE = 1_500
+/** A young generation that holds what a chunk of calls allocates, MB: nothing is collected while it is counted. */
+const YOUNG = 128
+
+async function costWith(observer: 'nobody' | 'idle'): Promise<ObserveCost> {
+  const flags = ['--expose-gc', `--min-semi-space-size=${YOUNG}`, `--max-semi-space-size=${YOUNG}`]
+  const args = [...flags, compiledFile('test/fixtures/observe-cost-host.ts'), observer]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  return JSON.parse(stdout)
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[values.length >> 1] ?? NaN
+
+/** Of the files that make records, the functions that ran. */
+const ranIn = ({ calls }: ObserveCost) =>
+  Object.fromEntries(
+    Object.entries(calls).filter(([name, count]) => count > 0 && /^(?:observe|call-record|call-notes) /.test(name)),
+  )
+
+describe('the cost of records', () => {
+  let nobody: ObserveCost
+  let idle: ObserveCost
+  before(async function () {
+    this.timeout(120_000)
+    ;[nobody, idle] = await Promise.all([costWith('nobody'), costWith('idle')])
+  })
+
+  it('is none where nobody observes: not one of its functions runs, but for a look whether a call has notes', () => {
+    const { counted } = nobody
+    expect(ranIn(nobody)).to.deep.equal({ 'call-notes noteAnswer': counted })
+    expect(ranIn(idle), 'the counter counts').to.include({
+      'call-notes watchCall': counted,
+      'call-record ObservedCall': counted,
+    })
+  })
+
+  it('is some bytes a call where somebody does, and less than what is told: nothing is computed that nobody reads', () => {
+    const [without, withOne] = [median(nobody.bytes), median(idle.bytes)]
+    const added = withOne - without
+    console.log(`      bytes a call: ${Math.round(without)} without, ${Math.round(withOne)} with an idle observer`)
+    expect(added).to.be.within(-NOISE, MOST_ADDED)
+    const computed = Object.keys(ranIn(idle)).filter(name => name.startsWith('call-record get '))
+    expect(computed).to.deep.equal([])
+  })
+})

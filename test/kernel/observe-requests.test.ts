@@ -1,0 +1,248 @@
+// What observers are told of HTTP requests that became no Call: one record each, whoever refused it, and of every record: that
+// it names who, what and where without a secret, in few words of the client's own.
+import { expect } from 'chai'
+import { type CallRecord, defineResource, defineTool, HostError } from '../../core/index.ts'
+import { META } from '../../core/transport.ts'
+import { plugin } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
+import { metaOf, modern, modernRequest, post } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+
+const toolset = [
+  defineTool({ name: 'hello', handler: () => 'hello' }),
+  defineTool({ name: 'guarded', access: 'staff', handler: () => 'secret' }),
+  defineResource({ uriTemplate: 'note://{id}', name: 'note', handler: ({ id }) => `note ${id}` }),
+]
+
+/** The caller is who the header says. */
+const identifies = plugin(
+  host =>
+    host.identify((ctx, next) => {
+      const subject = ctx.get('x-user')
+      if (subject === 'nobody') throw new HostError('unauthorized', { detail: 'no such user' })
+      if (subject)
+        ctx.state.user = { issuer: 'test', subject, clientId: 'cli\u001b[2J', scopes: [], roles: [], claims: {} }
+      return next()
+    }),
+  { provides: ['user'] },
+)
+
+const limits = plugin(host =>
+  host.edge((ctx, next) => {
+    if (ctx.get('x-much') !== '') throw new HostError('tooManyRequests', { reason: 'the ninth in a second' })
+    return next()
+  }),
+)
+
+const NAMES = ['A'.repeat(500), 'hello\n', '', 'constructor', '__proto__']
+
+async function startObserved() {
+  const records: CallRecord[] = []
+  const elsewhere: CallRecord[] = []
+  const observer = plugin(host => host.observe(record => void records.push(record)))
+  const other = plugin(host => host.observe(record => void elsewhere.push(record)))
+  const { url } = await startHost({
+    http: { port: 0, maxBodySize: '10kb' },
+    toolsets: { all: toolset },
+    routes: {
+      '/mcp': { toolsets: 'all', plugins: { other: false } },
+      '/other': { toolsets: 'all' },
+      '/t/:category': { toolsets: ':category', plugins: { other: false } },
+    },
+    plugins: {
+      'transport-streamable': {},
+      'tool-policy': { policies: { staff: { role: 'staff' } } },
+      identifies,
+      limits,
+      observer,
+      other,
+    },
+  })
+  /** The records of what `act` asked, of which there are so many. */
+  async function recordsOf(act: () => Promise<unknown>, count = 1): Promise<CallRecord[]> {
+    records.splice(0)
+    await act()
+    await eventually(
+      'the records',
+      () => records,
+      found => found.length >= count,
+    )
+    return records.splice(0)
+  }
+  return { url, elsewhere, recordsOf }
+}
+
+const told = ({ outcome, route, error, refusedBy, http }: CallRecord) => [
+  outcome,
+  route,
+  error?.kind,
+  refusedBy,
+  http && `${http.verb} ${http.status}`,
+]
+
+describe('what observers are told of requests', () => {
+  it('is one record for each that became no call, whoever refused it', async () => {
+    const { url, recordsOf, elsewhere } = await startObserved()
+    const mcp = `${url}/mcp`
+    const send =
+      (headers: Record<string, string>, to = mcp, body = '{}') =>
+      () =>
+        post(to, body, headers)
+    const { headers, body } = modernRequest('tools/list')
+    const session = await openSession(mcp)
+    const expected: ReadonlyArray<readonly [act: () => Promise<unknown>, ...told: unknown[]]> = [
+      [send({ 'x-user': 'nobody' }), 'refused', '/mcp', 'unauthorized', 'identifies', 'POST 401'],
+      [send({ 'x-much': '1' }), 'refused', '/mcp', 'tooManyRequests', 'limits', 'POST 429'],
+      [send({ Origin: 'https://evil.example' }), 'refused', '/mcp', 'originNotAllowed', 'mcp-host', 'POST 403'],
+      [send({}, `${url}/t/nothing`), 'refused', '/t/:category', 'notFound', 'mcp-host', 'POST 404'],
+      [send({}, `${url}/nothing`), 'refused', undefined, 'notFound', 'mcp-host', 'POST 404'],
+      [send({}, mcp, 'x'.repeat(20_000)), 'refused', '/mcp', 'payloadTooLarge', 'mcp-host', 'POST 413'],
+      [send({ Accept: 'text/html' }), 'refused', '/mcp', 'notAcceptable', 'mcp-host', 'POST 406'],
+      [send({}, mcp, '{'), 'refused', '/mcp', 'parseError', 'mcp-host', 'POST 400'],
+      [
+        send({ 'Mcp-Session-Id': 'mine' }, mcp, '{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+        'refused',
+        '/mcp',
+        'sessionNotFound',
+        'mcp-host',
+        'POST 404',
+      ],
+      [
+        () => post(mcp, body, { ...headers, 'Mcp-Method': 'tools/call' } as never),
+        'refused',
+        '/mcp',
+        'headerMismatch',
+        'mcp-host',
+        'POST 400',
+      ],
+      [() => fetch(mcp, { method: 'PUT' }), 'refused', '/mcp', 'methodNotAllowed', 'mcp-host', 'PUT 405'],
+      [
+        () => session.request('initialize', { protocolVersion: '2025-11-25' }),
+        'refused',
+        '/mcp',
+        'invalidRequest',
+        'mcp-host',
+        'POST 400',
+      ],
+      [
+        () => session.send({ method: 'notifications/roots/list_changed' }),
+        'ok',
+        '/mcp',
+        undefined,
+        undefined,
+        'POST 202',
+      ],
+      [() => session.end(), 'ok', '/mcp', undefined, undefined, 'DELETE 204'],
+    ]
+    const found: unknown[][] = []
+    for (const [act] of expected) found.push(...(await recordsOf(act)).map(told))
+    expect(found).to.deep.equal(expected.map(([, ...rest]) => rest))
+    expect(elsewhere.map(told)).to.deep.equal([expected[4]?.slice(1)])
+    console.log(`      ${expected.length} requests without a call, ${found.length} records`)
+  })
+
+  it('says which rule a call did not meet, and who refused it', async () => {
+    const { url, recordsOf } = await startObserved()
+    const call = (user?: string) => () =>
+      modern(`${url}/mcp`, 'tools/call', { name: 'guarded' }, { headers: { 'x-user': user } })
+    const [anonymous] = await recordsOf(call())
+    expect([anonymous?.outcome, anonymous?.error?.kind, anonymous?.refusedBy]).to.deep.equal([
+      'error',
+      'unauthorized',
+      'tool-policy',
+    ])
+    const [known] = await recordsOf(call('ann'))
+    expect([known?.error?.kind, known?.refusedBy, known?.item?.name]).to.deep.equal([
+      'forbidden',
+      'tool-policy',
+      'guarded',
+    ])
+    expect(known?.error?.reason).to.match(/role "staff"/)
+  })
+
+  it('stands for users and sessions without naming them: the same for the same', async () => {
+    const { url, recordsOf } = await startObserved()
+    const mcp = `${url}/mcp`
+    const users: unknown[] = []
+    for (const subject of ['ann', 'bob', 'ann', undefined]) {
+      const [record] = await recordsOf(() => modern(mcp, 'tools/list', {}, { headers: { 'x-user': subject } }))
+      users.push(record?.user)
+      expect(record?.oauthClient).to.equal(subject && 'cli?[2J')
+    }
+    expect(users[0])
+      .to.match(/^[\da-f]{16}$/)
+      .and.to.equal(users[2])
+      .and.not.to.equal(users[1])
+    expect(users[3]).to.equal(undefined)
+    const session = await openSession(mcp)
+    const [first, second] = [
+      await recordsOf(() => session.request('ping')),
+      await recordsOf(() => session.request('tools/list')),
+    ]
+    expect(first[0]?.session)
+      .to.match(/^[\da-f]{16}$/)
+      .and.to.equal(second[0]?.session)
+    expect(session.id).not.to.include(first[0]?.session ?? '')
+    const [ended] = await recordsOf(() => session.end())
+    expect(ended?.session).to.equal(first[0]?.session)
+    const [unknown] = await recordsOf(() => session.end())
+    expect([unknown?.outcome, unknown?.session]).to.deep.equal(['refused', undefined])
+  })
+
+  it('calls by their names what there is, and everything else by one', async () => {
+    const { url, recordsOf } = await startObserved()
+    const mcp = `${url}/mcp`
+    const names = new Set<string | undefined>()
+    for (const name of [...NAMES, 'hello']) {
+      const [record] = await recordsOf(() => modern(mcp, 'tools/call', { name }))
+      // A name that its header cannot say never becomes a call.
+      if (record?.call) names.add(record.item?.name)
+      else expect([record?.outcome, record?.item]).to.deep.equal(['refused', undefined])
+    }
+    for (const uri of ['note://1', 'note://2', `note://${'9'.repeat(300)}`, 'other://1']) {
+      const [record] = await recordsOf(() => modern(mcp, 'resources/read', { uri }))
+      names.add(record?.item?.name)
+    }
+    expect([...names].sort()).to.deep.equal(['_OTHER', 'hello', 'note://{id}'])
+    const methods = new Set<string | undefined>()
+    for (const method of ['acme/one', 'acme/two', 'tools/list']) {
+      const [record] = await recordsOf(() => modern(mcp, method))
+      methods.add(record?.method)
+    }
+    expect([...methods].sort()).to.deep.equal(['_OTHER', 'tools/list'])
+  })
+
+  it('has the ids of the request where they are such, the trace of its metadata before that of its header, and its bytes', async () => {
+    const { url, recordsOf } = await startObserved()
+    const mcp = `${url}/mcp`
+    const trace = (digit: string) => `00-${digit.repeat(32)}-${'1'.repeat(16)}-01`
+    const recordWith = async (headers: Record<string, string>, meta = {}) =>
+      (await recordsOf(() => modern(mcp, 'tools/call', { name: 'hello' }, { headers, meta })))[0]
+    const both = await recordWith(
+      { 'X-Request-Id': 'req-1', traceparent: trace('a') },
+      metaOf({ traceparent: trace('b') }),
+    )
+    expect([both?.requestId, both?.traceId]).to.deep.equal(['req-1', 'b'.repeat(32)])
+    const header = await recordWith({ 'X-Request-Id': 'a b', traceparent: trace('a') })
+    expect([header?.requestId, header?.traceId]).to.deep.equal([undefined, 'a'.repeat(32)])
+    const neither = await recordWith({ 'X-Request-Id': 'x'.repeat(129), traceparent: trace('0') })
+    expect([neither?.requestId, neither?.traceId]).to.deep.equal([undefined, undefined])
+    const { text } = await modern(mcp, 'tools/call', { name: 'hello' })
+    expect(neither?.bytesOut).to.equal(Buffer.byteLength(text))
+    expect(neither?.bytesIn).to.be.within(100, 1_000)
+    expect(Math.abs((neither?.at ?? 0) - Date.now())).to.be.lessThan(60_000)
+  })
+
+  it('cuts what a client calls itself, and leaves it nothing that steers a terminal', async () => {
+    const { url, recordsOf } = await startObserved()
+    const clientInfo = { name: `\u001b[2J${'n'.repeat(100)}`, version: 'v\r\n'.repeat(50) }
+    const [record] = await recordsOf(() =>
+      modern(`${url}/mcp`, 'tools/list', {}, { meta: { [META.clientInfo]: clientInfo } }),
+    )
+    expect(record?.client?.name).to.equal(`?[2J${'n'.repeat(60)}`)
+    expect(record?.client?.version).to.match(/^[v?]{32}$/)
+  })
+})

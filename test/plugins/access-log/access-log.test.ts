@@ -1,0 +1,158 @@
+// The access log: a line a request, of which kind and how many; ids in and out; what it never says; a disk that is full.
+import { readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { defineTool, ToolError } from '../../../core/index.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { eventually } from '../../support/eventually.ts'
+import { modern, post } from '../../support/rpc.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+after(removeFolders)
+afterEach(stopHosts)
+
+const SECRET = 'an argument that nobody may read'
+const toolset = [
+  defineTool({ name: 'say', input: { type: 'object', properties: { text: {} } }, handler: () => 'said' }),
+  defineTool({
+    name: 'fail',
+    handler() {
+      throw new ToolError('no luck')
+    },
+  }),
+  defineTool({ name: 'wait', handler: () => new Promise(resolve => setTimeout(resolve, 30, 'waited')) }),
+  defineTool({ name: 'id', handler: (_, { headers }) => String(headers['x-request-id']) }),
+]
+
+async function startLogged(options: object = {}) {
+  const folder = await makeFolder({})
+  const file = join(folder, 'access.log')
+  const started = await startHost({
+    toolsets: { all: toolset },
+    routes: { '/mcp': { toolsets: 'all' }, '/quiet': { toolsets: 'all', plugins: { 'access-log': false } } },
+    plugins: { 'transport-streamable': {}, 'access-log': { file, ...options } },
+  })
+  /** The lines, once all are written. */
+  async function lines() {
+    await started.host.close({ grace: 0 })
+    const text = await readFile(file, 'utf8')
+    return text.split('\n').filter(line => line !== '')
+  }
+  const call = (name: string, args = {}, path = '/mcp', headers = {}) =>
+    modern(`${started.url}${path}`, 'tools/call', { name, arguments: args }, { headers })
+  return { ...started, file, lines, call }
+}
+
+const parsed = (lines: readonly string[]) => lines.map(line => JSON.parse(line) as Record<string, unknown>)
+
+describe('access-log', () => {
+  it('writes a line a request, of calls and of what became none, and no argument', async () => {
+    const { url, call, lines, file } = await startLogged()
+    await call('say', { text: SECRET })
+    await call('fail')
+    await call('nothing')
+    await call('say', {}, '/quiet')
+    await post(`${url}/mcp`, '{')
+    await fetch(`${url}/gone?token=${encodeURIComponent(SECRET)}`, { headers: { Authorization: `Bearer ${SECRET}` } })
+    const text = await lines()
+    const found = parsed(text).map(({ route, method, name, outcome, error, verb, status }) =>
+      [route, method, name, outcome, error, verb, status].filter(field => field !== undefined),
+    )
+    expect(found).to.have.deep.members([
+      ['/mcp', 'tools/call', 'say', 'ok'],
+      ['/mcp', 'tools/call', 'fail', 'tool_error'],
+      ['/mcp', 'tools/call', '_OTHER', 'error', 'invalidParams'],
+      ['/mcp', 'refused', 'parseError', 'POST', 400],
+      ['refused', 'notFound', 'GET', 404],
+    ])
+    expect(text.join('\n')).not.to.include(SECRET).and.not.to.include(encodeURIComponent(SECRET))
+    expect((await stat(file)).mode & 0o777).to.equal(0o640)
+  })
+
+  it('keeps an id that is one, makes one else, and tells it to client and handler', async () => {
+    const { call, lines } = await startLogged()
+    const ids: Array<string | null> = []
+    for (const given of ['mine-1', 'not an id', undefined]) {
+      const { headers, message } = await call('id', {}, '/mcp', { 'X-Request-Id': given })
+      expect(message.result.content[0].text).to.equal(headers.get('x-request-id'))
+      ids.push(headers.get('x-request-id'))
+    }
+    expect(ids[0]).to.equal('mine-1')
+    expect(ids[1])
+      .to.match(/^[\da-f-]{36}$/)
+      .and.not.to.equal(ids[2])
+    expect(parsed(await lines()).map(({ requestId }) => requestId)).to.deep.equal(ids)
+  })
+
+  it('leaves out what went well and fast, and nothing else', async () => {
+    const { call, lines } = await startLogged({ sample: 0, slow: '20ms' })
+    for (const name of ['say', 'wait', 'fail', 'nothing', 'say']) await call(name)
+    const found = parsed(await lines()).filter(({ slow, outcome }) => outcome !== 'ok' || slow)
+    const names = found.map(({ name, slow }) => [name, slow === true])
+    expect(names)
+      .to.deep.include(['wait', true])
+      .and.to.deep.include(['_OTHER', names.find(([name]) => name === '_OTHER')?.[1]])
+    expect(names.map(([name]) => name)).to.include('fail')
+  })
+
+  it('writes text for people', async () => {
+    const { call, lines } = await startLogged({ format: 'text' })
+    await call('say')
+    const [line] = await lines()
+    expect(line).to.match(
+      /^[\d-]+T[\d:.]+Z +[\d.]+ ms {2}ok {2}\/mcp {2}tools\/call say {2}anonymous {2}"test-client 0\.0\.1"$/,
+    )
+  })
+
+  it('says that a full disk takes no line, serves on, and ends in time', async () => {
+    const { call, log, host } = await startLogged({ file: '/dev/full' })
+    for (let count = 0; count < 40; count++) expect((await call('say')).status).to.equal(200)
+    const told = () => log.filter(({ message }) => message?.startsWith('the access log cannot be written'))
+    await eventually('the line of the log', () => told().length > 0)
+    expect(told()).to.have.length(1)
+    expect(String(told()[0]?.['problem'])).to.match(/ENOSPC/)
+    await host.close({ grace: 0 })
+    const left = log.find(({ message }) => message === 'closed with lines of the access log that were not written')
+    expect(left?.['lines']).to.equal(40)
+  })
+
+  it('follows its path: a file that is renamed, or removed, is left for a new one', async () => {
+    const { call, file, host } = await startLogged()
+    const linesIn = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').length - 1
+    await call('say')
+    await eventually('the first line', async () => (await linesIn(file)) === 1)
+    await rename(file, `${file}.1`)
+    let calls = 1
+    await eventually('a new file', async () => {
+      await call('say')
+      calls++
+      return (await linesIn(file)) > 0
+    })
+    await rm(file)
+    await eventually('a new file again', async () => {
+      await call('say')
+      return (await linesIn(file)) > 0
+    })
+    const kept = await linesIn(`${file}.1`)
+    expect(kept).to.be.within(1, calls)
+    await host.close({ grace: 0 })
+  })
+
+  it('says in its lines what part of their kind is written', async () => {
+    const { call, lines } = await startLogged({ sample: 0.5 })
+    for (let count = 0; count < 40; count++) await call('say')
+    await call('fail')
+    const found = parsed(await lines())
+    expect(new Set(found.map(({ outcome, sample }) => `${outcome} ${sample}`))).to.deep.equal(
+      new Set(['ok 0.5', 'tool_error undefined']),
+    )
+  })
+
+  it('stops the start where its file cannot be opened, with its name', async () => {
+    const error = await startLogged({ file: '/nowhere/access.log' }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    expect(String(error)).to.match(/access-log.*there is no folder \/nowhere for the access log; make it/s)
+  })
+})

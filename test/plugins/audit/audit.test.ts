@@ -1,0 +1,176 @@
+// The audit: which requests leave a line and what it says, what never stands in one, and the order of many at once.
+import { readFile, stat } from 'node:fs/promises'
+import { expect } from 'chai'
+import { definePlugin, defineTool } from '../../../core/index.ts'
+import { removeFolders } from '../../config/folder.ts'
+import { legacy, modern, post } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
+
+after(removeFolders)
+afterEach(stopHosts)
+
+const PRIVATE = 'what nobody may read'
+
+/** Whoever sends a token is `ada@example.com`. */
+const login = definePlugin({
+  provides: ['user'],
+  setup(host) {
+    host.identify((ctx, next) => {
+      if (ctx.req.headers.authorization === undefined) return next()
+      const user = { subject: 'ada@example.com', issuer: 'https://login.example', clientId: 'desk' }
+      ctx.state.user = { ...user, scopes: [], roles: [], claims: {} }
+      return next()
+    })
+  },
+})()
+
+const AUTHORIZATION = { Authorization: `Bearer ${PRIVATE}` }
+
+describe('audit: what is written', () => {
+  it('is what did something or was refused, who asked, and by which rule not', async () => {
+    const { url, call, close, file, folder } = await startAudited()
+    await call('say')
+    await call('fail')
+    await call('nothing')
+    await modern(`${url}/mcp`, 'tools/list')
+    await modern(`${url}/mcp`, 'made/up')
+    await post(`${url}/mcp`, '{')
+    await fetch(`${url}/gone`)
+    await fetch(`${url}/gone`, { headers: { Origin: 'https://evil.example' } })
+    await close()
+    const lines = await linesIn(file)
+    const found = lines.map(({ event, decision, method, name, error, by }) =>
+      [event, decision, method, name, error, by].filter(field => field !== undefined).join(' '),
+    )
+    expect(found[0]).to.equal('opened')
+    expect(found.at(-1)).to.equal('closed')
+    expect(found.slice(1, -1)).to.have.members([
+      'call allowed tools/call say',
+      'call allowed tools/call fail',
+      'call refused tools/call _OTHER invalidParams mcp-host',
+      'call refused _OTHER methodNotFound mcp-host',
+      'request refused parseError mcp-host',
+      'request refused notFound mcp-host',
+      'request refused originNotAllowed mcp-host',
+    ])
+    const said = lines.find(({ name }) => name === 'say')
+    expect(said).to.include({ route: '/mcp', client: 'test-client 0.0.1', ip: '127.0.0.1' })
+    expect(Date.parse(String(said?.['time']))).to.be.greaterThan(0)
+    expect((await stat(file)).mode & 0o777).to.equal(0o640)
+    expect(await verdictOn(folder)).to.equal('whole, 1')
+  })
+
+  it('names sessions from their opening to their end', async () => {
+    const { url, close, file } = await startAudited()
+    const clientInfo = { name: 'older', version: '1' }
+    const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const opened = await legacy(`${url}/mcp`, 'initialize', opening)
+    const id = String(opened.headers.get('mcp-session-id'))
+    const headers = { 'Mcp-Session-Id': id, 'MCP-Protocol-Version': '2025-11-25' }
+    await legacy(`${url}/mcp`, 'ping', {}, { headers })
+    await fetch(`${url}/mcp`, { method: 'DELETE', headers })
+    await close()
+    const lines = (await linesIn(file)).filter(({ session }) => session !== undefined)
+    expect(lines.map(({ event, method }) => [event, method])).to.deep.equal([
+      ['call', 'initialize'],
+      ['session ended', undefined],
+    ])
+    expect(new Set(lines.map(({ session }) => session)).size).to.equal(1)
+    expect(await readFile(file, 'utf8')).not.to.include(id)
+  })
+
+  it('has of arguments what the list names, cut, and nothing else of the caller', async () => {
+    const options = { arguments: { say: ['path', 'id', 'deep', 'list'], other: ['text'] } }
+    const { call, close, file } = await startAudited({ options, config: { plugins: { login } } })
+    const path = `/a/\u001b[2J\u009b${'long'.repeat(100)}`
+    const args = { path, id: 7, deep: { in: PRIVATE }, list: [PRIVATE], text: PRIVATE, token: PRIVATE }
+    await call('say', args, AUTHORIZATION)
+    await call('fail', { path: PRIVATE }, AUTHORIZATION)
+    await close()
+    const [said, failed] = (await linesIn(file)).filter(({ event }) => event === 'call')
+    const cut = `/a/?[2J?${path.slice(8, 256)}…`
+    expect(said?.['arguments']).to.deep.equal({ path: cut, id: 7, deep: '[an object]', list: '[a list of 1]' })
+    expect(failed).not.to.have.property('arguments')
+    expect(said?.['user']).to.match(/^[\da-f]{16}$/)
+    expect(said).to.include({ oauthClient: 'desk' })
+    const text = await readFile(file, 'utf8')
+    expect(text).not.to.include(PRIVATE)
+    expect(text).not.to.include('ada@example.com')
+  })
+
+  it('names the subject where the config says so', async () => {
+    const { call, close, file } = await startAudited({ options: { subjects: 'clear' }, config: { plugins: { login } } })
+    await call('say', {}, AUTHORIZATION)
+    await close()
+    const line = (await linesIn(file)).find(({ event }) => event === 'call')
+    expect(line).to.include({ subject: 'ada@example.com', issuer: 'https://login.example' })
+    expect(line?.['user']).to.match(/^[\da-f]{16}$/)
+  })
+
+  it('names a tool that is hidden from its caller, and no other name that a caller makes up', async () => {
+    const hidden = defineTool({ name: 'delete_all', access: 'admin', handler: () => 'gone' })
+    const { call, close, file } = await startAudited({
+      config: {
+        toolsets: { all: [hidden] },
+        plugins: { 'tool-policy': { policies: { admin: { scope: 'admin' } } }, login },
+      },
+    })
+    await call('delete_all', {}, AUTHORIZATION)
+    await call(PRIVATE.replaceAll(' ', '-'), {}, AUTHORIZATION)
+    await close()
+    const lines = (await linesIn(file)).filter(({ event }) => event === 'call')
+    expect(lines.map(({ name, decision }) => [name, decision])).to.deep.equal([
+      ['delete_all', 'refused'],
+      ['_OTHER', 'refused'],
+    ])
+    expect(String(lines[0]?.['reason'])).to.include('admin')
+  })
+
+  it('leaves out what the config names, but no refusal of it', async () => {
+    const { url, call, close, file } = await startAudited({ options: { leaveOut: ['tools/call'] } })
+    await call('say')
+    await call('nothing')
+    await modern(`${url}/mcp`, 'tools/list')
+    await close()
+    const calls = (await linesIn(file)).filter(({ event }) => event === 'call')
+    expect(calls.map(({ method, name }) => [method, name])).to.have.deep.members([
+      ['tools/call', '_OTHER'],
+      ['tools/list', undefined],
+    ])
+  })
+
+  it('is one chain for 200 calls at once, each in it once', async () => {
+    const { call, close, file, folder } = await startAudited({ options: { arguments: { say: ['n'] } } })
+    await Promise.all(Array.from({ length: 200 }, (_, n) => call('say', { n })))
+    await close()
+    const lines = await linesIn(file)
+    expect(lines.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 202 }, (_, index) => index + 1))
+    const numbers = lines.flatMap(({ arguments: given }) => (given ? [(given as { n: number }).n] : []))
+    expect(new Set(numbers).size).to.equal(200)
+    const { chains } = await verifyFolder(folder)
+    console.log(`      ${chains[0]?.lines} lines, ${(await stat(file)).size} bytes`)
+    expect(chains[0]).to.include({ lines: 202, lost: 0 }).and.not.to.have.property('broken')
+  })
+
+  it('goes on in the same chain after a restart, and without secrets says that it has no key', async () => {
+    const first = await startAudited()
+    await first.call('say')
+    await first.close()
+    const second = await startAudited({ folder: first.folder })
+    await second.close()
+    expect(await verdictOn(first.folder)).to.equal('whole, 1')
+    const keyless = await startAudited({ folder: first.folder, config: { secrets: [] } })
+    await keyless.close()
+    expect(keyless.log.map(({ message }) => message).join()).to.match(/the audit has no key/)
+    const { chains } = await verifyFolder(first.folder, { allowPlain: true })
+    expect(chains[0]?.signedBy).to.have.length(2)
+    expect(await verdictOn(first.folder)).to.match(/it has no key, though secrets are given/)
+    expect(await verdictOn(first.folder, { allowPlain: true })).to.equal('whole, 1')
+    const rotated = await startAudited({ folder: first.folder, config: { secrets: [`${SECRET} too`, SECRET] } })
+    await rotated.close()
+    const { signersOf } = await import('./audited-host.ts')
+    const signers = signersOf(`${SECRET} too`, SECRET)
+    expect(await verdictOn(first.folder, { allowPlain: true, signers })).to.equal('whole, 1')
+  })
+})

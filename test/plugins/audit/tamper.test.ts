@@ -1,0 +1,125 @@
+// What somebody with write access to an audit does to it, and what `verify` says of each: fields, lines, ends, whole files.
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import { NO_HASH, plainSigner, sealLine } from '../../../plugins/audit/chain.ts'
+import { removeFolders } from '../../config/folder.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { auditsIn, linesIn, SECRET, signersOf, startAudited, verdictOn } from './audited-host.ts'
+
+after(removeFolders)
+after(stopHosts)
+
+describe('audit: what was tampered with', () => {
+  let folder: string
+  let file: string
+  let whole: string
+  let lines: string[]
+
+  before(async () => {
+    const host = await startAudited({ options: { arguments: { say: ['path'] } } })
+    for (const path of ['/a', '/b', '/c']) await host.call('say', { path }, { 'X-Request-Id': 'mine' })
+    await host.call('nothing')
+    await host.close()
+    folder = host.folder
+    file = host.file
+    whole = await readFile(file, 'utf8')
+    lines = whole.split('\n').slice(0, -1)
+  })
+
+  async function verdictWith(changed: readonly string[], expected = {}): Promise<string> {
+    await writeFile(file, changed.map(line => `${line}\n`).join(''))
+    const verdict = await verdictOn(folder, expected)
+    await writeFile(file, whole)
+    return verdict
+  }
+
+  it('is whole before', async () => {
+    expect(lines).to.have.length(6)
+    expect(await verdictWith(lines)).to.equal('whole, 1')
+  })
+
+  it('each field of each line', async () => {
+    let fields = 0
+    for (const [index, line] of lines.entries()) {
+      const read = JSON.parse(line) as Record<string, unknown>
+      for (const [name, value] of Object.entries(read)) {
+        const other =
+          typeof value === 'number'
+            ? value + 1
+            : typeof value === 'string'
+              ? `${value}`.replace(/.$/, was => (was === '0' ? '1' : '0'))
+              : {}
+        const changed = JSON.stringify({ ...read, [name]: other })
+        const verdict = await verdictWith(lines.with(index, changed))
+        expect(verdict, `${name} of line ${index + 1}`).to.match(new RegExp(`^(${index + 1}|file|1): `))
+        fields++
+      }
+    }
+    console.log(`      ${fields} fields of ${lines.length} lines, each found`)
+  })
+
+  it('bytes that mean the same', async () => {
+    const spaced = lines.with(2, String(lines[2]).replace('{', '{ '))
+    expect(await verdictWith(spaced)).to.match(/^3: seq 3 was changed/)
+  })
+
+  it('a line that was removed, at each place, and lines swapped, repeated, inserted', async () => {
+    for (let index = 1; index < lines.length - 1; index++) {
+      expect(await verdictWith(lines.toSpliced(index, 1))).to.equal(
+        `${index + 1}: seq ${index + 2} was found, and ${index + 1} was expected: 1 lines are missing`,
+      )
+    }
+    const [one = '', two = '', three = '', four = ''] = lines
+    expect(await verdictWith([one, three, two, four])).to.match(/^2: seq 3 was found, and 2 was expected/)
+    expect(await verdictWith([one, two, two, three])).to.match(/^3: seq 2 was found, and 3 was expected.*repeated/)
+    const { seq, hash } = JSON.parse(two)
+    const { text } = sealLine('{"event":"call"}', { chain: 'x', seq, hash }, plainSigner)
+    expect(await verdictWith([one, two, text.trimEnd(), three])).to.match(/^3: seq 3 was changed/)
+    expect(await verdictWith([one, two, 'no line', three])).to.equal('3: it is no line of an audit')
+    expect(await verdictWith([one, two, 'x'.repeat(10 * 1024 * 1024), three])).to.equal('3: it is no line of an audit')
+    expect(await verdictWith(lines.slice(1))).to.match(/^1: it is no first line of an audit/)
+  })
+
+  it('lines cut off the end, which only a head that was kept elsewhere tells', async () => {
+    const { hash } = JSON.parse(String(lines.at(-1)))
+    const cut = lines.slice(0, -2)
+    expect(await verdictWith(cut)).to.equal('whole, 1')
+    expect(await verdictWith(cut, { heads: [hash] })).to.equal('a head is missing')
+    expect(await verdictWith(lines, { heads: [hash] })).to.equal('whole, 1')
+    await writeFile(file, whole.slice(0, -40))
+    expect(await verdictOn(folder)).to.match(/^6: it has no end/)
+    await writeFile(file, whole)
+  })
+
+  it('a chain that somebody made anew without the key', async () => {
+    let head = { chain: 'feedfeedfeedfeed', seq: 0, hash: NO_HASH }
+    const forged = (algorithm: string, key?: string) => {
+      head = { ...head, seq: 0, hash: NO_HASH }
+      return [{ event: 'opened', chain: head.chain, algorithm, key }, { event: 'call' }].map(fields => {
+        const sealed = sealLine(JSON.stringify(fields), head, plainSigner)
+        head = sealed.head
+        return sealed.text.trimEnd()
+      })
+    }
+    const [{ key }] = (await linesIn(file)) as [{ key: string }]
+    expect(await verdictWith(forged('sha256'))).to.match(/^file: it has no key, though secrets are given/)
+    expect(await verdictWith(forged('hmac-sha256', key))).to.match(/^1: seq 1 was changed/)
+    expect(await verdictWith(forged('hmac-sha256', 'ffffffff'))).to.match(/^file: its key ffffffff is none of/)
+    expect(await verdictWith(lines, { signers: signersOf(`${SECRET} of another`) })).to.match(/^file: its key/)
+  })
+
+  it('a file that is missing in the middle, while old ones that were removed are none', async () => {
+    const host = await startAudited({ options: { rotate: { size: '1kb' } } })
+    // Lines are written together: how many a file takes differs.
+    for (let count = 0; (await auditsIn(host.folder)).length < 5 && count < 200; count++) await host.call('say')
+    await host.close()
+    const files = await auditsIn(host.folder)
+    expect(files.length).to.be.greaterThan(3)
+    expect(await verdictOn(host.folder)).to.equal('whole, 1')
+    await rm(String(files[0]))
+    expect(await verdictOn(host.folder)).to.match(/whole, 1|missing/)
+    const left = await auditsIn(host.folder)
+    await rm(String(left[1]))
+    expect(await verdictOn(host.folder)).to.match(/^1: seq \d+ was found, and \d+ was expected: \d+ lines are missing/)
+  })
+})

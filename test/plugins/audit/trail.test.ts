@@ -1,0 +1,325 @@
+// An audit's file in a world where disks fill up, files are moved and processes are killed: real ones.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFile, mkdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createHost } from '../../../core/create-host.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { compiledFile } from '../../support/compiled.ts'
+import { eventually } from '../../support/eventually.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { auditsIn, linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
+
+after(removeFolders)
+afterEach(stopHosts)
+
+const events = async (file: string): Promise<unknown[]> => (await linesIn(file)).map(({ event }) => event)
+/** Of a file that may not be there yet. */
+const eventsSoon = (file: string) => events(file).catch((): unknown[] => [])
+
+describe('audit: its file', () => {
+  it('is followed by another where it is full, and of the full ones so many are kept', async () => {
+    const { call, close, folder, log } = await startAudited({ options: { rotate: { size: '2kb', keep: 3 } } })
+    for (let count = 0; count < 28; count++) await call('say')
+    await close()
+    const files = await auditsIn(folder)
+    expect(files).to.have.length(4)
+    for (const file of files) expect((await events(file))[0]).to.equal('opened')
+    const { chains } = await verifyFolder(folder)
+    expect(chains).to.have.length(1)
+    expect(chains[0]).not.to.have.property('broken')
+    expect(chains[0]?.firstSeq).to.be.greaterThan(1)
+    const heads = log
+      .filter(({ message }) => message === 'the audit goes on in a new file')
+      .map(({ head }) => String(head))
+    expect(heads.length).to.be.greaterThan(3)
+    expect((await verifyFolder(folder, { heads: heads.slice(-2) })).missingHeads).to.deep.equal([])
+  })
+
+  it('is moved by logrotate, removed, or emptied, and the chain goes on', async () => {
+    const { call, close, folder, file, log } = await startAudited()
+    await call('say')
+    await eventually(
+      'the line',
+      () => events(file),
+      found => found.includes('call'),
+    )
+    await rename(file, join(folder, 'audit.1.jsonl'))
+    await call('say')
+    await eventually(
+      'a new file',
+      () => eventsSoon(file),
+      found => found.includes('call'),
+    )
+    expect(await verdictOn(folder)).to.equal('whole, 1')
+    await rename(file, join(folder, 'audit.2.jsonl'))
+    await writeFile(file, '')
+    await call('say')
+    await eventually(
+      'the line in what logrotate made',
+      () => eventsSoon(file),
+      found => found.includes('call'),
+    )
+    await truncate(file, 0)
+    await call('say')
+    await eventually(
+      'the line in what was emptied',
+      () => events(file),
+      found => found.includes('call'),
+    )
+    await close()
+    expect(await verdictOn(folder)).to.match(/lines are missing/)
+    expect(log.map(({ message }) => message)).to.include('somebody cut the audit; its chain goes on')
+    for (const name of ['audit.1.jsonl', 'audit.2.jsonl']) await rm(join(folder, name))
+    expect(await verdictOn(folder)).to.equal('whole, 1')
+  })
+
+  it('that a killed process left with half a line is healed, and the log says so', async () => {
+    for (const cut of [40, undefined]) {
+      const first = await startAudited()
+      await first.call('say')
+      await first.close()
+      const text = await readFile(first.file, 'utf8')
+      // All but 40 bytes of the last line; or a first line of which there is only a part.
+      await writeFile(first.file, cut === undefined ? text.slice(0, 30) : text.slice(0, -cut))
+      const second = await startAudited({ folder: first.folder })
+      await second.call('say')
+      await second.close()
+      expect(second.log.map(({ message }) => message).join()).to.match(/the last line of the audit was not whole/)
+      const healed = (await linesIn(first.file)).find(({ event }) => event === 'healed')
+      expect(healed?.['text']).to.match(/^\{"seq":/)
+      expect(await verdictOn(first.folder)).to.equal('whole, 1')
+    }
+  })
+
+  it('stops the start where its folder is not there, with its name', async () => {
+    const error = await startAudited({ options: { file: '/nowhere/audit.jsonl' } }).then(
+      () => undefined,
+      (thrown: unknown) => String(thrown),
+    )
+    expect(error).to.match(/there is no folder \/nowhere for the audit; make it/)
+  })
+
+  it('that is something else stops the start, and is left as it is', async () => {
+    const folder = await makeFolder({ 'audit.jsonl': 'my diary\n' })
+    const error = await startAudited({ folder }).then(
+      () => undefined,
+      (thrown: unknown) => String(thrown),
+    )
+    expect(error).to.match(/audit.*holds something else than an audit: give the audit another `file`/s)
+    expect(await readFile(join(folder, 'audit.jsonl'), 'utf8')).to.equal('my diary\n')
+  })
+
+  it('has one writer: a second host does not start, and one that writes all the same is found', async () => {
+    const one = await startAudited()
+    const error = await startAudited({ folder: one.folder }).then(
+      () => undefined,
+      (thrown: unknown) => String(thrown),
+    )
+    expect(error).to.match(
+      new RegExp(`audit\\.jsonl is written by process ${process.pid} on .*\`file\` of its own`, 's'),
+    )
+    await one.call('say')
+    await eventually(
+      'the line',
+      () => events(one.file),
+      found => found.includes('call'),
+    )
+    await appendFile(one.file, '{"seq":99}\n')
+    await one.call('say')
+    const told = () => one.log.find(({ message }) => message === 'the audit cannot be written')
+    expect(String((await eventually('the log', told))?.['problem'])).to.match(/is written by somebody else, too/)
+    await one.close()
+    const after = await makeFolder({})
+    await (await startAudited({ folder: after })).close()
+    await (await startAudited({ folder: after })).close()
+  })
+
+  it('is one of each process, where several serve the config', async () => {
+    const folder = await makeFolder({})
+    const start = async () => {
+      const host = await createHost(
+        {
+          server: { name: 'many', version: '1' },
+          http: { port: 0 },
+          secrets: [SECRET],
+          toolsets: { none: [] },
+          routes: { '/mcp': { toolsets: 'none', stateless: true } },
+          plugins: { 'transport-streamable': {}, audit: { file: 'audit.jsonl' } },
+        },
+        { directory: folder, processes: 2, log: quiet },
+      )
+      await host.listen()
+      await fetch(`${host.url}/gone`)
+      return host
+    }
+    const hosts = await Promise.all([start(), start(), start()])
+    for (const host of hosts) await host.close({ grace: 0 })
+    await (await start()).close({ grace: 0 })
+    expect((await auditsIn(folder)).map(file => file.slice(folder.length + 1))).to.deep.equal([
+      'audit.1.jsonl',
+      'audit.2.jsonl',
+      'audit.3.jsonl',
+    ])
+    expect(await verdictOn(folder)).to.equal('whole, 3')
+  })
+})
+
+const ignore = () => undefined
+const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
+
+/** A disk of 32 kB; false where this process may not mount one. */
+function mountSmall(folder: string): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', folder], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('audit: what cannot be written', () => {
+  /** Takes the folder of the file away, and gives it back. */
+  async function startAway(onFailure: 'refuse' | 'warn') {
+    const folder = await makeFolder({ 'logs/.keep': '' })
+    const options = { file: 'logs/audit.jsonl', onFailure }
+    const host = await startAudited({ folder, options, config: { plugins: { health: {} } } })
+    const logs = join(folder, 'logs')
+    const takeAway = () => rename(logs, join(folder, 'away'))
+    const giveBack = () => rename(join(folder, 'away'), logs)
+    const says = (message: string) => eventually(message, () => host.log.find(line => line.message === message))
+    const ready = async () => (await fetch(`${host.url}/health`)).status
+    return { ...host, logs, file: join(logs, 'audit.jsonl'), takeAway, giveBack, says, ready }
+  }
+
+  it('refuses calls with `refuse`, is not ready, and serves again once it is written', async () => {
+    const { url, call, close, logs, file, takeAway, giveBack, says, ready } = await startAway('refuse')
+    expect(await ready()).to.equal(200)
+    await takeAway()
+    expect((await call('say')).status, 'the call that found it out').to.equal(200)
+    expect(String((await says('the audit cannot be written'))?.['problem'])).to.match(/ENOENT/)
+    const refused = await call('say')
+    expect(refused.status).to.equal(503)
+    expect(refused.headers.get('retry-after')).to.equal('2')
+    expect(refused.message.error.message).to.match(/^Service unavailable: what is called cannot be put on record/)
+    const { status, reasons } = JSON.parse(await (await fetch(`${url}/health`)).text())
+    expect(status).to.equal('not ready')
+    expect(reasons.audit).to.match(/the audit cannot be written: ENOENT/)
+    await giveBack()
+    await says('the audit is written again')
+    expect((await call('say')).status).to.equal(200)
+    expect(await ready()).to.equal(200)
+    await close()
+    const found = await linesIn(file)
+    expect(found.filter(({ name }) => name === 'say')).to.have.length(2)
+    expect(found.find(({ event }) => event === 'gap')).to.include({ lost: 0, refused: 1 })
+    expect(await verdictOn(logs)).to.equal('whole, 1')
+  })
+
+  it('serves on with `warn`, and has the lines later', async () => {
+    const { call, close, logs, file, log, takeAway, giveBack, says, ready } = await startAway('warn')
+    await takeAway()
+    for (let count = 0; count < 20; count++) expect((await call('say')).status).to.equal(200)
+    await says('the audit cannot be written')
+    expect(await ready()).to.equal(200)
+    await giveBack()
+    await says('the audit is written again')
+    await close()
+    expect(log.filter(({ message }) => message === 'the audit cannot be written')).to.have.length(1)
+    expect((await events(file)).filter(event => event === 'call')).to.have.length(20)
+    expect(await verdictOn(logs)).to.equal('whole, 1')
+  })
+
+  for (const onFailure of ['refuse', 'warn'] as const) {
+    it(`on a disk that is full: ${onFailure}`, async function () {
+      const folder = await makeFolder({})
+      const disk = join(folder, 'disk')
+      await mkdir(disk)
+      if (!mountSmall(disk)) return this.skip()
+      const options = { file: 'disk/audit.jsonl', onFailure }
+      const { call, close, log, url } = await startAudited({ folder, options })
+      try {
+        await writeFile(join(disk, 'filler'), 'x'.repeat(12 * 1024))
+        const told = () => log.find(({ message }) => message === 'the audit cannot be written')
+        const statuses: number[] = []
+        while (!told() && statuses.length < 200) statuses.push((await call('say')).status)
+        expect(String(told()?.['problem'])).to.match(/ENOSPC/)
+        expect((await call('say')).status).to.equal(onFailure === 'refuse' ? 503 : 200)
+        await Promise.all(Array.from({ length: 5 }, () => fetch(`${url}/gone`)))
+        await rm(join(disk, 'filler'))
+        await eventually('written again', () => log.find(({ message }) => message === 'the audit is written again'))
+        expect((await call('say')).status).to.equal(200)
+        await close()
+        expect(await verdictOn(disk)).to.equal('whole, 1')
+        const calls = (await linesIn(join(disk, 'audit.jsonl'))).filter(({ name }) => name === 'say')
+        const answered = statuses.filter(status => status === 200).length
+        expect(calls).to.have.length(answered + (onFailure === 'refuse' ? 1 : 2))
+        console.log(`      ${statuses.length} calls until ENOSPC, ${calls.length} lines after it`)
+      } finally {
+        await close()
+        execFileSync('umount', [disk])
+      }
+    })
+  }
+
+  it('is lost where too much waits, and the chain says how much', async () => {
+    const { Trail } = await import('../../../plugins/audit/trail.ts')
+    const { signersOf } = await import('./audited-host.ts')
+    const folder = await makeFolder({ 'logs/.keep': '' })
+    const path = join(folder, 'logs', 'audit.jsonl')
+    const settings = {
+      path,
+      signers: signersOf(SECRET),
+      node: 'n',
+      log: quiet,
+      sync: 'never' as const,
+      headEvery: 60_000,
+    }
+    const trail = new Trail({ ...settings, rotateAt: Infinity, rotateAfter: Infinity, keep: Infinity })
+    await trail.start()
+    await rename(join(folder, 'logs'), join(folder, 'away'))
+    const fields = JSON.stringify({ event: 'call', text: 'x'.repeat(200_000) })
+    const last = () => JSON.stringify({ event: 'call', n: 1 })
+    trail.push(fields)
+    await eventually('the failure', () => trail.failure)
+    for (let count = 0; count < 49; count++) trail.push(fields)
+    trail.push(last())
+    await rename(join(folder, 'away'), join(folder, 'logs'))
+    await eventually('the end of it', () => trail.failure === undefined)
+    trail.push(last())
+    await trail.close()
+    const lines = await linesIn(path)
+    const kept = lines.filter(({ text }) => text !== undefined).length
+    expect(kept).to.be.greaterThan(35)
+    const gap = lines.find(({ event }) => event === 'gap')
+    expect(gap?.['lost']).to.equal(51 - kept)
+    console.log(`      200 kB a line: ${kept} kept, ${gap?.['lost']} lost and counted`)
+    expect(await verdictOn(join(folder, 'logs'))).to.equal('whole, 1')
+  })
+})
+
+describe('audit: kill -9', () => {
+  it('in the middle of many calls leaves a chain that verifies, and the next host goes on in it', async () => {
+    const folder = await makeFolder({})
+    const command = [compiledFile('test/plugins/audit/busy-host.ts'), folder]
+    const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'close')
+    let text = ''
+    for await (const chunk of child.stdout) {
+      text += chunk
+      if (text.split('\n').length > 60) break
+    }
+    child.kill('SIGKILL')
+    await ended
+    const calls = text.split('\n').length - 1
+    const last = await startAudited({ folder })
+    await last.close()
+    const { chains } = await verifyFolder(folder)
+    expect(chains).to.have.length(1)
+    expect(chains[0]).not.to.have.property('broken')
+    console.log(
+      `      ${calls} answers were read, then kill -9:, ${chains[0]?.lines} lines, ${chains[0]?.healed} healed`,
+    )
+  })
+})

@@ -1,0 +1,134 @@
+// A week of clients that invent names: however many tools, clients and users there are, the number of series has a bound.
+import { expect } from 'chai'
+import { type CallRecord, defineTool } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
+import { createRequestCounts } from '../../../plugins/metrics/count-requests.ts'
+import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
+import type { Metric } from '../../../plugins/metrics/series.ts'
+import { plugin } from '../../fixtures/plugins.ts'
+import { eventually } from '../../support/eventually.ts'
+import { metaOf, modern } from '../../support/rpc.ts'
+import { createTestLog, stopHosts } from '../../support/start-host.ts'
+import { startMetered } from './scrape.ts'
+
+afterEach(stopHosts)
+
+const MANY = 100_000
+
+function recordOf(fields: Partial<CallRecord>): CallRecord {
+  return {
+    call: { headers: {} } as CallRecord['call'],
+    outcome: 'ok',
+    error: undefined,
+    refusedBy: undefined,
+    at: 0,
+    milliseconds: 3,
+    route: '/mcp',
+    method: 'tools/call',
+    item: undefined,
+    revision: '2026-07-28',
+    transport: undefined,
+    asked: [],
+    ip: '127.0.0.1',
+    http: undefined,
+    client: undefined,
+    user: undefined,
+    oauthClient: undefined,
+    session: undefined,
+    requestId: undefined,
+    traceId: undefined,
+    bytesIn: 10,
+    bytesOut: 10,
+    ...fields,
+  }
+}
+
+const countOf = (metrics: readonly Metric[], name: string) => metrics.find(one => one.name === name)?.values.length
+
+describe('the number of series', function () {
+  this.timeout(60_000)
+
+  it('is bounded, however many tools, clients, sessions and users there were', () => {
+    const { observe, read } = createRequestCounts(100)
+    for (let index = 0; index < MANY; index++) {
+      observe(
+        recordOf({
+          item: { kind: 'tools', name: `tool-${index}` },
+          client: { name: `client-${index}`, version: `${index}` },
+          user: `user-${index}`,
+          oauthClient: `oauth-${index}`,
+          session: `session-${index}`,
+          requestId: `request-${index}`,
+          ip: `10.0.${index % 256}.${index >> 8}`,
+          asked: ['sampling/createMessage', `made-up/${index}`],
+        }),
+      )
+    }
+    const metrics = read()
+    const samples = metrics.reduce((sum, { values }) => sum + values.length, 0)
+    console.log(`      ${MANY} tools, clients and users: ${samples} samples`)
+    // 1,000 tools and the others, each with 15 buckets, a sum and a count.
+    expect(countOf(metrics, 'mcp_server_operation_duration_seconds')).to.equal(1_001 * 17)
+    expect(countOf(metrics, 'mcp_host_client_calls_total')).to.equal(101)
+    expect(countOf(metrics, 'mcp_host_client_questions_total')).to.equal(101 * 2)
+    const calls = metrics.find(({ name }) => name === 'mcp_host_client_calls_total')?.values ?? []
+    expect(calls.reduce((sum, { value }) => sum + value, 0)).to.equal(MANY)
+    expect(samples).to.be.below(20_000)
+  })
+
+  it('is bounded for figures of plugins that tell what they must not', () => {
+    const log = createTestLog()
+    const { reader, read } = createFigureReader(log, new Set())
+    const tell = reader.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['who'] })
+    for (let index = 0; index < MANY; index++) tell(1, { who: `user-${index}` })
+    reader.gauge({ name: 'jobs', help: 'Jobs.', labels: ['who'] }, () =>
+      [...Array(5_000)].map((_, index) => [1, { who: `user-${index}` }] as const),
+    )
+    const [jobs, gauge] = read()
+    expect(jobs?.values).to.have.length(1_001)
+    expect(jobs?.values.find(({ labels }) => labels['who'] === '_OTHER')?.value).to.equal(MANY - 1_000)
+    expect(gauge?.values).to.have.length(1_000)
+  })
+
+  it('is the same after 100 invented tools, clients, users, methods and paths as after one', async () => {
+    const identifies = plugin(
+      host =>
+        host.identify((ctx, next) => {
+          const facts = { scopes: [], roles: [], claims: {} }
+          ctx.state.user = { issuer: 'test', subject: ctx.get('x-user'), clientId: ctx.get('x-user'), ...facts }
+          return next()
+        }),
+      { provides: ['user'] },
+    )
+    const metered = await startMetered(
+      {
+        toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+        routes: { '/mcp': { toolsets: 'all' } },
+        plugins: { identifies },
+      },
+      { clients: 3 },
+    )
+    const ask = async (index: number) => {
+      const meta = metaOf({ [META.clientInfo]: { name: `client-${index}`, version: `${index}` } })
+      const options = { meta, headers: { 'x-user': `user-${index}` } }
+      const url = `${metered.url}/mcp`
+      await modern(url, 'tools/call', { name: 'say' }, options)
+      await modern(url, 'tools/call', { name: `tool-${index}` }, options)
+      await modern(url, `method/${index}`, {}, options)
+      await fetch(`${metered.url}/path-${index}`, { method: 'GET' })
+    }
+    for (let index = 0; index < 4; index++) await ask(index)
+    const seen = async (count: number) => {
+      await eventually(`${count} calls`, async () => {
+        const calls = (await metered.scrape()).filter(({ name }) => name === 'mcp_host_client_calls_total')
+        return calls.reduce((sum, { value }) => sum + value, 0) === count
+      })
+      return (await metered.scrape()).length
+    }
+    const before = await seen(4 * 3)
+    for (let index = 4; index < 104; index += 10) await Promise.all([...Array(10)].map((_, more) => ask(index + more)))
+    const after = await seen(104 * 3)
+    console.log(`      series: ${before}, and ${after} after 100 more of each`)
+    expect(after).to.equal(before)
+  })
+})

@@ -1,0 +1,122 @@
+// What the host and its plugins offer to be measured by, as metrics: offered before or after somebody reads, once or several times.
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import { createFigures } from '../../../core/kernel/figures.ts'
+import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
+import { plugin } from '../../fixtures/plugins.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openSession } from '../../support/session-client.ts'
+import { createTestLog, stopHosts } from '../../support/start-host.ts'
+import { startMetered } from './scrape.ts'
+
+afterEach(stopHosts)
+
+const toolsets = { all: [defineTool({ name: 'say', handler: () => 'said' })] }
+const routes = { '/mcp': { toolsets: 'all' } }
+
+function createRead() {
+  const figures = createFigures()
+  const log = createTestLog()
+  const { lines } = log
+  const { reader, read } = createFigureReader(log, new Set(['taken_total']))
+  const named = (name: string) => read().find(metric => metric.name === name)
+  return { figures, reader, read, named, lines, readNow: () => figures.readBy(reader) }
+}
+
+describe('figures as metrics', () => {
+  it('are read whether they are offered before or after', () => {
+    const { figures, readNow, named } = createRead()
+    const early = figures.counter({ name: 'early_total', help: 'Early.', labels: ['kind'] })
+    early(5, { kind: 'unheard' })
+    readNow()
+    const late = figures.counter({ name: 'late_total', help: 'Late.' })
+    early(2, { kind: 'a' })
+    early(3, { kind: 'a' })
+    late(1)
+    expect(named('early_total')?.values).to.deep.equal([{ labels: { kind: 'a' }, value: 5 }])
+    expect(named('late_total')?.values).to.deep.equal([{ labels: {}, value: 1 }])
+  })
+
+  it('are one metric where several offer one, and added up', () => {
+    const { figures, readNow, named } = createRead()
+    readNow()
+    const jobs = { name: 'jobs_total', help: 'Jobs.', labels: ['kind'] }
+    figures.counter(jobs)(1, { kind: 'a' })
+    figures.counter(jobs)(2, { kind: 'a' })
+    figures.gauge({ name: 'jobs', help: 'Jobs.' }, () => 4)
+    figures.gauge({ name: 'jobs', help: 'Jobs.' }, () => 5)
+    const up = { name: 'mcp_host_redis_up', help: 'Up.', labels: ['redis'] }
+    figures.gauge(up, () => [[1, { redis: 'main' }]])
+    figures.gauge(up, () => [[0, { redis: 'main' }]])
+    expect(named('jobs_total')?.values.map(({ value }) => value)).to.deep.equal([3])
+    expect(named('jobs')?.values.map(({ value }) => value)).to.deep.equal([9])
+    expect(named('mcp_host_redis_up')?.values.map(({ value }) => value)).to.deep.equal([0])
+  })
+
+  it('have buckets for what they measure', () => {
+    const { figures, readNow, named } = createRead()
+    readNow()
+    figures.histogram({ name: 'page_bytes', help: 'Pages.' })(300)
+    figures.histogram({ name: 'wait_seconds', help: 'Waits.' })(0.003)
+    const first = (name: string) => named(name)?.values.find(({ value }) => value === 1)?.labels['le']
+    expect(first('page_bytes')).to.equal('1024')
+    expect(first('wait_seconds')).to.equal('0.005')
+  })
+
+  it('that nobody reads count nothing', () => {
+    const { figures, reader } = createRead()
+    const tell = figures.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['kind'] })
+    let asked = 0
+    figures.gauge({ name: 'jobs', help: 'Jobs.' }, () => ++asked)
+    for (let index = 0; index < 1_000; index++) tell(1, { kind: `${index}` })
+    figures.readBy(reader)
+    expect(asked).to.equal(0)
+  })
+
+  it('that are wrong are left out with a line of the log, and harm nobody', () => {
+    const { figures, readNow, read, lines } = createRead()
+    readNow()
+    figures.counter({ name: 'my-jobs', help: 'Jobs.' })(1)
+    figures.counter({ name: 'taken_total', help: 'Jobs.' })(1)
+    figures.histogram({ name: 'x_seconds', help: 'X.', labels: ['le'] })(1, { le: '1' })
+    figures.gauge({ name: 'broken', help: 'Broken.' }, () => {
+      throw new Error('no figures today')
+    })
+    figures.gauge({ name: 'fine', help: 'Fine.' }, () => 1)
+    figures.counter({ name: 'fine', help: 'Fine.' })(1)
+    const count = figures.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['kind'] })
+    count(Number.NaN)
+    count(-1)
+    count(1, { kind: 'a', other: 'unknown' })
+    expect(read().map(({ name, values }) => [name, ...values.map(({ value }) => value)])).to.deep.equal([
+      ['broken'],
+      ['fine', 1],
+      ['jobs_total', 1],
+    ])
+    expect(lines.map(({ figure, problem }) => [figure, problem])).to.deep.equal([
+      ['my-jobs', 'a name is made of letters, digits and _'],
+      ['taken_total', 'the name is that of another metric'],
+      ['x_seconds', '"le" is no name of a label'],
+      ['fine', 'it is offered as gauge and as counter'],
+      ['broken', 'no figures today'],
+    ])
+  })
+
+  it('of the host and of a plugin that is set up before or after are there', async () => {
+    const jobs = plugin(host => host.figures.gauge({ name: 'my_jobs', help: 'Jobs.' }, () => 7))
+    const metered = await startMetered({ toolsets, routes, plugins: { aaa: jobs, zzz: jobs } })
+    expect(await metered.one('my_jobs')).to.equal(14)
+    const session = await openSession(`${metered.url}/mcp`, { revision: '2025-06-18' })
+    const labels = { route: '/mcp', protocol_version: '2025-06-18', transport: 'transport-streamable' }
+    expect(await metered.one('mcp_host_sessions', labels)).to.equal(1)
+    await session.end()
+    const lived = { mcp_protocol_version: '2025-06-18' }
+    await eventually('the end of the session', async () => {
+      return (await metered.one('mcp_server_session_duration_seconds_count', lived)) === 1
+    })
+    expect(await metered.one('mcp_host_sessions', labels)).to.equal(undefined)
+    expect(await metered.one('mcp_host_waiting_bytes')).to.be.a('number')
+    expect(await metered.one('mcp_host_sessions_evicted_total')).to.equal(0)
+    expect(await metered.one('mcp_host_ready', { check: 'accepting' })).to.equal(1)
+  })
+})

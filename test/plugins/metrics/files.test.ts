@@ -1,0 +1,192 @@
+// What the page, the dashboard and the alert rules say of metrics, against those of a running host with everything on.
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { defineTool } from '../../../core/index.ts'
+import { readPage } from '../../support/doc-blocks.ts'
+import { eventually } from '../../support/eventually.ts'
+import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
+import { modern } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { startIssuer, stopIssuers } from '../../support/test-issuer.ts'
+import { samplesIn, startMetered } from './scrape.ts'
+
+const FOLDER = new URL('../../../docs/metrics/', import.meta.url)
+
+interface Family {
+  readonly type: string
+  readonly labels: Set<string>
+}
+
+/** What the text has: each metric with its type, and the labels that its samples have. */
+function familiesIn(text: string): Map<string, Family> {
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+  const families = new Map(types.map(([, name = '', type = '']) => [name, { type, labels: new Set<string>() }]))
+  for (const { name, labels } of samplesIn(text)) {
+    const family = families.get(name) ?? families.get(name.replace(/_(bucket|sum|count)$/, ''))
+    for (const label of Object.keys(labels)) if (label !== 'le') family?.labels.add(label)
+  }
+  return families
+}
+
+/** What the tables of the page say. */
+function documented(): Map<string, Family> {
+  const rows = readPage('docs/plugins/metrics.md').matchAll(
+    /^\| `(\w+)` \| (counter|gauge|histogram) \| ([^|]*?) ?\|/gm,
+  )
+  return new Map(
+    [...rows].map(([, name = '', type = '', labels = '']) => {
+      const named = [...labels.matchAll(/`(\w+)`/g)].map(([, label = '']) => label)
+      return [name, { type, labels: new Set(named) }]
+    }),
+  )
+}
+
+async function everythingOn() {
+  const [redis, issuer] = await Promise.all([startRedis(), startIssuer()])
+  const metered = await startMetered(
+    {
+      toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+      routes: { '/mcp': { toolsets: 'all' } },
+      redis: { url: redis.url },
+      plugins: {
+        'auth-jwt': { authority: issuer.url, audience: 'us' },
+        'cluster-redis': {},
+        'transport-sse': {},
+        'access-log': { file: '/dev/null' },
+        'rate-limit': { user: '1000/1h', store: 'redis' },
+      },
+    },
+    { process: true },
+  )
+  const url = `${metered.url}/mcp`
+  const headers = { Authorization: `Bearer ${issuer.token('us')}` }
+  await modern(url, 'tools/call', { name: 'say' }, { headers })
+  await modern(url, 'tools/call', { name: 'no such' }, { headers: { Authorization: 'Bearer wrong' } })
+  const session = await openSession(url, { revision: '2025-06-18', headers })
+  await session.request('tools/call', { name: 'no such' })
+  await session.end()
+  await openSession(url, { revision: '2025-11-25', headers })
+  await eventually('the session', async () => (await metered.scrape()).some(({ name }) => name === 'mcp_host_sessions'))
+  return familiesIn(await (await fetch(metered.address)).text())
+}
+
+/** Labels that Prometheus itself adds. */
+const ADDED = ['instance', 'job', 'le']
+
+/** Of a query: the metrics that it names, and the labels. */
+function namesIn(query: string) {
+  const quoted = query.replace(/"(?:[^"\\]|\\.)*"/g, '""')
+  const grouped = [...quoted.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', '))
+  const matched = [...quoted.matchAll(/\{([^}]*)\}/g)].flatMap(([, list = '']) =>
+    [...list.matchAll(/(\w+)(?:=~|!~|!=|=)""/g)].map(([, label = '']) => label),
+  )
+  const bare = quoted.replace(/\bby \([^)]*\)|\{[^}]*\}/g, '')
+  return {
+    metrics: [...bare.matchAll(/\b(?:mcp|process|nodejs)_\w+/g)].map(([name]) => name),
+    labels: [...grouped, ...matched],
+    grouped,
+  }
+}
+
+function expectKnown(query: string, families: ReadonlyMap<string, Family>) {
+  const { metrics, labels } = namesIn(query)
+  const found = metrics.map(name => {
+    const base = name.replace(/_(bucket|sum|count)$/, '')
+    const family = families.get(name) ?? (families.get(base)?.type === 'histogram' ? families.get(base) : undefined)
+    expect(family, `${name}, in ${query}`).not.to.equal(undefined)
+    return family
+  })
+  if (!/\bup\b/.test(query)) expect(found, query).not.to.have.length(0)
+  const known = [...ADDED, ...found.flatMap(family => [...(family?.labels ?? [])])]
+  expect(known, query).to.include.members(labels)
+  for (const [open, close] of ['()', '{}', '[]']) {
+    expect(query.split(open as string).length, query).to.equal(query.split(close as string).length)
+  }
+}
+
+describe('what is written of the metrics', function () {
+  this.timeout(60_000)
+  let real = new Map<string, Family>()
+
+  before(async function () {
+    needsRedis(this)
+    real = await everythingOn()
+  })
+  after(async () => {
+    await stopHosts()
+    await Promise.all([stopRedis(), stopIssuers()])
+  })
+
+  it('on their page is every metric of a host with everything on, with its type and labels', () => {
+    const page = documented()
+    const typesOf = (families: ReadonlyMap<string, Family>) =>
+      [...families].map(([name, { type }]) => `${name} ${type}`)
+    expect(typesOf(page).sort()).to.deep.equal(typesOf(real).sort())
+    for (const [name, { labels }] of real)
+      expect([...(page.get(name)?.labels ?? [])], name).to.include.members([...labels])
+    const unseen = [...page]
+      .filter(([name]) => name.startsWith('mcp_'))
+      .flatMap(([name, { labels }]) =>
+        [...labels].filter(label => !real.get(name)?.labels.has(label)).map(label => `${name} ${label}`),
+      )
+    // What this host was not asked for, or did not happen to it.
+    expect(unseen).to.have.members([
+      'mcp_server_operation_duration_seconds gen_ai_prompt_name',
+      'mcp_server_operation_duration_seconds mcp_resource_uri',
+      'mcp_host_client_questions_total client',
+      'mcp_host_client_questions_total version',
+      'mcp_host_client_questions_total kind',
+      'mcp_host_connections_closed_total reason',
+      'mcp_host_rate_limited_total limit',
+      'mcp_host_rate_limit_uncounted_total on_failure',
+    ])
+  })
+
+  it('in the dashboard names metrics and labels that there are', () => {
+    const dashboard = JSON.parse(readFileSync(new URL('grafana-dashboard.json', FOLDER), 'utf8'))
+    const panels: Array<{
+      id: number
+      type: string
+      title: string
+      targets?: Array<{ expr: string; legendFormat: string }>
+    }> = dashboard.panels
+    const shown = panels.flatMap(({ targets = [] }) => targets)
+    expect(shown.length).to.be.above(25)
+    for (const { expr, legendFormat } of shown) {
+      expectKnown(expr, documented())
+      const legend = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)
+      expect(namesIn(expr).grouped, expr).to.include.members(legend)
+    }
+    for (const { query } of dashboard.templating.list) {
+      const [, name, label] = /^label_values\((\w+), (\w+)\)$/.exec(query.query ?? '') ?? []
+      if (name) expectKnown(`sum by (${label}) (${name})`, documented())
+    }
+    expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length)
+    // What an operator is told to look at is there.
+    const named = new Set(
+      shown.flatMap(({ expr }) => namesIn(expr).metrics.map(name => name.replace(/_(bucket|sum|count)$/, ''))),
+    )
+    const hosts = [...real.keys()].filter(name => name.startsWith('mcp_'))
+    expect(hosts.filter(name => !named.has(name))).to.deep.equal([])
+  })
+
+  it('in the alert rules, too, and each says what is wrong, where', () => {
+    const { groups } = parse(readFileSync(new URL('alerts.yml', FOLDER), 'utf8'))
+    const rules: Array<{ alert: string; expr: string; for: string; labels: object; annotations: object }> =
+      groups.flatMap(({ rules }: { rules: unknown[] }) => rules)
+    expect(rules.length).to.be.above(10)
+    expect(new Set(rules.map(({ alert }) => alert)).size).to.equal(rules.length)
+    for (const rule of rules) {
+      expect(rule).to.have.all.keys('alert', 'expr', 'for', 'labels', 'annotations')
+      expect(rule.for).to.match(/^\d+[smh]$/)
+      expectKnown(rule.expr, documented())
+      const told = [...JSON.stringify(rule.annotations).matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label)
+      expect(
+        [...namesIn(rule.expr).grouped, ...(/\bup\b/.test(rule.expr) ? ADDED : [])],
+        rule.alert,
+      ).to.include.members(told)
+    }
+  })
+})

@@ -1,0 +1,40 @@
+// Counting in this process: windows, and a bound of memory that no flood turns to its own use.
+import { expect } from 'chai'
+import { createMemoryCount } from '../../../plugins/rate-limit/memory-counts.ts'
+
+describe('rate-limit: counts in memory', () => {
+  it('begin anew once their window is over, each by itself', () => {
+    let at = 0
+    const { count, size } = createMemoryCount({ window: 1_000, now: () => at })
+    expect(count('a').used).to.equal(1)
+    at = 600
+    expect([count('a').used, count('b').until]).to.deep.equal([2, 1_600])
+    at = 1_000
+    expect([count('a').used, count('b').used]).to.deep.equal([1, 2])
+    at = 1_600
+    expect([count('a').used, count('b').used, count('c').used]).to.deep.equal([2, 1, 1])
+    at = 10_000
+    count('d')
+    expect(size()).to.equal(1)
+  })
+
+  it('keep 200,000 callers within their bound, and nobody loses a count', () => {
+    let at = 0
+    let told = 0
+    const { count, size } = createMemoryCount({ window: 60_000, now: () => at, full: () => told++ })
+    for (let known = 0; known < 5; known++) count('the attacker')
+    const most = Array.from({ length: 200_000 }, (_, index) => count(`203.0.${index}`).used).reduce((a, b) =>
+      Math.max(a, b),
+    )
+    console.log(`      ${size()} counters for 200,001 callers; those who share one: up to ${most} requests together`)
+    expect(size()).to.equal(100_000)
+    expect(told).to.equal(1)
+    expect(count('the attacker').used).to.equal(6)
+    // A newcomer is never let through more often than the limit: what it shares only counts more.
+    const newcomer = [count('late').used, count('late').used]
+    expect(newcomer[1]).to.equal((newcomer[0] ?? 0) + 1)
+    at = 61_000
+    expect(count('late').used).to.equal(1)
+    expect(size()).to.equal(1)
+  })
+})

@@ -1,0 +1,120 @@
+// What an operator reads of the limits: mistakes at the start, several processes, a reload, and `explain`.
+import { expect } from 'chai'
+import { createHost } from '../../../core/create-host.ts'
+import { StartError } from '../../../core/index.ts'
+import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
+import { removeFolders } from '../../config/folder.ts'
+import { startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { modern } from '../../support/rpc.ts'
+import { createTestLog, stopHosts } from '../../support/start-host.ts'
+import { startLimited, TOOLS } from './limited-host.ts'
+
+after(removeFolders)
+afterEach(stopHosts)
+afterEach(stopReloading)
+
+const startWith = (options: RateLimitOptions, processes = 1) =>
+  createHost(
+    {
+      server: { name: 'test-host', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: { all: TOOLS },
+      routes: { '/': { toolsets: 'all', stateless: true } },
+      plugins: { 'transport-streamable': {}, 'rate-limit': options },
+    },
+    { processes, log: createTestLog() },
+  )
+
+async function faultOf(start: Promise<unknown>): Promise<string> {
+  const thrown = await start.catch((error: unknown) => error)
+  expect(thrown).to.be.instanceOf(StartError)
+  return (thrown as StartError).message
+}
+
+describe('rate-limit: what an operator reads', () => {
+  it('of a limit that is none says what fits', async () => {
+    for (const user of ['120', '120/m', '0/1m', '120/1.5m', '120 per minute']) {
+      const message = await faultOf(startWith({ user }))
+      expect(message)
+        .to.include(user)
+        .and.to.include("a limit such as '120/1m' (requests, a slash, and a time in s, m, h or d)")
+    }
+    expect(await faultOf(startWith({ tools: { say: { limt: '1/1m' } as object } }))).to.match(
+      /limt.*did you mean.*limit/s,
+    )
+  })
+
+  it('of options that limit nothing, too', async () => {
+    expect(await faultOf(startWith({}))).to.match(/it limits nothing; write address, user/)
+    expect(await faultOf(startWith({ ipv6Prefix: 56, tools: {} }))).to.match(/it limits nothing/)
+  })
+
+  it('of a rule that fits no tool warns', async () => {
+    const { log } = await startLimited({ tools: { serch_web: '1/1m', 's*': '9/1m' } })
+    const lines = log.filter(({ message }) => message?.includes('fits no tool'))
+    expect(lines.map(({ message }) => message).join()).to.match(/tools\.serch_web.*did you mean "search_web"\?$/s)
+    expect(lines).to.have.length(1)
+  })
+
+  it('of several processes that would each count for themselves stops, and says how they would not', async () => {
+    const message = await faultOf(startWith({ user: '9/1m' }, 3))
+    expect(message).to.match(/3 processes .*up to 3 times what is written; write store: 'redis'/s)
+    const alone = await startWith({ concurrent: 4 }, 3).catch((error: unknown) => String(error))
+    expect(String(alone)).not.to.include('rate-limit')
+  })
+
+  it('of each route and tool in explain', async () => {
+    const { host } = await startLimited({
+      address: '600/1m',
+      user: '1/10s',
+      concurrent: 8,
+      tools: { 'search*': { limit: '10/1m', concurrent: 2 }, '*': { limit: '900/1d', per: 'all' } },
+    })
+    const address = host.inspect('/')
+    expect(address?.explainPlugins()).to.deep.equal([
+      'rate-limit: address: at most 600 requests in 1m of one address',
+      'rate-limit: user: at most 1 request in 10s of one user',
+      'rate-limit: concurrent: at most 8 tool calls of one user at once, in one process',
+      'rate-limit: counted in this process',
+    ])
+    const search = address?.items.find(({ key }) => key === 'search_web')
+    expect(address?.explainPlugins(search)).to.deep.equal([
+      'rate-limit: tools "search*": at most 10 calls in 1m of one user',
+      'rate-limit: tools "search*": at most 2 at once of one user, in one process',
+      'rate-limit: tools "*": at most 900 calls in 1d of all callers',
+    ])
+  })
+
+  const config = (limits: string) => `import { defineTool } from HERE
+export default {
+  server: { name: 'reloading', version: '1.0.0' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+  routes: { '/': { toolsets: 'all', stateless: true } },
+  plugins: { 'transport-streamable': {}, 'rate-limit': ${limits} },
+}
+`
+
+  it('takes new limits while it serves; what did not change goes on counting', async () => {
+    const reloading = await startReloading({ 'mcp.config.ts': config("{ address: '3/1h' }") })
+    const call = () => modern(`${reloading.url}/`, 'tools/call', { name: 'say', arguments: {} })
+    const found: number[] = []
+    const ask = async () => void found.push((await call()).status)
+    await ask()
+    await ask()
+    await reloading.write('mcp.config.ts', config("{ address: '3/1h', tools: { say: '1/1h' } }"))
+    await reloading.reload()
+    await ask()
+    await ask()
+    expect(found).to.deep.equal([200, 200, 200, 429])
+    await reloading.write('mcp.config.ts', config("{ address: '9/1h' }"))
+    await reloading.reload()
+    await ask()
+    await reloading.write('mcp.config.ts', config("{ address: '9/1h', onFailure: 'closed' }"))
+    const report = await reloading.reload()
+    expect(found.at(-1)).to.equal(200)
+    expect(JSON.stringify(report)).to.match(/rate-limit/)
+  })
+})

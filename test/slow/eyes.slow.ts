@@ -1,0 +1,100 @@
+// What may be kept for years must have no secret in it: the journeys and attacks of other tests run again with access log,
+// audit, metrics, tracing and log of every host written down, and none of it has a token, an argument or a session's id.
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+
+const SUITES = [
+  'test/flow/*.test.ts',
+  'test/plugins/{auth-jwt,tool-policy,transport-streamable,transport-sse}/*.test.ts',
+]
+const MOCHA = 'node_modules/mocha/bin/mocha.js'
+const SECRETS = 'secrets.jsonl'
+/** What else was noted of a host, and may be told. */
+const TOLD = 'request id'
+
+interface Secret {
+  readonly kind: string
+  readonly text: string
+}
+
+interface HostFolder {
+  readonly secrets: readonly Secret[]
+  /** What was written, by the file's name. */
+  readonly outputs: ReadonlyMap<string, string>
+}
+
+const linesOf = (text: string) => text.split('\n').filter(line => line !== '')
+
+function readHost(folder: string): HostFolder {
+  const files = readdirSync(folder)
+  const file = join(folder, SECRETS)
+  const noted = existsSync(file) ? linesOf(readFileSync(file, 'utf8')).map(line => JSON.parse(line) as Secret) : []
+  const outputs = files.flatMap(name =>
+    name === SECRETS ? [] : [[name, readFileSync(join(folder, name), 'utf8')] as const],
+  )
+  const told = new Set(noted.flatMap(({ kind, text }) => (kind === TOLD ? text : [])))
+  const secrets = noted.filter(({ text }) => !told.has(text))
+  return { secrets, outputs: new Map(outputs) }
+}
+
+function groupByKind(secrets: readonly Secret[]) {
+  const kinds = new Map<string, Secret[]>()
+  for (const secret of secrets) kinds.set(secret.kind, [...(kinds.get(secret.kind) ?? []), secret])
+  return kinds
+}
+
+/** As it is, in JSON, in an address, and in the label of a metric. */
+const spellings = (text: string) => new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text)])
+
+const isIn = (output: string, { text }: Secret) => [...spellings(text)].some(spelling => output.includes(spelling))
+
+describe('what is written of requests', () => {
+  let root: string
+  before(() => {
+    root = mkdtempSync(join(tmpdir(), 'mcp-host-eyes-'))
+  })
+  after(() => rmSync(root, { recursive: true, force: true }))
+
+  it('has no token, argument, cookie or session id of any journey or attack', async function () {
+    this.timeout(600_000)
+    const env = { ...process.env, EYES_FOLDER: root, CI: '' }
+    // Some of their tests count headers or plugins, and fail with more of them: what matters here is what was written.
+    const run = promisify(execFile)(process.execPath, [MOCHA, '--jobs', '2', ...SUITES], { env, maxBuffer: 1 << 28 })
+    const { stdout } = await run.catch((error: { stdout: string }) => error)
+    const folders = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory())
+    const hosts = folders.map(({ name }) => readHost(join(root, name)))
+    const spans = readdirSync(root)
+      .filter(name => name.startsWith('spans-'))
+      .map(name => readFileSync(join(root, name), 'utf8'))
+      .join('\n')
+    const secrets = hosts.flatMap(host => host.secrets)
+    const lines = (name: RegExp) =>
+      hosts
+        .flatMap(({ outputs }) =>
+          [...outputs].filter(([file]) => name.test(file)).map(([, text]) => linesOf(text).length),
+        )
+        .reduce((sum, count) => sum + count, 0)
+    const kinds = groupByKind(secrets)
+    console.log(`      ${linesOf(stdout).at(-1)}; ${hosts.length} hosts`)
+    console.log(`      ${[...kinds].map(([kind, found]) => `${kind}: ${found.length}`).join(', ')}`)
+    console.log(
+      `      lines: access ${lines(/^access/)}, audit ${lines(/^audit/)}, metrics ${lines(/^metrics/)}, log ${lines(/^host/)}; ` +
+        `spans ${linesOf(spans).length}`,
+    )
+    const found = hosts.flatMap(host =>
+      host.secrets.flatMap(secret =>
+        [...host.outputs, ['spans', spans] as const].flatMap(([file, output]) =>
+          isIn(output, secret) ? [`${secret.kind} in ${file}: ${secret.text.slice(0, 40)}`] : [],
+        ),
+      ),
+    )
+    expect(found).to.deep.equal([])
+    for (const kind of ['token', 'session id', 'argument']) expect(kinds.get(kind)?.length, kind).to.be.above(9)
+    for (const name of [/^access/, /^audit/, /^metrics/]) expect(lines(name), String(name)).to.be.above(500)
+    expect(linesOf(spans).length).to.be.above(500)
+  })
+})

@@ -1,0 +1,99 @@
+// A host whose calls are traced, in a process of its own: the API's globals are the process's. Whoever starts it preloads an
+// SDK. It sends `{ url, log }` once it listens, and closes when it is told anything.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { context, propagation, trace } from '@opentelemetry/api'
+import { createHost } from '../../core/create-host.ts'
+import { definePlugin, definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
+
+/** As an instrumentation of `fetch` does. */
+const FETCHES = 'undici:request:create'
+const ignore = () => undefined
+
+const text = { type: 'object', properties: { text: { type: 'string' }, url: { type: 'string' } } } as const
+
+const toolset = [
+  defineTool({ name: 'say', input: text, handler: () => 'said' }),
+  defineTool({
+    name: 'fail',
+    handler() {
+      throw new ToolError('no luck')
+    },
+  }),
+  defineTool({
+    name: 'break',
+    handler() {
+      throw new Error('a bug')
+    },
+  }),
+  defineTool({
+    name: 'wait',
+    input: text,
+    async handler({ url = '' }, ctx) {
+      await ctx.fetch(url)
+      await new Promise((_, reject) => ctx.signal.addEventListener('abort', reject))
+    },
+  }),
+  defineTool({
+    name: 'nest',
+    input: text,
+    handler: ({ url = '' }, ctx) =>
+      trace.getTracer('of the tool').startActiveSpan('inner', async span => {
+        await ctx.fetch(url, { headers: { 'x-own': 'yes' } })
+        await ctx.fetch(new Request(url, { headers: { traceparent: 'of the handler' } }))
+        subscribe(FETCHES, ignore)
+        await ctx.fetch(url)
+        unsubscribe(FETCHES, ignore)
+        span.end()
+        return propagation.getBaggage(context.active())?.getEntry('who')?.value ?? 'nobody'
+      }),
+  }),
+  definePrompt({ name: 'greet', handler: () => 'hello' }),
+  defineResource({ uriTemplate: 'note://{id}', name: 'note', handler: ({ id }) => `note ${id}` }),
+]
+
+/** Stands for an instrumentation of HTTP. */
+const http = definePlugin({
+  setup(host) {
+    host.use((_, next) =>
+      trace.getTracer('of http').startActiveSpan('POST /http', async span => {
+        await next()
+        span.end()
+      }),
+    )
+  },
+})
+
+const refuse = definePlugin({
+  setup(host) {
+    host.around((call, next) => {
+      if (call.params['name'] !== 'forbidden') return next()
+      throw new HostError('forbidden', { detail: 'a detail with words of the client' })
+    })
+  },
+})
+
+const log = createKeptLog()
+const host = await createHost(
+  {
+    server: { name: 'traced', version: '1.0.0' },
+    http: { port: 0 },
+    secrets: ['a secret for tests, long enough to be one'],
+    toolsets: { all: toolset },
+    routes: {
+      '/mcp': { toolsets: 'all', plugins: { http: false } },
+      '/http': { toolsets: 'all' },
+      '/quiet': { toolsets: 'all', plugins: { http: false, tracing: false } },
+    },
+    // Last: whatever the order, its span is outermost.
+    plugins: { 'transport-streamable': {}, http: http(), refuse: refuse(), tracing: {} },
+  },
+  { log },
+)
+process.once('disconnect', () => process.exit(1))
+process.once('message', async () => {
+  await host.close({ grace: 1_000 })
+  process.exit(0)
+})
+await host.listen()
+process.send?.({ url: host.url, log: log.lines })
