@@ -64,8 +64,8 @@ async function filesOf(places: readonly string[]): Promise<string[]> {
 const brokenText = ({ file, line, what }: Broken) => `${file}${line === undefined ? '' : `:${line}`}: ${what}`
 
 function chainText(report: ChainReport): string {
-  const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, lost, refused, healed, head, broken } =
-    report
+  const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, head, broken } = report
+  const { lost, refused, healed, changed } = report
   const rows = [
     ['chain', chain],
     ['files', String(files.length)],
@@ -76,7 +76,10 @@ function chainText(report: ChainReport): string {
     ...(lost + refused > 0
       ? [['gaps', `${lost} lines were lost and ${refused} calls refused while it could not be written`]]
       : []),
-    ...(healed > 0 ? [['healed', `${healed} times a process was killed while it wrote`]] : []),
+    ...(healed > 0 ? [['healed', `${healed} times a process was killed, or the power cut, while it wrote`]] : []),
+    ...(changed > 0
+      ? [['changed', `${changed} times the host noticed that somebody changed a file while it wrote`]]
+      : []),
     ['head', head || '-'],
     ['result', broken ? 'BROKEN' : 'whole'],
   ]

@@ -35,6 +35,13 @@ const LOOKING = [
   'subscriptions/listen',
 ]
 
+const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
+const LOST = {
+  name: 'mcp_host_audit_lost_lines_total',
+  help: 'Lines of the audit that were not written, and will not be.',
+}
+const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
+
 const TRAILS = Symbol('the audits that are open')
 
 /** Instances of one file, such as those of several routes, have one writer. */
@@ -52,6 +59,7 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
     )
   }
   if (known) return known.trail
+  const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
   const trail = new OpenTrail(
     {
       path,
@@ -63,9 +71,11 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
       rotateAt: parseSize(rotate.size),
       rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
       keep: rotate.keep ?? Infinity,
+      count: (what, lines) => tell[what](lines),
     },
     host.processes,
   )
+  host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
   trails.set(path, { trail, said })
   host.starting(() => trail.start())
   host.closing(() => trail.close())

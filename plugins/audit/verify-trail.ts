@@ -33,6 +33,8 @@ export interface ChainReport {
   readonly lost: number
   readonly refused: number
   readonly healed: number
+  /** How often the host noticed that others changed a file. */
+  readonly changed: number
   readonly head: string
   readonly broken?: Broken
 }
@@ -70,6 +72,7 @@ class Follower {
   lost = 0
   refused = 0
   healed = 0
+  changed = 0
   readonly signedBy = new Set<string>()
 
   constructor(expected: Expectations, missing: Set<string>) {
@@ -113,6 +116,7 @@ class Follower {
     if (this.lines++ === 0) this.firstTime = at
     this.lastTime = at
     if (event === 'healed') this.healed++
+    if (event === 'changed') this.changed++
     if (event !== 'gap') return
     this.lost += Number(lost)
     this.refused += Number(refused)
@@ -151,10 +155,10 @@ async function followChain(
     broken = await followFile(opening, follower, index === openings.length - 1)
     if (broken) break
   }
-  const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, hash: head } = follower
+  const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, changed, hash: head } = follower
   const files = openings.map(({ file }) => file)
   const chain = openings[0]?.facts.chain ?? ''
-  const counts = { lines, firstSeq, lastSeq, firstTime, lastTime, lost, refused, healed }
+  const counts = { lines, firstSeq, lastSeq, firstTime, lastTime, lost, refused, healed, changed }
   return { chain, files, ...counts, signedBy: [...follower.signedBy], head, ...(broken && { broken }) }
 }
 
