@@ -38,7 +38,7 @@ async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
 export async function reportOn(
   config: string | undefined,
   cwd: string,
-): Promise<CheckReport & { exitCode: 0 | 1 | 2 }> {
+): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
   const { log, warnings } = collectWarnings(cwd)
   let file: string | null = null
   try {

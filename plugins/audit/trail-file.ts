@@ -24,6 +24,8 @@ export interface FileSettings {
   readonly rotateAfter: number
   /** Files that are kept beside the one that is written; Infinity: all. */
   readonly keep: number
+  /** Sees to it that the lock is there, which may have gone with its folder; rejects where another process has it. */
+  hold?(): Promise<void>
 }
 
 export interface Appended {
@@ -173,6 +175,7 @@ export class TrailFile {
     this.#changedAt = undefined
     // Of a line that the old file has a part of, the new one gets all; what cannot be cut there, `verify` passes over.
     if (before && this.#torn > 0) await this.#cutTorn(before).catch(() => undefined)
+    await this.#settings.hold?.()
     const handle = await open(path, 'a+', MODE)
     const { size, ino } = await handle.stat()
     try {

@@ -1,7 +1,7 @@
 // An audit's file in a world where disks fill up, files are moved and processes are killed: real ones.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, mkdir, open, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, open, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
@@ -21,7 +21,7 @@ const eventsSoon = (file: string) => events(file).catch((): unknown[] => [])
 describe('audit: its file', () => {
   it('is followed by another where it is full, and of the full ones so many are kept', async () => {
     const { call, close, folder, log } = await startAudited({ options: { rotate: { size: '2kb', keep: 3 } } })
-    for (let count = 0; count < 28; count++) await call('say')
+    for (let count = 0; count < 60; count++) await call('say')
     await close()
     const files = await auditsIn(folder)
     expect(files).to.have.length(4)
@@ -172,6 +172,22 @@ describe('audit: its file', () => {
     )
     expect(error).to.match(/audit.*holds something else than an audit: give the audit another `file`/s)
     expect(await readFile(join(folder, 'audit.jsonl'), 'utf8')).to.equal('my diary\n')
+  })
+
+  it('goes on in a folder that was removed and made anew, with its lock', async () => {
+    const folder = await makeFolder({ 'logs/.keep': '' })
+    const logs = join(folder, 'logs')
+    const { call, close } = await startAudited({ folder, options: { file: 'logs/audit.jsonl' } })
+    await rm(logs, { recursive: true })
+    await mkdir(logs)
+    await call('say')
+    await eventually(
+      'the line',
+      () => eventsSoon(join(logs, 'audit.jsonl')),
+      found => found.includes('call'),
+    )
+    expect(await readdir(logs)).to.have.members(['audit.jsonl', 'audit.jsonl.lock'])
+    await close()
   })
 
   it('has one writer: a second host does not start, and one that writes all the same is found', async () => {
