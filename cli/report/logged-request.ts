@@ -3,7 +3,7 @@
 import { printable } from '../../client/printable.ts'
 import { isObject } from '../../core/index.ts'
 
-const OUTCOMES = ['ok', 'tool_error', 'error', 'refused', 'cancelled'] as const
+const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
 export type LoggedOutcome = (typeof OUTCOMES)[number]
 
 export interface LoggedRequest {
@@ -27,7 +27,7 @@ export interface LoggedRequest {
   readonly session: string | undefined
   /** Methods of what its handler asked the client. */
   readonly asked: readonly string[]
-  /** A line of an audit, which leaves out what only looks, and what is of transports. */
+  /** A line of an audit, which leaves out what only looks. */
   readonly audited: boolean
 }
 

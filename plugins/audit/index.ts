@@ -18,6 +18,7 @@ import {
 } from '../../core/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { entryOf } from './entry.ts'
+import { lintArguments } from './lint-arguments.ts'
 import { OpenTrail } from './open-trail.ts'
 
 export type AuditOptions = BuiltInOptions['audit']
@@ -107,10 +108,13 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
   host.ready(name, () => (trail.failure === undefined ? true : `the audit cannot be written: ${trail.failure}`))
 }
 
+/** What leaves no line of what is left out; who was refused has an error, though nobody waited to be told. */
+const WELL: ReadonlySet<string> = new Set(['ok', 'input_required', 'cancelled'])
+
 /** Whether a record is written: what was refused or failed, what did or read something, and sessions that their client ended. */
 const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: ReadonlySet<string>): boolean => {
   if (!call) return outcome === 'refused' || (http?.verb === 'DELETE' && outcome === 'ok' && session !== undefined)
-  return !leftOut.has(call.method) || (outcome !== 'ok' && outcome !== 'cancelled')
+  return !leftOut.has(call.method) || !WELL.has(outcome)
 }
 
 function setup(host: PluginHost, options: Filled) {
@@ -120,13 +124,15 @@ function setup(host: PluginHost, options: Filled) {
   if (host.ownKeys) host.starting(() => host.log.warn({}, NO_KEY))
   if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
   let services: Services | undefined
+  const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
     services = given
+    host.checking(() => lintArguments(listed, host, given))
   })
   const routes = new Map(host.routes.map(route => [route.path, route]))
   const settings = {
     clear: subjects === 'clear',
-    arguments: new Map(Object.entries(options.arguments)),
+    arguments: listed,
     isKnown(path: string | undefined, kind: string, name: string) {
       const route = routes.get(path ?? '')
       const items = route ? services?.itemsOf(route) : undefined

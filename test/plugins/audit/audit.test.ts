@@ -2,8 +2,11 @@
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
 import { definePlugin, defineTool } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
 import { removeFolders } from '../../config/folder.ts'
+import { ALL_CAPABILITIES } from '../../fixtures/asking-client.ts'
 import { legacy, modern, post } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
 
@@ -28,6 +31,53 @@ const login = definePlugin({
 const AUTHORIZATION = { Authorization: `Bearer ${PRIVATE}` }
 
 describe('audit: what is written', () => {
+  it('says by which transport a session came, and what its handlers asked', async () => {
+    const asks = defineTool({
+      name: 'asks',
+      async handler(_args, ctx) {
+        await ctx.elicit({
+          message: 'sure?',
+          requestedSchema: { type: 'object', properties: { yes: { type: 'boolean' } } },
+        })
+        return 'asked'
+      },
+    })
+    const { url, close, file } = await startAudited({ config: { toolsets: { all: [asks] } } })
+    const meta = { [META.clientCapabilities]: ALL_CAPABILITIES }
+    await modern(`${url}/mcp`, 'tools/call', { name: 'asks' }, { meta })
+    const session = await openSession(`${url}/mcp`, { revision: '2025-06-18' })
+    await session.request('tools/call', { name: 'asks' })
+    await close()
+    const calls = (await linesIn(file)).filter(({ name }) => name === 'asks')
+    expect(calls.map(({ outcome, transport, asked }) => [outcome, transport, asked])).to.deep.equal([
+      ['input_required', undefined, ['elicitation/create']],
+      ['tool_error', 'transport-streamable', ['elicitation/create']],
+    ])
+  })
+
+  it('a name in `arguments` that nothing has is warned of, with what may have been meant', async () => {
+    const read = defineTool({
+      name: 'read_file',
+      input: { type: 'object', properties: { path: { type: 'string' } } },
+      handler: () => 'read',
+    })
+    const open = defineTool({
+      name: 'open',
+      input: { type: 'object', anyOf: [{ required: ['url'] }] },
+      handler: () => 'open',
+    })
+    const listed = { read_file: ['path', 'pathh'], readFile: ['path'], open: ['anything'] }
+    const { log } = await startAudited({
+      config: { toolsets: { all: [read, open] } },
+      options: { arguments: listed },
+    })
+    const told = log.filter(({ level }) => level === 'warn').map(({ message }) => String(message))
+    expect(told.filter(text => text.includes('arguments'))).to.have.length(2)
+    expect(told.join('\n'))
+      .to.match(/arguments\.read_file.*no argument "pathh": nothing is written; did you mean "path"\?/s)
+      .and.match(/arguments\.readFile.*no tool has this name.*did you mean "read_file"\?/s)
+  })
+
   it('is what did something or was refused, who asked, and by which rule not', async () => {
     const { url, call, close, file, folder } = await startAudited()
     await call('say')
