@@ -16,6 +16,7 @@ import {
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
+import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { entryOf } from './entry.ts'
 import { lintArguments } from './lint-arguments.ts'
@@ -45,11 +46,16 @@ const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit canno
 
 const TRAILS = Symbol('the audits that are open')
 
+interface Opened {
+  readonly trail: OpenTrail
+  readonly refusals: AnonymousRefusals
+}
+
 /** Instances of one file, such as those of several routes, have one writer. */
-function trailOf(host: PluginHost, options: Filled): OpenTrail {
+function trailOf(host: PluginHost, options: Filled): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = isAbsolute(file) ? file : join(host.directory, file)
-  const trails = host.share(TRAILS, () => new Map<string, { readonly trail: OpenTrail; readonly said: string }>())
+  const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
   const said = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)
   if (known && known.said !== said) {
@@ -59,7 +65,7 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
       { at: host.at },
     )
   }
-  if (known) return known.trail
+  if (known) return known.opened
   const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
   const trail = new OpenTrail(
     {
@@ -77,10 +83,15 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
     host.processes,
   )
   host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
-  trails.set(path, { trail, said })
+  const refusals = createAnonymousRefusals(fields => trail.push(fields))
+  const opened = { trail, refusals }
+  trails.set(path, { opened, said })
   host.starting(() => trail.start())
-  host.closing(() => trail.close())
-  return trail
+  host.closing(() => {
+    refusals.close()
+    return trail.close()
+  })
+  return opened
 }
 
 const NO_KEY =
@@ -120,7 +131,7 @@ const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: Readon
 function setup(host: PluginHost, options: Filled) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
-  const trail = trailOf(host, options)
+  const { trail, refusals } = trailOf(host, options)
   if (host.ownKeys) host.starting(() => host.log.warn({}, NO_KEY))
   if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
   let services: Services | undefined
@@ -141,7 +152,7 @@ function setup(host: PluginHost, options: Filled) {
   }
   host.observe(record => {
     if (record.error && turnedAway.has(record.error)) return
-    if (isWritten(record, leftOut)) trail.push(entryOf(record, settings))
+    if (isWritten(record, leftOut) && !refusals.count(record)) trail.push(entryOf(record, settings))
   })
 }
 

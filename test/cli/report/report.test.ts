@@ -192,6 +192,7 @@ describe('who still uses the old protocol', () => {
       oldLine(last, 'ada 1.0', audited),
       '{"seq":1,"prev":"0","event":"opened","hash":"a"}',
       '{"seq":3,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"gap","lost":4,"refused":0,"hash":"a"}',
+      '{"seq":4,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"refusals","count":7,"until":"2026-11-20T10:00:00.000Z","hash":"a"}',
     ])
     expect(rowOf(report, 'logging/setLevel')).to.include({ verdict: 'untold' })
     for (const feature of ['HTTP+SSE', 'sampling']) {
@@ -199,7 +200,12 @@ describe('who still uses the old protocol', () => {
     }
     expect(rowOf(report, 'sessions')).to.include({ verdict: 'used' })
     expect(report.lines).to.deep.equal({ counted: 1, outside: 0, skipped: 0 })
-    expect(report.notes).to.deep.equal(['the audit says that it lost 4 lines'])
+    expect(report.notes).to.deep.equal([
+      'the audit says that it lost 4 lines',
+      'the audit counts 7 refusals of anonymous requests: their causes are not listed',
+    ])
+    expect(report).to.include({ calls: 1, requests: 7 })
+    expect(report.outcomes).to.deep.equal({ ok: 1, refused: 7 })
     expect(report.legacy.advice.at(-1)).to.match(/^What was read does not tell who uses logging\/setLevel/)
   })
 })

@@ -1,8 +1,9 @@
 // The audit: which requests leave a line and what it says, what never stands in one, and the order of many at once.
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../../core/index.ts'
+import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
+import { addressGroup, createAnonymousRefusals } from '../../../plugins/audit/anonymous-refusals.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { ALL_CAPABILITIES } from '../../fixtures/asking-client.ts'
 import { legacy, modern, post } from '../../support/rpc.ts'
@@ -53,6 +54,41 @@ describe('audit: what is written', () => {
       ['input_required', undefined, ['elicitation/create']],
       ['tool_error', 'transport-streamable', ['elicitation/create']],
     ])
+  })
+
+  it('counts what nobody in particular is refused again and again, and writes all that was let in or has a user', async () => {
+    const { url, call, close, file, folder } = await startAudited({ config: { plugins: { login } } })
+    for (let count = 0; count < 30; count++) await fetch(`${url}/gone`)
+    for (let count = 0; count < 20; count++) await call('say')
+    for (let count = 0; count < 20; count++) await fetch(`${url}/gone`, { headers: AUTHORIZATION })
+    await close()
+    const lines = await linesIn(file)
+    const ofNobody = lines.filter(({ event, user }) => event === 'request' && user === undefined)
+    expect(lines.filter(({ name }) => name === 'say')).to.have.length(20)
+    const [counts] = lines.filter(({ event }) => event === 'refusals')
+    expect(counts).to.include({ decision: 'refused', ip: '127.0.0.1', count: 30 + 20 - ofNobody.length })
+    expect(ofNobody).to.have.length(10)
+    expect(counts?.['errors']).to.deep.equal({ 'mcp-host notFound': 40 })
+    expect(Date.parse(String(counts?.['from']))).to.be.at.most(Date.parse(String(counts?.['until'])))
+    expect(await verdictOn(folder)).to.equal('whole, 1')
+  })
+
+  it('of many addresses counts those of one network together, and past a hundred all others', () => {
+    const pushed: string[] = []
+    const refusals = createAnonymousRefusals(fields => pushed.push(fields))
+    const record = (ip: string) => ({ outcome: 'refused', ip, at: 1, refusedBy: 'mcp-host' }) as unknown as CallRecord
+    const written = Array.from({ length: 5_000 }, (_, index) =>
+      refusals.count(record(`10.0.${index >> 8}.${index & 255}`)),
+    )
+    refusals.close()
+    expect(written.filter(counted => !counted)).to.have.length(110)
+    const counts = pushed.map(fields => JSON.parse(fields))
+    expect(counts.map(({ ip }) => ip)).to.deep.equal(['_OTHER'])
+    expect(counts[0].count).to.equal(5_000 - 110)
+    expect(addressGroup('2001:db8::1')).to.equal('2001:db8:0:0::/64')
+    expect(addressGroup('2001:db8:1:2:3:4:5:6')).to.equal('2001:db8:1:2::/64')
+    expect(addressGroup('::1')).to.equal('0:0:0:0::/64')
+    expect(addressGroup('::ffff:10.0.0.1')).to.equal('::ffff:10.0.0.1')
   })
 
   it('a name in `arguments` that nothing has is warned of, with what may have been meant', async () => {
