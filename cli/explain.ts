@@ -2,7 +2,7 @@
 // the token nothing but its claims is printed.
 
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { type Host, hostOf, type InspectedAddress, type LoadedConfig, loadConfig } from '../core/create-host.ts'
+import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import { openLog } from './log.ts'
@@ -168,26 +168,11 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
-const withoutAudit = (plugins: unknown) =>
-  isObject(plugins) ? Object.fromEntries(Object.entries(plugins).filter(([name]) => name !== 'audit')) : plugins
-
-/** The config without its audit, which is that of a host that may be running: a question is nothing to put on record. */
-function unrecorded(loaded: LoadedConfig): LoadedConfig {
-  const { config } = loaded
-  if (!isObject(config) || !isObject(config['routes'])) return loaded
-  const routes = Object.entries(config['routes']).map(([path, route]) => [
-    path,
-    isObject(route) && 'plugins' in route ? { ...route, plugins: withoutAudit(route['plugins']) } : route,
-  ])
-  const { plugins } = config
-  return { ...loaded, config: { ...config, routes: Object.fromEntries(routes), plugins: withoutAudit(plugins) } }
-}
-
 async function explain(options: ExplainOptions): Promise<void> {
   const { config, verbose = false } = options
   const token = readToken(options.token)
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  const host = await hostOf(unrecorded(loaded), openLog({ verbose }))
+  const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })
   try {
     console.log((await explanation(host, options, token)).join('\n'))
   } finally {

@@ -24,13 +24,14 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
   },
   provides: ['peers', 'changeBus'],
   setup(host, options) {
-    const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)
+    const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS, { servesCalls: true })
     const bus = createBus(redis, host.log)
     const peers = createPeers(redis, host)
     const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })
     host.fill('changeBus', bus)
     host.fill('peers', peers)
     host.starting(async () => {
+      if (host.purpose === 'inspect') return
       await peers.begin()
       await reading.begin()
     })
