@@ -141,6 +141,16 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
+/** What plugins ask of callers at an address, and of the items in question: who is refused is limited all the same. */
+function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}): string[] {
+  const items = KINDS.flatMap(([option, kind]) => {
+    const key = asked[option]
+    return (key === undefined ? undefined : findItem(address, kind, key)) ?? []
+  })
+  const steps = [...address.explainPlugins(), ...items.flatMap(item => address.explainPlugins(item))]
+  return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
+}
+
 async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
   const { route: path = '/' } = options
   const address = host.inspect(path)
@@ -153,14 +163,15 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...lines,
   ]
-  if (refusal) return [...told, line('result', describeRefusal(refusal))]
+  const limits = describePlugins(address, options)
+  if (refusal) return [...told, ...limits, line('result', describeRefusal(refusal))]
   const denial = address.authorize(user)
   told.push(
     ...describeUser(user),
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
-  told.push(...address.explainPlugins().map((step, index) => line(index === 0 ? 'plugins' : '', step)))
-  if (denial) return [...told, line('result', describeRefusal(address.refusal(denial, user)))]
+  if (denial) return [...told, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
+  told.push(...describePlugins(address))
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
     return key === undefined ? [] : explainItem(address, kind, key, user)
