@@ -24,7 +24,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
   },
   provides: ['peers', 'changeBus'],
   setup(host, options) {
-    const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS, { servesCalls: true })
+    const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)
     const bus = createBus(redis, host.log)
     const peers = createPeers(redis, host)
     const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })

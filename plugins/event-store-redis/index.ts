@@ -63,9 +63,6 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledOption
       throw new StartError('it is less than 1s; no client comes back so soon', { at: [...host.at, 'ttl'] })
     }
     const bounds = { ttl: lifetime, maxEvents, maxBytes: parseSize(maxBytes) }
-    host.fill(
-      'eventStore',
-      createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS, { servesCalls: true }), bounds),
-    )
+    host.fill('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
   },
 })

@@ -38,7 +38,7 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionS
   provides: ['sessionStore'],
   setup(host, options) {
     demandSecrets(host)
-    const redis = redisConnection(host, options, SESSION_STORE_COMMANDS, { servesCalls: true })
+    const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)
     redis.claim({ node: host.node, fingerprints: host.keys('key-space').map(fingerprint) })
     host.fill('sessionStore', createRedisSessionStore(redis, host))
   },

@@ -1,6 +1,9 @@
 // What a host is made for: the files and ports of the serving host are nobody else's, whoever else uses its config.
+
+import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
@@ -122,6 +125,15 @@ describe('the plugins of a host under test', () => {
     expect(String(wrong)).to.include('plugins.metrics.token')
   })
 
+  it('keep nothing in files: the logins of dev-auth-server are in memory', async () => {
+    const directory = await makeFolder({})
+    const config = configOf({ 'dev-auth-server': { users: [{ id: 'ada' }], keepIn: 'kept.json' } })
+    await testOnce(config, { directory })
+    expect(await readdir(directory)).to.deep.equal(['package.json'])
+    await testOnce(config, { directory, purpose: 'serve' })
+    expect(await readdir(directory)).to.have.members(['kept.json', 'package.json'])
+  })
+
   it('write and open what the config says where the test is of that', async () => {
     const directory = await makeFolder({})
     const logs = await testOnce(configOf({ audit: {}, metrics: { port: 0, process: false } }), {
@@ -136,7 +148,12 @@ describe('the plugins of a host under test', () => {
 describe('what a host is made for', () => {
   /** Keeps a file that belongs to the serving host, as a plugin of somebody else's would. */
   const ledger = definePlugin<{ file: string }>({
-    options: { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] },
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { file: { type: 'string' } },
+      required: ['file'],
+    },
     setup(host, { file }) {
       const isServing = host.purpose === 'serve' || host.purpose === 'stdio'
       if (isServing) host.starting(() => writeFile(file, ''))
@@ -160,6 +177,21 @@ describe('what a host is made for', () => {
     for (const purpose of ['serve', 'stdio', 'test', 'inspect'] as const)
       await (await createHost(configOf({ curious: curious() }), { purpose, log: createTestLog() })).close()
     expect(told).to.deep.equal(['serve', 'serve', 'stdio', 'test', 'inspect'])
+  })
+
+  it('keeps one that is only asked from connecting to Redis', async () => {
+    let connections = 0
+    const redis = createServer().on('connection', () => connections++)
+    await once(redis.listen(0, '127.0.0.1'), 'listening')
+    const { port } = redis.address() as AddressInfo
+    const plugins = { 'cluster-redis': {}, 'rate-limit': { user: '9/1m', store: 'redis' } } as const
+    const config = { ...configOf(plugins), redis: { url: `redis://127.0.0.1:${port}` }, secrets: ['s'.repeat(32)] }
+    const host = await createHost(config, { purpose: 'inspect', log: createTestLog() })
+    await host.start()
+    expect(host.inspect('/mcp')?.explainPlugins().join()).to.include('at most 9 requests')
+    await host.close()
+    expect(connections).to.equal(0)
+    redis.close()
   })
 
   it('keeps one that is only asked from listening', async () => {
@@ -191,7 +223,7 @@ describe('what start, and check, say of places', () => {
     })
     try {
       const host = await loadHost({ cwd: folder }, createTestLog())
-      const error: Error = await host.listen().catch((error: Error) => error)
+      const error = (await host.listen().catch((error: unknown) => error)) as Error
       await host.close({ grace: 0 })
       expect(error.message).to.match(
         new RegExp(

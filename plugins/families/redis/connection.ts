@@ -76,15 +76,14 @@ const CONNECTIONS = Symbol('connections to Redis')
 /**
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
  * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
- * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. A host that is only
- * asked (`inspect`) connects where somebody needs it to know who calls: `servesCalls` says that it is for calls alone.
- * Throws a StartError for options that do not go together.
+ * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
+ * StartError for options that do not go together.
  */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
   needs: readonly RedisCommandName[] = [],
-  { vital = true, servesCalls = false }: { readonly vital?: boolean; readonly servesCalls?: boolean } = {},
+  { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
@@ -93,7 +92,6 @@ export function redisConnection(
   const isFirst = [...shared.values()].every(({ isVital }) => !isVital)
   shared.set(id, connection)
   connection.examination.need(needs)
-  connection.isNeeded ||= host.purpose !== 'inspect' || !servesCalls
   if (!vital || connection.isVital) return connection
   connection.isVital = true
   host.ready(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
@@ -103,7 +101,8 @@ export function redisConnection(
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  host.starting(() => (connection.isNeeded ? connection.start() : undefined))
+  // What is asked of a config that nobody serves is answered without it.
+  if (host.purpose !== 'inspect') host.starting(() => connection.start())
   return connection
 }
 
@@ -120,8 +119,6 @@ class SharedConnection implements RedisConnection {
   readonly examination: Examination
   /** Whether the host is not ready without it. */
   isVital = false
-  /** Whether it connects when the host starts. */
-  isNeeded = false
   readonly #redis: ResolvedRedis
   readonly #link: Link
   readonly #readers = new Set<Link>()
