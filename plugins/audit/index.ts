@@ -36,6 +36,9 @@ const LOOKING = [
   'subscriptions/listen',
 ]
 
+/** Each client has a process of its own, and so has a host that serves the same config: there are 4 files for each of these. */
+const STDIO_PROCESSES = 8
+
 const TRAILS = Symbol('the audits that are open')
 
 /** Instances of one file, such as those of several routes, have one writer. */
@@ -65,7 +68,7 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
       rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
       keep: rotate.keep ?? Infinity,
     },
-    host.processes,
+    host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes,
   )
   trails.set(path, { trail, said })
   if (host.purpose !== 'test') host.checking(() => checkFolder(host, path))

@@ -46,7 +46,7 @@ export default {
       .map(line => JSON.parse(line))
     expect(lines.some(({ msg }) => String(msg).startsWith('serving no metrics'))).to.equal(true)
     expect(lines.some(({ method, msg }) => method === 'tools/call' && msg === undefined)).to.equal(true)
-    expect(await readFile(join(folder, 'audit.jsonl'), 'utf8')).to.include('"say"')
+    expect(await readFile(join(folder, 'audit.1.jsonl'), 'utf8')).to.include('"say"')
   } finally {
     taken.close()
   }
