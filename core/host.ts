@@ -157,11 +157,13 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await setUpPlugins(instances, hostFor, report)
   const isSetUp = problems.count() === planned
   slots.seal()
-  const isShared = (route: Route) => slots.on('sessionStore', route).shared
+  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
-  if (isPlanned) checkSharing({ processes, routes, isFilled, isShared, ownKeys: secrets.generated, suggest, report })
+  // What shares sessions says itself that it has no keys.
+  const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
+  if (isPlanned) checkSharing({ processes, routes, isFilled, isShared, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
   if (!isSetUp) problems.assertNone()
 
