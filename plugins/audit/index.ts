@@ -1,6 +1,5 @@
 // An audit: one line for each request that did or read something, and for each that was refused. The lines hold on to each
 // other, so that none can be changed, removed or added unseen; `mcp-host audit verify` looks.
-import { isAbsolute, join } from 'node:path'
 import { blame } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
@@ -10,17 +9,14 @@ import {
   type FilledOptions,
   HostError,
   type PluginHost,
-  parseDuration,
-  parseSize,
   type Services,
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
-import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
-import { keySigner, plainSigner } from './chain.ts'
 import { entryOf } from './entry.ts'
 import { lintArguments } from './lint-arguments.ts'
-import { OpenTrail } from './open-trail.ts'
+import type { OpenTrail } from './open-trail.ts'
+import { trailOf } from './trail-of.ts'
 
 export type AuditOptions = BuiltInOptions['audit']
 type Filled = FilledOptions['audit']
@@ -36,63 +32,6 @@ const LOOKING = [
   'logging/setLevel',
   'subscriptions/listen',
 ]
-
-const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
-const LOST = {
-  name: 'mcp_host_audit_lost_lines_total',
-  help: 'Lines of the audit that were not written, and will not be.',
-}
-const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
-
-const TRAILS = Symbol('the audits that are open')
-
-interface Opened {
-  readonly trail: OpenTrail
-  readonly refusals: AnonymousRefusals
-}
-
-/** Instances of one file, such as those of several routes, have one writer. */
-function trailOf(host: PluginHost, options: Filled): Opened {
-  const { file, sync, headEvery, rotate } = options
-  const path = isAbsolute(file) ? file : join(host.directory, file)
-  const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
-  const said = JSON.stringify({ sync, headEvery, rotate })
-  const known = trails.get(path)
-  if (known && known.said !== said) {
-    throw new StartError(
-      `${file} is written by several routes, of which each says otherwise how: give them the same ` +
-        '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
-      { at: host.at },
-    )
-  }
-  if (known) return known.opened
-  const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
-  const trail = new OpenTrail(
-    {
-      path,
-      signers: host.ownKeys ? [plainSigner] : host.keys('audit').map(keySigner),
-      node: host.node,
-      log: host.log,
-      sync,
-      headEvery: parseDuration(headEvery),
-      rotateAt: parseSize(rotate.size),
-      rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
-      keep: rotate.keep ?? Infinity,
-      count: (what, lines) => tell[what](lines),
-    },
-    host.processes,
-  )
-  host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
-  const refusals = createAnonymousRefusals(fields => trail.push(fields))
-  const opened = { trail, refusals }
-  trails.set(path, { opened, said })
-  host.starting(() => trail.start())
-  host.closing(() => {
-    refusals.close()
-    return trail.close()
-  })
-  return opened
-}
 
 const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
@@ -132,7 +71,7 @@ function setup(host: PluginHost, options: Filled) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { trail, refusals } = trailOf(host, options)
-  if (host.ownKeys) host.starting(() => host.log.warn({}, NO_KEY))
+  if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
   let services: Services | undefined
   const listed = new Map(Object.entries(options.arguments))
