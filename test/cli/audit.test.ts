@@ -170,5 +170,8 @@ describe('mcp-host audit', () => {
     expect(stderr).to.equal('')
     expect(stdout).to.match(/result {2}whole\n$/)
     expect(code).to.equal(0)
+    const keyless = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: '' })
+    expect(keyless.stderr).to.match(/^mcp-host: the audit cannot be verified:/)
+    expect(keyless.code).to.equal(3)
   })
 })
