@@ -3,6 +3,22 @@ import type { CallRecord } from '../../core/index.ts'
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 
+const SECOND = 1_000
+/** The second that the last line was of, and how its time begins: a fifth of what a line costs. */
+let second = Number.NaN
+let beginning = ''
+
+/** As `toISOString`, of milliseconds since the epoch. */
+function timeText(at: number): string {
+  const whole = Math.floor(at / SECOND)
+  if (whole !== second) {
+    second = whole
+    beginning = new Date(whole * SECOND).toISOString().slice(0, -4)
+  }
+  const rest = Math.floor(at - whole * SECOND)
+  return `${beginning}${String(rest).padStart(3, '0')}Z`
+}
+
 /** What came of it, in a word: the kind of an error says more than that it is one. */
 const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
 
@@ -33,7 +49,7 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
   } = record
   const { user, oauthClient, session, requestId, traceId, bytesIn, bytesOut } = record
   const fields = {
-    time: new Date(at).toISOString(),
+    time: timeText(at),
     route,
     verb: http?.verb,
     status: http?.status,
@@ -67,7 +83,7 @@ export function textLine(record: CallRecord, { slow }: LineFacts): string {
   const { at, route = '-', method, item, refusedBy, milliseconds, http, user = 'anonymous', client } = record
   const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
   const parts = [
-    new Date(at).toISOString(),
+    timeText(at),
     `${round(milliseconds)} ms`.padStart(11),
     wordFor(record),
     route,
