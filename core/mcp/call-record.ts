@@ -56,7 +56,7 @@ export interface CallRecord {
   readonly session: string | undefined
   /** `X-Request-Id`, as the client or a proxy gave it, where it is one; see `requestIdIn`. */
   readonly requestId: string | undefined
-  /** The trace that the request belongs to: 32 hexadecimal digits of `_meta.traceparent` or of the header. */
+  /** The trace that the request belongs to: 32 hexadecimal digits, of its span, else of `_meta.traceparent` or of the header. */
   readonly traceId: string | undefined
   /** Bytes of the request's body, where it said how many; of a batch, of all of it. */
   readonly bytesIn: number | undefined
@@ -101,6 +101,15 @@ const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\d
 
 const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
+
+/** What tells of a call's span, where it has one. */
+interface Tracer {
+  traceIdOf?(call: Call): string | undefined
+}
+
+/** The trace that a call belongs to: that of its span, else what its message names, else its HTTP request. */
+export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
+  tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
 /** What all records are made from. */
 interface Facts {
@@ -190,10 +199,13 @@ export class ObservedCall extends Told implements CallRecord {
   readonly http = undefined
   readonly #notes: CallNotes
 
-  constructor(call: Call, notes: CallNotes, settings: RecordSettings) {
+  readonly #tracer: Tracer
+
+  constructor(call: Call, notes: CallNotes, settings: RecordSettings & { readonly tracer: Tracer }) {
     super({ outcome: 'ok', error: undefined, at: Date.now(), milliseconds: 0 }, call, settings)
     this.call = call
     this.#notes = notes
+    this.#tracer = settings.tracer
   }
   end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
     this.outcome = outcome
@@ -234,7 +246,7 @@ export class ObservedCall extends Told implements CallRecord {
     return sessionId === undefined ? undefined : this.settings.disguise('session', sessionId)
   }
   override get traceId() {
-    return traceIn(this.call.meta['traceparent']) ?? super.traceId
+    return traceIdOf(this.call, this.#tracer)
   }
 }
 

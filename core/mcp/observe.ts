@@ -32,6 +32,8 @@ export interface CallTracer {
   run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
   /** Headers for a request that a handler makes with `ctx.fetch`; unless it set one of them. */
   headersFor(call: Call): Readonly<Record<string, string>>
+  /** The trace that the call's span is in, for records and the log. Default: what the request names. */
+  traceIdOf?(call: Call): string | undefined
 }
 
 /** What the slot holds where nobody fills it. */
@@ -134,9 +136,10 @@ function createTelling(observers: readonly Observer[], log: Logger): (record: Ca
 export function observed(
   answer: (call: Call) => Promise<object>,
   { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
-  settings: ObserveSettings,
+  { log, ...given }: ObserveSettings,
 ): (call: Call) => Promise<object> {
-  const tell = createTelling(observers, settings.log)
+  const settings = { ...given, tracer }
+  const tell = createTelling(observers, log)
   return async call => {
     const headers: Headers = call.headers
     headers[CALLED] = true
