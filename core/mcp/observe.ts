@@ -5,6 +5,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Route } from '../kernel/route.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import { watchCall } from './call-notes.ts'
@@ -16,6 +17,8 @@ import {
   type Outcome,
   PlainRequest,
   type RecordSettings,
+  RefusedMessage,
+  type RefusedRequest,
 } from './call-record.ts'
 
 /** What telling takes. */
@@ -60,8 +63,8 @@ function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger
   }
 }
 
-/** On the headers of an HTTP request that became a Call: the Call has nothing else of the request that brought it. */
-const CALLED = Symbol('became a call')
+/** On the headers of an HTTP request whose messages have records of their own: they have nothing else of what brought them. */
+const CALLED = Symbol('became calls')
 
 interface Headers extends IncomingHttpHeaders {
   [CALLED]?: true
@@ -106,6 +109,20 @@ export function createRequestWatch(
   return ctx => {
     const began = performance.now()
     ctx.res.on('close', () => tell(ctx, began))
+  }
+}
+
+/** Tells the observers of a route of requests that were refused before they were Calls, where no HTTP request says it of one alone. */
+export function createRefusalWatch(
+  notes: readonly Note<Observer>[],
+  { log, ...settings }: ObserveSettings,
+): (refused: RefusedRequest & { readonly route: Route }) => void {
+  return refused => {
+    const observers = notesFor(notes, refused.route)
+    if (observers.length === 0) return
+    const headers: Headers = refused.headers
+    headers[CALLED] = true
+    tellAll(observers, new RefusedMessage(refused, settings), log)
   }
 }
 
