@@ -76,14 +76,8 @@ function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
   }
 }
 
-export function createCallSpans(
-  { trace, propagation, context, isSpanContextValid, SpanKind, SpanStatusCode }: OpenTelemetry,
-  tracerNow: () => Tracer | undefined,
-  { log, baggage }: Pick<PluginHost, 'log'> & { readonly baggage: boolean },
-): CallSpans {
-  const spans = new WeakMap<Call, Span>()
-  let failing = false
-
+/** Where a call's span begins. */
+function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenTelemetry, baggage: boolean) {
   const spanIn = (place: Context) => {
     const found = trace.getSpanContext(place)
     return found && isSpanContextValid(found) ? found : undefined
@@ -110,6 +104,20 @@ export function createCallSpans(
   /** A caller's words are not for whoever a tool asks, and an instrumentation would send them along. */
   const withoutBaggage = (place: Context) =>
     baggage || propagation.getBaggage(place) === undefined ? place : propagation.deleteBaggage(place)
+
+  return { placeOf, withoutBaggage }
+}
+
+export function createCallSpans(
+  api: OpenTelemetry,
+  tracerNow: () => Tracer | undefined,
+  { log, baggage }: Pick<PluginHost, 'log'> & { readonly baggage: boolean },
+): CallSpans {
+  const { trace, isSpanContextValid, SpanKind, SpanStatusCode } = api
+  const spans = new WeakMap<Call, Span>()
+  let failing = false
+
+  const { placeOf, withoutBaggage } = createPlaces(api, baggage)
 
   function begin(start: CallStart, tracer: Tracer): Context {
     const { parent: place, links } = placeOf(start.call)
