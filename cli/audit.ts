@@ -7,7 +7,6 @@ import { loadConfig } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { isObject } from '../core/index.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
-import { userKey } from '../core/kernel/user.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
@@ -119,7 +118,7 @@ async function who(subject: string | undefined, values: AuditValues): Promise<vo
     ...(issuer !== undefined && { issuer }),
     ...(claim !== undefined && claim !== 'sub' && { subjectClaim: claim }),
   }
-  console.log(createDisguise(secrets.keys('records'))('user', userKey(user)))
+  console.log(createDisguise(secrets.keys('records')).user(user))
 }
 
 async function audit(values: AuditValues, [what, ...words]: readonly string[]): Promise<void> {

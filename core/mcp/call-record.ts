@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
-import { type User, userKey } from '../kernel/user.ts'
+import type { User } from '../kernel/user.ts'
 import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
@@ -151,7 +151,7 @@ abstract class Told implements Facts {
   }
   get user() {
     const { user } = this.#asker
-    return user && this.settings.disguise('user', userKey(user))
+    return user && this.settings.disguise.user(user)
   }
   get oauthClient() {
     const id = this.#asker.user?.clientId
@@ -248,7 +248,7 @@ export class ObservedCall extends Told implements CallRecord {
   }
   get session() {
     const { sessionId } = this.call.offer
-    return sessionId === undefined ? undefined : this.settings.disguise('session', sessionId)
+    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
   override get traceId() {
     return traceIdOf(this.call, this.#tracer)
@@ -286,7 +286,7 @@ export class PlainRequest extends Told implements CallRecord {
   get session() {
     const { isSessionId, disguise } = this.settings
     const id = this.#sessionId
-    return id !== undefined && isSessionId(id) ? disguise('session', id) : undefined
+    return id !== undefined && isSessionId(id) ? disguise.session(id) : undefined
   }
 }
 
@@ -335,6 +335,6 @@ export class RefusedMessage extends Told implements CallRecord {
   }
   get session() {
     const { sessionId } = this.#refused
-    return sessionId === undefined ? undefined : this.settings.disguise('session', sessionId)
+    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
 }

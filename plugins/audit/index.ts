@@ -1,6 +1,7 @@
 // An audit: one line for each request that did or read something, and for each that was refused. The lines hold on to each
 // other, so that none can be changed, removed or added unseen; `mcp-host audit verify` looks.
-import { isAbsolute, join } from 'node:path'
+import { access, constants } from 'node:fs/promises'
+import { dirname, isAbsolute, join } from 'node:path'
 import { blame } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
@@ -18,7 +19,7 @@ import {
 } from '../../core/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { entryOf } from './entry.ts'
-import { OpenTrail } from './open-trail.ts'
+import { folderProblem, OpenTrail } from './open-trail.ts'
 
 export type AuditOptions = BuiltInOptions['audit']
 type Filled = FilledOptions['audit']
@@ -34,6 +35,9 @@ const LOOKING = [
   'logging/setLevel',
   'subscriptions/listen',
 ]
+
+/** Each client has a process of its own, and so has a host that serves the same config: there are 4 files for each of these. */
+const STDIO_PROCESSES = 8
 
 const TRAILS = Symbol('the audits that are open')
 
@@ -64,12 +68,25 @@ function trailOf(host: PluginHost, options: Filled): OpenTrail {
       rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
       keep: rotate.keep ?? Infinity,
     },
-    host.processes,
+    host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes,
   )
   trails.set(path, { trail, said })
-  host.starting(() => trail.start())
+  if (host.purpose !== 'test') host.checking(() => checkFolder(host, path))
+  // Without a start it keeps nothing.
+  const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
+  if (isKept) host.starting(() => trail.start())
   host.closing(() => trail.close())
   return trail
+}
+
+/** The lock, and files that are full, stand in the same folder. */
+async function checkFolder({ at, report }: PluginHost, path: string) {
+  try {
+    // The dot fails for what is no folder.
+    await access(`${dirname(path)}/.`, constants.W_OK)
+  } catch (error) {
+    report(new StartError(folderProblem(error, path), { at: [...at, 'file'], cause: error }))
+  }
 }
 
 const NO_KEY =
@@ -107,7 +124,7 @@ function setup(host: PluginHost, options: Filled) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const trail = trailOf(host, options)
-  if (host.ownKeys) host.starting(() => host.log.warn({}, NO_KEY))
+  if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
   let services: Services | undefined
   host.serving(given => {

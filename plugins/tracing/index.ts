@@ -90,6 +90,7 @@ export const tracing = definePlugin<TracingOptions, FilledOptions['tracing']>({
     })
     host.observe(spans.end)
     host.starting(() => {
+      if (host.purpose === 'inspect') return
       failures.begin()
       if (sdk.tracer()) return
       const fix =

@@ -103,7 +103,7 @@ describe('mcp-host audit', () => {
   it('who prints what stands for a person', async () => {
     const { text } = await run(['who', 'ada'], { issuer: 'https://login.example' })
     const disguise = createDisguise(createSecrets([SECRET]).keys('records'))
-    expect(text).to.equal(disguise('user', JSON.stringify(['https://login.example', 'ada'])))
+    expect(text).to.equal(disguise.user({ issuer: 'https://login.example', subject: 'ada' }))
     expect((await run(['who'])).error?.message).to.match(/^SUBJECT is missing/)
   })
 
