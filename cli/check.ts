@@ -47,7 +47,7 @@ async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
 }
 
 /** What is wrong with a config, and what may be: `check --format json` prints it. */
-export async function reportOn(options: CheckOptions, cwd: string): Promise<CheckReport & { exitCode: 0 | 1 | 2 }> {
+export async function reportOn(options: CheckOptions, cwd: string): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
   const { log, warnings } = collectWarnings(cwd)
   let file: string | null = null
   try {

@@ -2,7 +2,7 @@
 import { createDigest, type Digest } from './digest.ts'
 import { createDistinct } from './distinct.ts'
 import { createLegacyTally } from './legacy.ts'
-import { type LoggedRequest, readLoggedLine } from './logged-request.ts'
+import { type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
 import { createRanking, type Ranked } from './ranking.ts'
 import type { CauseRow, Report, ToolRow } from './report.ts'
 
@@ -61,6 +61,7 @@ class LineTally implements Tally {
   #calls = 0
   #errors = 0
   #lost = 0
+  #counted = 0
   #from = Infinity
   #until = -Infinity
 
@@ -74,7 +75,14 @@ class LineTally implements Tally {
     else if (read === 'own') return
     else if ('gap' in read) this.#lost += read.gap
     else if (read.at < this.#window.since || read.at >= this.#window.until) this.#lines.outside++
+    else if ('refusals' in read) this.#refusals(read)
     else this.#request(read)
+  }
+
+  /** Requests that an audit counts: nobody's, which became no call. */
+  #refusals({ refusals }: Refusals) {
+    this.#outcomes.set('refused', (this.#outcomes.get('refused') ?? 0) + refusals)
+    this.#counted += refusals
   }
 
   #request(request: LoggedRequest) {
@@ -108,6 +116,10 @@ class LineTally implements Tally {
     const causes = this.#causes.list().map(causeRow)
     const span = { from: this.#from, until: this.#until }
     const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
+    const counted =
+      this.#counted > 0
+        ? [`the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`]
+        : []
     return {
       source: 'log',
       from: isoTime(this.#from),
@@ -115,7 +127,7 @@ class LineTally implements Tally {
       calls: this.#calls,
       errors: this.#errors,
       errorRatio: this.#calls === 0 ? 0 : this.#errors / this.#calls,
-      requests: this.#lines.counted - this.#calls,
+      requests: this.#lines.counted - this.#calls + this.#counted,
       outcomes: Object.fromEntries([...this.#outcomes].sort(([, a], [, b]) => b - a)),
       busiest: tools.slice(0, most),
       slowest: [...tools].sort(slowestFirst).slice(0, most),
@@ -126,7 +138,7 @@ class LineTally implements Tally {
       sessions: this.#sessions.count(),
       legacy: this.#legacy.tell(span, most),
       lines: { ...this.#lines },
-      notes: [...notes, ...lost],
+      notes: [...notes, ...lost, ...counted],
     }
   }
 }

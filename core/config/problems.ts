@@ -33,7 +33,7 @@ export interface Mistake extends Place {
   /** What was thrown; for those who ask for stacks. */
   readonly cause?: unknown
   /** 1 where it is not the config that must change. */
-  readonly exitCode?: 1 | 2
+  readonly exitCode?: 1 | 2 | 3
 }
 
 type Told = Problem | Mistake

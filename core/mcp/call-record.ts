@@ -11,10 +11,11 @@ import { findResource } from './methods/resources.ts'
 import { REVISIONS } from './revisions.ts'
 
 /**
+ * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
  * `tool_error`: a tool's own failure, a result with `isError`. `error`: a call that was refused or failed. `refused`: the
  * host refused a request before it was a call. `cancelled`: nobody waits for the answer any more, whatever it was.
  */
-export type Outcome = 'ok' | 'tool_error' | 'error' | 'refused' | 'cancelled'
+export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
 /** In the place of a name that nothing on the server has: clients may invent as many as they like. */
 export const OTHER = '_OTHER'

@@ -81,7 +81,8 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['
   host.observe(record => {
     const { outcome, milliseconds } = record
     const isSlow = milliseconds >= threshold && record.http?.verb !== 'GET'
-    const isSampled = outcome === 'ok' && !isSlow && sample < 1
+    const isWell = outcome === 'ok' || outcome === 'input_required'
+    const isSampled = isWell && !isSlow && sample < 1
     if (isSampled && Math.random() >= sample) return
     lines?.write(lineOf(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
   })

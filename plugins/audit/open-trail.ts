@@ -35,7 +35,7 @@ export class OpenTrail {
     const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
     const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
     this.#lock = lock
-    const trail = new Trail({ ...this.#settings, path: file })
+    const trail = new Trail({ ...this.#settings, path: file, hold: () => lock.hold() })
     try {
       await trail.start()
     } catch (error) {

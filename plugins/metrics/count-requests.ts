@@ -150,7 +150,7 @@ function createClientCounts({ clients, questions }: Tables, most: number) {
     if (!client) return [undefined, undefined]
     const { name, version } = client
     // Whoever only ever fails takes no place.
-    const mayEnter = outcome === 'ok' || outcome === 'tool_error'
+    const mayEnter = outcome === 'ok' || outcome === 'tool_error' || outcome === 'input_required'
     return names.has(`${name}\n${version}`, mayEnter) ? [name, version] : [OTHER, OTHER]
   }
 

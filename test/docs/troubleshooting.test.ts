@@ -1,38 +1,37 @@
-// The table of log lines in docs/operating.md: each message that it quotes is one that the source writes.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+// docs/troubleshooting.md quotes messages as they are: each is found in the sources.
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { ROOT } from '../support/doc-blocks.ts'
+import { globSync } from 'tinyglobby'
+import { ROOT, readPage } from '../support/doc-blocks.ts'
 
-const sourceIn = (folder: string): string =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.ts'))
-    .map(file => readFileSync(join(ROOT, folder, file), 'utf8'))
-    .join('\n')
-
-/** Texts that are put together from several lines are one; the page cannot quote a backtick. */
-const source = ['core', 'plugins', 'cli']
-  .map(sourceIn)
-  .join('\n')
-  .replace(/['`] \+\s+['`]/g, '')
-  .replace(/\\?`/g, '')
-
-/** The first column of the table, with what is quoted there; `…` stands for anything. */
-function quotedMessages(): string[] {
-  const page = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8')
-  const [, table = ''] = page.split('| `msg` | Level | What to do |\n|---|---|---|\n')
-  const rows = table.slice(0, table.indexOf('\n\n')).split('\n')
-  return rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, message = '']) => message))
+/** Texts of a source as they are told: pieces joined, values as `…`. */
+function toldBy(source: string): string {
+  return source.replaceAll(/['`"] \+\s+['`"]/g, '').replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '…')
 }
 
-describe('the messages that docs/operating.md explains', () => {
-  /** Without the mark before what is added to it. */
-  const fixed = (part: string) => part.trim().replace(/[;:,]$/, '')
+const sources = globSync(['core/**/*.ts', 'plugins/**/*.ts', 'cli/**/*.ts', 'client/**/*.ts'], { cwd: ROOT }).map(
+  file => toldBy(readFileSync(ROOT + file, 'utf8')),
+)
 
-  it('are those that the host writes', () => {
-    const messages = quotedMessages()
-    expect(messages.length).to.be.greaterThan(40)
-    const unknown = messages.filter(message => message.split('…').some(part => !source.includes(fixed(part))))
-    expect(unknown).to.deep.equal([])
+const isTold = (message: string) => {
+  const pieces = message
+    .split('…')
+    .map(piece => piece.trim())
+    .filter(piece => piece !== '')
+  return sources.some(source => pieces.every(piece => source.includes(piece)))
+}
+
+describe('docs/troubleshooting.md', () => {
+  const messages = [...readPage('docs/troubleshooting.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, text = '']) => text)
+
+  it('quotes messages that the sources have', () => {
+    expect(messages.filter(message => !isTold(message))).to.deep.equal([])
+    expect(new Set(messages).size).to.equal(messages.length)
+    console.log(`      ${messages.length} messages are in the sources`)
+    expect(messages.length).to.be.above(30)
+  })
+
+  it('would be told of one that they have not', () => {
+    expect(isTold('there is no toolset "…"; there were: …')).to.equal(false)
   })
 })

@@ -1,8 +1,10 @@
 // What the page, the dashboard and the alert rules say of metrics, against those of a running host with everything on.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -55,6 +57,7 @@ async function everythingOn() {
         'cluster-redis': {},
         'transport-sse': {},
         'access-log': { file: '/dev/null' },
+        audit: { file: join(await makeFolder({}), 'audit.jsonl') },
         'rate-limit': { user: '1000/1h', store: 'redis' },
       },
     },
@@ -116,6 +119,7 @@ describe('what is written of the metrics', function () {
   })
   after(async () => {
     await stopHosts()
+    await removeFolders()
     await Promise.all([stopRedis(), stopIssuers()])
   })
 
