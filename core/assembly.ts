@@ -24,7 +24,7 @@ import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
-import { createRequestWatch } from './mcp/observe.ts'
+import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
@@ -176,6 +176,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     extensionsOn: author.extensions.on,
     answer: createDispatch(author, methods, { ...observing, tracerOn }),
     watchRequest: createRequestWatch(author.observers, observing),
+    tellRefused: createRefusalWatch(author.observers, observing),
     inFlight: inFlight.enter,
   }
 }

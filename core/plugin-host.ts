@@ -12,6 +12,7 @@ import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import type { AuthorHost } from './mcp/author-host.ts'
 import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { RefusedRequest } from './mcp/call-record.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
@@ -48,6 +49,11 @@ export interface Services extends AccessServices {
   createCall(request: CallRequest): Call
   /** Runs a Call through every `around` to its answer. */
   answer(call: Call): Promise<object>
+  /**
+   * Tells observers of a request that was refused before it was `answer`ed as a Call. Not where it came alone in an HTTP request
+   * whose own answer is the refusal: that one has a record.
+   */
+  tellRefused(refused: RefusedRequest & { readonly route: Route }): void
   /**
    * Counts a request in flight until the returned function is called. `cancel` is called when the host closes and its grace
    * period is over: answer the request with `nodeLost()`, then abort it. Throws `unavailable` from then on; until then a

@@ -48,12 +48,12 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
 async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly string[]): Promise<void> {
   const [url = '', name = '', ...given] = positionals
   const timeout = readTimeout(values.timeout)
-  const result = await withServer(url, values, async ({ client, signal }): Promise<CallToolResult> => {
+  const result = await withServer(url, values, async ({ client, signal, ids }): Promise<CallToolResult> => {
     const tools = await listTools(client, signal)
     const tool = tools.find(one => one.name === name)
     const line = createProgressLine()
     try {
-      return await client.callTool(
+      const answer = await client.callTool(
         { name, arguments: readToolArguments(given, tool?.inputSchema) },
         {
           signal,
@@ -62,6 +62,9 @@ async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly st
           onprogress: progress => void (isRound(progress) || line.show(progress)),
         },
       )
+      line.clear()
+      if (answer.isError || values.verbose) ids.tell()
+      return answer
     } catch (error) {
       throw withHint(error, name, tools)
     } finally {

@@ -14,6 +14,7 @@ import type { Login } from './logins.ts'
 import { narrate } from './narrate.ts'
 import { loginCommand } from './profile.ts'
 import { createReceiver, type Receiver } from './receiver.ts'
+import type { RequestIds } from './request-ids.ts'
 import { hasPerson, say } from './terminal.ts'
 
 /** Milliseconds: for the first answers of a server, and for those during which a person may have to log in. */
@@ -24,9 +25,11 @@ const MAX_WORDS = 4_000
 
 export interface ConnectOptions {
   readonly signal: AbortSignal
-  /** Answers what the server asks the person. */
+  /** Sees the requests to the server, with what came of them. */
+  readonly ids: Pick<RequestIds, 'watch'>
   /** True: the requests carry an Authorization header of the person's own. */
   readonly own?: boolean
+  /** Answers what the server asks the person. */
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
 }
 
@@ -122,7 +125,8 @@ async function makeClient({ elicit }: ConnectOptions): Promise<Client> {
 const isRefusal = (status: number | undefined) =>
   status !== undefined && status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status)
 
-async function open(url: URL, authFetch: typeof fetch, options: ConnectOptions): Promise<Connection> {
+async function open(url: URL, way: typeof fetch, options: ConnectOptions): Promise<Connection> {
+  const authFetch = options.ids.watch(way)
   const sdk = await import('@modelcontextprotocol/client')
   const { signal } = options
   const wait = { signal, timeout: hasPerson() ? PATIENCE_WITH_LOGIN : PATIENCE }

@@ -8,6 +8,7 @@ import { interruptible } from './interrupt.ts'
 import { checkServerUrl } from './logins.ts'
 import { PROFILE_OPTION } from './profile.ts'
 import { headersOf, REACH_OPTIONS, readReach } from './reach.ts'
+import { createRequestIds, type RequestIds } from './request-ids.ts'
 
 /** Of the verbs that call a server. */
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
@@ -15,6 +16,7 @@ export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 export interface ServerWork {
   readonly client: Client
   readonly signal: AbortSignal
+  readonly ids: RequestIds
 }
 
 /** Closing is awaited for so long, milliseconds: the result is there already. */
@@ -41,15 +43,17 @@ export async function withServer<T>(
   const login = await accounts.recall(url, values.profile)
   // Whoever shows something of their own needs no login.
   const own = headersOf(reach, login).has('authorization')
+  const ids = createRequestIds()
   return interruptible(async signal => {
     try {
-      const { client, close } = await connect(accounts, login, { signal, elicit: createElicitor(signal), own })
+      const { client, close } = await connect(accounts, login, { signal, elicit: createElicitor(signal), own, ids })
       try {
-        return await work({ client, signal })
+        return await work({ client, signal, ids })
       } finally {
         await withoutHanging(close())
       }
     } catch (error) {
+      if (!signal.aborted) ids.tell()
       const { scope = '' } = (await readTokens(accounts, login).catch(() => undefined)) ?? {}
       throw explainFailure(error, login, scope.split(' ').filter(Boolean))
     }

@@ -15,7 +15,7 @@ import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
-import type { TracingOptions } from './plugin-options/tracing.ts'
+import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
 import type { FilledTransportStdioOptions, TransportStdioOptions } from './plugin-options/transport-stdio.ts'
 import type { TransportStreamableOptions } from './plugin-options/transport-streamable.ts'
@@ -58,7 +58,7 @@ export interface FilledOptions {
   'access-log': FilledAccessLogOptions
   metrics: FilledMetricsOptions
   audit: FilledAuditOptions
-  tracing: TracingOptions
+  tracing: FilledTracingOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions

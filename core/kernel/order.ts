@@ -16,12 +16,12 @@ export const ORDER = [
   ['hostOrigin', 'R   F N'],
   // The route's CORS, or the endpoint's own; preflights end here.
   ['cors', 'R P F  '],
+  // Plugins: limits per address, of what is refused behind them, too. 429
+  ['edge', 'R     N'],
   // The declared length. 413
   ['length', 'R P F N'],
   // Nothing is served at this address. 404
   ['address', 'R P F N'],
-  // Plugins: limits per address. 429
-  ['edge', 'R      '],
   // Plugins: who calls. 401
   ['identify', 'R      '],
   // Plugins: may they use this route; limits per user. 401 403 429

@@ -4,15 +4,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, CallNotes } from './call.ts'
+import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
+import { REVISIONS } from './revisions.ts'
 
 /**
  * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
  * `tool_error`: a tool's own failure, a result with `isError`. `error`: a call that was refused or failed. `refused`: the
- * host refused an HTTP request before it was a call. `cancelled`: nobody waits for the answer any more, whatever it was.
+ * host refused a request before it was a call. `cancelled`: nobody waits for the answer any more, whatever it was.
  */
 export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
@@ -21,7 +22,7 @@ export const OTHER = '_OTHER'
 
 /** A request that is over. */
 export interface CallRecord {
-  /** Undefined for an HTTP request that became none: it was refused, or is a notification, a stream, a page. */
+  /** Undefined for a request that became none: it was refused, or is of HTTP, and a notification, a stream, a page. */
   readonly call: Call | undefined
   readonly outcome: Outcome
   /** What the client was told, where `outcome` is `error` or `refused`; its `cause` is what was thrown, for the log alone. */
@@ -45,7 +46,7 @@ export interface CallRecord {
   readonly asked: readonly string[]
   /** The caller's address, as far as trusted proxies tell it; `stdio` and the like for transports without. */
   readonly ip: string
-  /** Of an HTTP request that became no call. */
+  /** Of an HTTP request that became no call; undefined for one message of several that was refused, or over no HTTP. */
   readonly http: { readonly verb: string; readonly status: number } | undefined
   /** What the client calls itself: 64 printable characters of its name, 32 of its version. Its own words. */
   readonly client: { readonly name: string; readonly version: string } | undefined
@@ -57,7 +58,7 @@ export interface CallRecord {
   readonly session: string | undefined
   /** `X-Request-Id`, as the client or a proxy gave it, where it is one; see `requestIdIn`. */
   readonly requestId: string | undefined
-  /** The trace that the request belongs to: 32 hexadecimal digits of `_meta.traceparent` or of the header. */
+  /** The trace that the request belongs to: 32 hexadecimal digits, of its span, else of `_meta.traceparent` or of the header. */
   readonly traceId: string | undefined
   /** Bytes of the request's body, where it said how many; of a batch, of all of it. */
   readonly bytesIn: number | undefined
@@ -102,6 +103,20 @@ const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\d
 
 const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
+
+function clientOf(client: ClientFacts | undefined): CallRecord['client'] {
+  const info = client?.info
+  return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
+}
+
+/** What tells of a call's span, where it has one. */
+interface Tracer {
+  traceIdOf?(call: Call): string | undefined
+}
+
+/** The trace that a call belongs to: that of its span, else what its message names, else its HTTP request. */
+export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
+  tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
 /** What all records are made from. */
 interface Facts {
@@ -191,10 +206,13 @@ export class ObservedCall extends Told implements CallRecord {
   readonly http = undefined
   readonly #notes: CallNotes
 
-  constructor(call: Call, notes: CallNotes, settings: RecordSettings) {
+  readonly #tracer: Tracer
+
+  constructor(call: Call, notes: CallNotes, settings: RecordSettings & { readonly tracer: Tracer }) {
     super({ outcome: 'ok', error: undefined, at: Date.now(), milliseconds: 0 }, call, settings)
     this.call = call
     this.#notes = notes
+    this.#tracer = settings.tracer
   }
   end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
     this.outcome = outcome
@@ -227,15 +245,14 @@ export class ObservedCall extends Told implements CallRecord {
     return this.call.offer.ip
   }
   get client() {
-    const { info } = this.call.client
-    return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
+    return clientOf(this.call.client)
   }
   get session() {
     const { sessionId } = this.call.offer
     return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
   override get traceId() {
-    return traceIn(this.call.meta['traceparent']) ?? super.traceId
+    return traceIdOf(this.call, this.#tracer)
   }
 }
 
@@ -271,5 +288,54 @@ export class PlainRequest extends Told implements CallRecord {
     const { isSessionId, disguise } = this.settings
     const id = this.#sessionId
     return id !== undefined && isSessionId(id) ? disguise.session(id) : undefined
+  }
+}
+
+/** A request of a client that was refused before it was a Call. */
+export interface RefusedRequest extends Asker, Pick<CallRecord, 'ip' | 'revision' | 'transport'> {
+  readonly error: HostError
+  readonly route: { readonly path: string }
+  /** As the message has it; undefined where it could not be read. */
+  readonly method: string | undefined
+  readonly client: ClientFacts | undefined
+  readonly sessionId: string | undefined
+}
+
+/** A request that was refused before it was a Call, and that the record of no HTTP request tells of: one of a batch or of a line. */
+export class RefusedMessage extends Told implements CallRecord {
+  readonly call = undefined
+  readonly http = undefined
+  readonly item = undefined
+  readonly bytesOut = undefined
+  readonly asked: readonly string[] = []
+  readonly #refused: RefusedRequest
+
+  constructor(refused: RefusedRequest, settings: RecordSettings) {
+    super({ outcome: 'refused', error: refused.error, at: Date.now(), milliseconds: 0 }, refused, settings)
+    this.#refused = refused
+  }
+  get route() {
+    return this.#refused.route.path
+  }
+  get method() {
+    const { method, route } = this.#refused
+    return method === undefined || this.settings.has(method, route) ? method : OTHER
+  }
+  get revision() {
+    // One that we have not is a client's own words.
+    return REVISIONS.find(known => known === this.#refused.revision)
+  }
+  get transport() {
+    return this.#refused.transport
+  }
+  get ip() {
+    return this.#refused.ip
+  }
+  get client() {
+    return clientOf(this.#refused.client)
+  }
+  get session() {
+    const { sessionId } = this.#refused
+    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
 }

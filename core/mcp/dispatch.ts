@@ -8,7 +8,7 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
 import type { Call } from './call.ts'
-import { requestIdIn } from './call-record.ts'
+import { requestIdIn, traceIdOf } from './call-record.ts'
 import { demandObject } from './check-added.ts'
 import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -22,12 +22,13 @@ type Answer = (call: Call) => Promise<object>
 const TELL_MORE = 'clients read only that it failed; what a ToolError says they read, too'
 
 /** Logs what a handler or a plugin threw and no client may see. */
-function createFailureLog(log: Logger) {
+function createFailureLog(log: Logger, tracerOn: (route: Route) => CallTracer) {
   return (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
     const whose = blamed(err)
-    const requestId = requestIdIn(call.headers)
-    const fields = { err, ...whose, method: call.method, name, route: call.offer.route.path, requestId }
+    const { route } = call.offer
+    const ids = { requestId: requestIdIn(call.headers), traceId: traceIdOf(call, tracerOn(route)) }
+    const fields = { err, ...whose, method: call.method, name, route: route.path, ...ids }
     // Ending with an error is what a handler is expected to do once its client is gone.
     if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
     else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
@@ -41,7 +42,7 @@ export function createDispatch(
   settings: ObserveSettings & { readonly tracerOn: (route: Route) => CallTracer },
 ): Answer {
   const { log } = settings
-  const logFailure = createFailureLog(log)
+  const logFailure = createFailureLog(log, settings.tracerOn)
   const warnOfHandmade = createHandmadeWarning(log)
 
   async function answer(call: Call): Promise<object> {

@@ -5,6 +5,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Route } from '../kernel/route.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import { watchCall } from './call-notes.ts'
@@ -16,6 +17,8 @@ import {
   type Outcome,
   PlainRequest,
   type RecordSettings,
+  RefusedMessage,
+  type RefusedRequest,
 } from './call-record.ts'
 import { resultTypeOf } from './result-type.ts'
 
@@ -33,6 +36,8 @@ export interface CallTracer {
   run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
   /** Headers for a request that a handler makes with `ctx.fetch`; unless it set one of them. */
   headersFor(call: Call): Readonly<Record<string, string>>
+  /** The trace that the call's span is in, for records and the log. Default: what the request names. */
+  traceIdOf?(call: Call): string | undefined
 }
 
 /** What the slot holds where nobody fills it. */
@@ -60,8 +65,8 @@ function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger
   }
 }
 
-/** On the headers of an HTTP request that became a Call: the Call has nothing else of the request that brought it. */
-const CALLED = Symbol('became a call')
+/** On the headers of an HTTP request whose messages have records of their own: they have nothing else of what brought them. */
+const CALLED = Symbol('became calls')
 
 interface Headers extends IncomingHttpHeaders {
   [CALLED]?: true
@@ -109,6 +114,20 @@ export function createRequestWatch(
   }
 }
 
+/** Tells the observers of a route of requests that were refused before they were Calls, where no HTTP request says it of one alone. */
+export function createRefusalWatch(
+  notes: readonly Note<Observer>[],
+  { log, ...settings }: ObserveSettings,
+): (refused: RefusedRequest & { readonly route: Route }) => void {
+  return refused => {
+    const observers = notesFor(notes, refused.route)
+    if (observers.length === 0) return
+    const headers: Headers = refused.headers
+    headers[CALLED] = true
+    tellAll(observers, new RefusedMessage(refused, settings), log)
+  }
+}
+
 /** The session that a request was let into: of one that was refused anybody may have named any. */
 function sessionOf({ req, res, state }: HostContext): string | undefined {
   const id = req.headers['mcp-session-id']
@@ -136,9 +155,10 @@ function createTelling(observers: readonly Observer[], log: Logger): (record: Ca
 export function observed(
   answer: (call: Call) => Promise<object>,
   { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
-  settings: ObserveSettings,
+  { log, ...given }: ObserveSettings,
 ): (call: Call) => Promise<object> {
-  const tell = createTelling(observers, settings.log)
+  const settings = { ...given, tracer }
+  const tell = createTelling(observers, log)
   return async call => {
     const headers: Headers = call.headers
     headers[CALLED] = true

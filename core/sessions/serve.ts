@@ -3,8 +3,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError, nodeLost } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
+import type { RefusedRequest } from '../mcp/call-record.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
 import { encodeAnswer } from '../mcp/encode-answer.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -33,6 +35,8 @@ export interface SessionReply {
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
+  /** True: it brought one request, and its own answer is that of the request, so that its record says of a refusal. */
+  readonly alone?: boolean
 }
 
 /** What answers Calls, where failures are told, and where it is known what runs. */
@@ -41,6 +45,7 @@ export interface Answering {
   readonly sessions: { readonly calls: RunningCalls }
   createCall(request: CallRequest): Call
   answer(call: Call): Promise<object>
+  tellRefused(refused: RefusedRequest & { readonly route: Route }): void
   inFlight(cancel: (reason: Error) => void): () => void
 }
 
@@ -99,7 +104,11 @@ async function serveRequest(
 ): Promise<void> {
   const { id, method, params } = request
   const { revision = LATEST_HANDSHAKE } = session
-  const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
+  const fail = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
+  function refuse(error: HostError) {
+    if (!sender.alone) tellRefused(host, session, { error, method }, sender)
+    fail(error)
+  }
   const second = secondHandshake(session, method)
   if (second) return refuse(second)
   if (!session.begin(id, reason => reply.cancel(reason))) {
@@ -107,9 +116,11 @@ async function serveRequest(
   }
   const leave = session.use()
   const channel = new RequestChannel(session, reply)
+  let isCall = false
   try {
     if (method === 'initialize') negotiate(session, params)
     const call = host.createCall(callRequest(session, request, sender, channel))
+    isCall = true
     const answer = encodeAnswer(host, call, await host.answer(call))
     const { revision: negotiated, client } = session
     if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
@@ -122,11 +133,23 @@ async function serveRequest(
     if (method === 'initialize') session.revision = undefined
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
-    refuse(error)
+    if (isCall) fail(error)
+    else refuse(error)
   } finally {
     session.finish(id)
     leave()
   }
+}
+
+/** To those who observe: it is no Call, which they would be told of. */
+function tellRefused(
+  host: Answering,
+  { offer, client, revision, transport, id }: Session,
+  refusal: Pick<RefusedRequest, 'error' | 'method'>,
+  { headers, user }: Sender,
+): void {
+  const { route, ip } = offer
+  host.tellRefused({ ...refusal, headers, user, route, ip, client, revision, transport, sessionId: id })
 }
 
 function callRequest(

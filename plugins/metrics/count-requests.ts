@@ -215,7 +215,7 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
       if (!isCounted(call, record.revision)) bytes.in.value += record.bytesIn ?? 0
       countClient(record)
     } else {
-      countPlain(tables, record)
+      if (record.http) countPlain(tables, record)
       const bytes = bytesOn(record.route)
       bytes.out.value += record.bytesOut ?? 0
       // What a refused request says of its length was not read.

@@ -16,6 +16,8 @@ export interface CallSpans {
   /** The context that a call runs in, with its span; undefined while no SDK is there to take it. */
   begin(start: CallStart): Context | undefined
   end(record: CallRecord): void
+  /** The trace of a call's span, one that is not kept too. */
+  traceIdOf(call: Call): string | undefined
 }
 
 /** Longest value of a context that is read, characters: what W3C Baggage lets it be. */
@@ -53,8 +55,9 @@ const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 const MAX_ID = 64
 
 /** What costs more to find out: for spans that are kept. */
-const idAttributes = ({ session, call: { id } }: CallStart): Attributes => ({
+const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attributes => ({
   'mcp.session.id': session,
+  'mcp_host.request_id': requestId,
   'jsonrpc.request.id': id === undefined ? undefined : String(id).slice(0, MAX_ID).replace(UNPRINTABLE, '?'),
 })
 
@@ -73,14 +76,8 @@ function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
   }
 }
 
-export function createCallSpans(
-  { trace, propagation, context, isSpanContextValid, SpanKind, SpanStatusCode }: OpenTelemetry,
-  tracerNow: () => Tracer | undefined,
-  { log }: Pick<PluginHost, 'log'>,
-): CallSpans {
-  const spans = new WeakMap<Call, Span>()
-  let failing = false
-
+/** Where a call's span begins. */
+function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenTelemetry, baggage: boolean) {
   const spanIn = (place: Context) => {
     const found = trace.getSpanContext(place)
     return found && isSpanContextValid(found) ? found : undefined
@@ -104,14 +101,31 @@ export function createCallSpans(
     return { parent: message, links: outer && !isSame ? [{ context: outer }] : [] }
   }
 
+  /** A caller's words are not for whoever a tool asks, and an instrumentation would send them along. */
+  const withoutBaggage = (place: Context) =>
+    baggage || propagation.getBaggage(place) === undefined ? place : propagation.deleteBaggage(place)
+
+  return { placeOf, withoutBaggage }
+}
+
+export function createCallSpans(
+  api: OpenTelemetry,
+  tracerNow: () => Tracer | undefined,
+  { log, baggage }: Pick<PluginHost, 'log'> & { readonly baggage: boolean },
+): CallSpans {
+  const { trace, isSpanContextValid, SpanKind, SpanStatusCode } = api
+  const spans = new WeakMap<Call, Span>()
+  let failing = false
+
+  const { placeOf, withoutBaggage } = createPlaces(api, baggage)
+
   function begin(start: CallStart, tracer: Tracer): Context {
-    const { parent, links } = placeOf(start.call)
+    const { parent: place, links } = placeOf(start.call)
+    const parent = withoutBaggage(place)
     const about = { kind: SpanKind.SERVER, startTime: start.at, attributes: startAttributes(start), links }
     const span = tracer.startSpan(nameOf(start), about, parent)
-    if (span.isRecording()) {
-      span.setAttributes(idAttributes(start))
-      spans.set(start.call, span)
-    }
+    if (span.isRecording()) span.setAttributes(idAttributes(start))
+    spans.set(start.call, span)
     return trace.setSpan(parent, span)
   }
 
@@ -130,13 +144,17 @@ export function createCallSpans(
     },
     end(record) {
       const span = record.call && spans.get(record.call)
-      if (!span) return
+      if (!span?.isRecording()) return
       const attributes = endAttributes(record)
       span.setAttributes(attributes)
       if (attributes['error.type'] !== undefined) {
         span.setStatus({ code: SpanStatusCode.ERROR, message: record.error?.kind ?? record.outcome })
       }
       span.end(record.at + record.milliseconds)
+    },
+    traceIdOf(call) {
+      const found = spans.get(call)?.spanContext()
+      return found && isSpanContextValid(found) ? found.traceId : undefined
     },
   }
 }

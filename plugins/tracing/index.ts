@@ -2,9 +2,12 @@
 // the business of the SDK that the operator starts; without one there are none.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
-import { definePlugin } from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'
+import { createFailureTelling } from './tell-failures.ts'
+
+export type TracingOptions = BuiltInOptions['tracing']
 
 const NAME = 'mcp-host'
 
@@ -41,15 +44,36 @@ function createSdk({ trace }: OpenTelemetry) {
   }
 }
 
+const FAILURES = Symbol('what OpenTelemetry could not do')
+
 /** Heard by instrumentations of `fetch`, which put the headers of their own spans into each request. */
 const fetches = channel('undici:request:create')
 
-export const tracing = definePlugin({
-  setup(host) {
+export const tracing = definePlugin<TracingOptions, FilledOptions['tracing']>({
+  options: {
+    type: 'object',
+    description: 'A span of OpenTelemetry for each call.',
+    additionalProperties: false,
+    properties: {
+      baggage: {
+        type: 'boolean',
+        default: false,
+        description:
+          "Whether the caller's `baggage` is in the context of a call: tools can read it, and it goes to whoever they ask.",
+      },
+    },
+  },
+  setup(host, { baggage }) {
     const api = loadApi(host.directory)
     const { context, propagation } = api
     const sdk = createSdk(api)
-    const spans = createCallSpans(api, sdk.tracer, host)
+    // Before whatever closes is registered: it ends after all of that.
+    const failures = host.share(
+      FAILURES,
+      () => createFailureTelling(api, host.log),
+      telling => telling.end(),
+    )
+    const spans = createCallSpans(api, sdk.tracer, { log: host.log, baggage })
     host.fill('tracer', {
       run(start, answer) {
         const place = spans.begin(start)
@@ -58,14 +82,17 @@ export const tracing = definePlugin({
       headersFor() {
         const headers: Record<string, string> = {}
         if (!fetches.hasSubscribers) propagation.inject(context.active(), headers)
-        // A client's words, which are not for everybody whom a tool asks.
-        delete headers['baggage']
+        // What the program itself put there is not for everybody whom a tool asks either.
+        if (!baggage) delete headers['baggage']
         return headers
       },
+      traceIdOf: spans.traceIdOf,
     })
     host.observe(spans.end)
     host.starting(() => {
-      if (sdk.tracer() || host.purpose === 'inspect') return
+      if (host.purpose === 'inspect') return
+      failures.begin()
+      if (sdk.tracer()) return
       const fix =
         'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'
       host.log.info({ fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')

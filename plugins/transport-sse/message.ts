@@ -60,8 +60,12 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     } catch (thrown) {
       if (!HostError.is(thrown)) host.log.error({ err: thrown }, 'a forwarded message failed')
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
+      const { offer, client, revision, transport, id: sessionId } = session
+      const told = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }
       for (const message of messages) {
-        if (message.kind === 'request') session.send(encodeError(error, { id: message.id, revision: session.revision }))
+        if (message.kind !== 'request') continue
+        host.tellRefused({ ...told, method: message.method })
+        session.send(encodeError(error, { id: message.id, revision }))
       }
     }
   }

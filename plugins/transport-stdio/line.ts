@@ -63,10 +63,28 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     end()
   }
 
-  function refuse(thrown: unknown, id?: RequestId, revision: string | undefined = session?.revision) {
+  /** `request`: what of it could be read. */
+  function refuse(
+    thrown: unknown,
+    request?: { readonly id?: RequestId | undefined; readonly method?: string },
+    revision: string | undefined = session?.revision,
+  ) {
     const known = HostError.is(thrown)
     if (!known) host.log.error({ err: thrown, route: route.path }, 'a message failed')
-    output.respond(encodeError(known ? thrown : new HostError('internal'), { id, revision }))
+    const error = known ? thrown : new HostError('internal')
+    const { client, transport, id: sessionId } = session ?? { client: undefined, transport: host.name, id: undefined }
+    host.tellRefused({
+      ...sender,
+      error,
+      method: request?.method,
+      route,
+      ip: 'stdio',
+      client,
+      revision,
+      transport,
+      sessionId,
+    })
+    output.respond(encodeError(error, { id: request?.id, revision }))
   }
 
   async function open(): Promise<Session> {
@@ -95,7 +113,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   async function take(message: ValidMessage): Promise<void> {
     // Requests are not waited for: a cancellation, or the answer to a question, must get past them.
     if (message.kind === 'request' && namesOwnVersion(message)) {
-      own.answer(message).catch(thrown => refuse(thrown, message.id, MODERN_REVISION))
+      own.answer(message).catch(thrown => refuse(thrown, message, MODERN_REVISION))
       return
     }
     if (cancelsOwn(message)) return
@@ -110,20 +128,20 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   }
 
   async function read(line: Line): Promise<void> {
-    let id: RequestId | undefined
+    let request: Extract<ValidMessage, { kind: 'request' }> | undefined
     try {
       const text = textOf(line, host.http.maxBodySize)
       if (text.trim() === '') return
       const found = readMessages(text)
-      if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found.id)
+      if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
       // The requests of a batch are answered one by one, as each is ready.
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
-        id = message.kind === 'request' ? message.id : undefined
+        request = message.kind === 'request' ? message : undefined
         await take(message)
       }
     } catch (thrown) {
-      refuse(thrown, id)
+      refuse(thrown, request)
     }
   }
 

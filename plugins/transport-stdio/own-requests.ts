@@ -2,6 +2,7 @@
 // answer or with `notifications/cancelled` (basic/transports/stdio).
 import { HostError } from '../../core/index.ts'
 import {
+  type ClientFacts,
   createLineReply,
   encodeAnswer,
   encodeError,
@@ -20,6 +21,13 @@ type Request = Extract<ValidMessage, { kind: 'request' }>
 
 type Reply = Required<SessionReply>
 
+/** What is known of a request by now. */
+interface Known {
+  revision: string | undefined
+  client: ClientFacts | undefined
+  isCall: boolean
+}
+
 export interface OwnRequests {
   answer(request: Request): Promise<void>
   /** False where no request of this id runs. */
@@ -32,10 +40,11 @@ export function createOwnRequests(host: Transport, caller: Caller, output: Outpu
   const { route, params: place, user, maxConcurrent } = caller
   const running = new Map<RequestId, Reply>()
 
-  async function serve(request: Request, reply: Reply, spoken: (version: string) => void): Promise<string> {
+  async function serve(request: Request, reply: Reply, known: Known): Promise<string> {
     const { id, method, params } = request
     const { version, client, logLevel } = readRequestMeta(params['_meta'])
-    spoken(version)
+    known.revision = version
+    known.client = client
     if (!isModernRevision(version) || !route.revisions.includes(version)) throw unsupported(version, route.revisions)
     // It asks the route's `authorize`: nobody here came through `admit`.
     const signal = () => reply.signal()
@@ -56,6 +65,7 @@ export function createOwnRequests(host: Transport, caller: Caller, output: Outpu
     })
     let text = ''
     await offer.run(async () => {
+      known.isCall = true
       text = encodeAnswer(host, call, await host.answer(call))
     })
     return text
@@ -73,21 +83,26 @@ export function createOwnRequests(host: Transport, caller: Caller, output: Outpu
   async function answer(request: Request): Promise<void> {
     const { id, method } = request
     const reply = createLineReply(output)
-    let revision: string | undefined
+    const known: Known = { revision: undefined, client: undefined, isCall: false }
     let left: (() => void) | undefined
-    const refuse = (error: HostError) => reply.respond(encodeError(error, { id, revision }))
+    const fail = (error: HostError) => reply.respond(encodeError(error, { id, revision: known.revision }))
+    function refuse(error: HostError) {
+      const { revision, client } = known
+      const transport = undefined
+      if (!known.isCall) {
+        const told = { error, method, headers: {}, user, route, ip: 'stdio', client, revision, transport }
+        host.tellRefused({ ...told, sessionId: undefined })
+      }
+      fail(error)
+    }
     check(id)
     running.set(id, reply)
     try {
       left = host.inFlight(reason => {
-        refuse(nodeLost())
+        fail(nodeLost())
         reply.cancel(reason)
       })
-      reply.respond(
-        await serve(request, reply, version => {
-          revision = version
-        }),
-      )
+      reply.respond(await serve(request, reply, known))
     } catch (thrown) {
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       refuse(HostError.is(thrown) ? thrown : new HostError('internal'))

@@ -21,6 +21,8 @@ interface Answering {
   readonly exchange: Exchange
   /** Requests that are not answered yet. */
   readonly open: Map<Request, Speech>
+  /** True: there are others in the HTTP request. */
+  readonly several: boolean
 }
 
 /** Answers requests one by one, each as if it were the first. */
@@ -34,13 +36,14 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     }
   }
 
-  async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open }: Answering) {
+  async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open, several }: Answering) {
     const { id, method, params } = request
     const { headers } = ctx.req
     const { user } = ctx.state
     const { revision, client, logLevel } = speech
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
+    let isCall = false
     try {
       const { params: place } = ctx.state
       const offer = await host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
@@ -61,6 +64,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       if (call.modern) checkToolHeaders(call)
       let text = ''
       await offer.run(async () => {
+        isCall = true
         text = encodeAnswer(host, call, await host.answer(call))
       })
       if (open.delete(request)) exchange.respond(text)
@@ -68,6 +72,21 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!open.delete(request)) return
+      if (several && !isCall) {
+        const { ip } = ctx
+        host.tellRefused({
+          error,
+          method,
+          headers,
+          user,
+          route,
+          ip,
+          client,
+          revision,
+          transport: undefined,
+          sessionId: undefined,
+        })
+      }
       ctx.state.refusal = error
       exchange.respond(encodeError(error, { id, revision }), statusOf(error, rules), headerList(error))
     }
@@ -85,7 +104,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     ctx.respond = false
     const expected = requests.length
     exchange = createExchange(ctx.res, { expected, batch, open: () => openSink(ctx), cancelledByClose: true })
-    const answering = { exchange, open }
+    const answering = { exchange, open, several: expected > 1 }
     try {
       const [only] = requests
       if (only && expected === 1) await answer(...only, ctx, answering)

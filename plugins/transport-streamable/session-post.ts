@@ -131,7 +131,7 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
 
   async function answerAll(session: Session, messages: readonly ValidMessage[], ctx: HostContext, batch: boolean) {
     const requests = messages.filter(message => message.kind === 'request')
-    const sender = { headers: ctx.req.headers, user: ctx.state.user }
+    const sender = { headers: ctx.req.headers, user: ctx.state.user, alone: requests.length === 1 }
     for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
     if (requests.length === 0) return accept(ctx)
     let exchange: Exchange | undefined

@@ -1,7 +1,9 @@
 // `mcp-host call` and `list` as processes: our own host and servers of the official SDK, every revision and transport.
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
-import { defineTool } from '../../core/index.ts'
+import { definePlugin, defineTool, HostError, ToolError } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { journey, waits } from '../fixtures/journey-toolset.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -20,6 +22,10 @@ const form = {
   },
   required: ['name', 'age', 'color'],
 } as const
+
+const fail = () => {
+  throw new ToolError('no luck')
+}
 
 const own = [
   defineTool({
@@ -120,6 +126,44 @@ describe('mcp-host call and list', function () {
     const sum = { code: 0, stdout: '{\n  "sum": 3.5\n}\n', stderr: '' }
     expect(calls).to.deep.equal([hello, hello, hello, sum, sum])
     expect(sdk.ended).to.have.length(2)
+  })
+
+  it('call shows the id of a request that failed, and with --verbose of any', async () => {
+    const refuse = definePlugin({
+      setup(host) {
+        host.around((call, next) => {
+          if (call.params['name'] === 'forbidden') throw new HostError('forbidden')
+          return next()
+        })
+      },
+    })
+    const file = join(folder, 'access.log')
+    const { host, url } = await startHost({
+      toolsets: {
+        all: [...journey, ...own, ...['forbidden', 'failing'].map(name => defineTool({ name, handler: fail }))],
+      },
+      routes: { '/mcp': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'access-log': { file }, refuse: refuse() },
+    })
+    const at = `${url}/mcp`
+    const [forbidden, failing, quiet, verbose, nowhere] = await Promise.all([
+      run('call', at, 'forbidden'),
+      run('call', at, 'failing', '--json'),
+      run('call', at, 'greet', 'name=Ada'),
+      run('call', at, 'greet', 'name=Ada', '--verbose'),
+      run('list', `${url}/nowhere`),
+    ])
+    await host.close({ grace: 0 })
+    const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '')
+    const requests = lines.map(line => JSON.parse(line) as Record<string, unknown>)
+    const found = ({ stderr }: Ended) => {
+      const id = /^request id: ([\da-f-]{36}) /m.exec(stderr)?.[1]
+      const { name, status } = requests.find(({ requestId }) => requestId === id) ?? {}
+      return name ?? status
+    }
+    expect(quiet.stderr).to.equal('')
+    expect([forbidden, failing, verbose, nowhere].map(found)).to.deep.equal(['forbidden', 'failing', 'greet', 404])
+    expect([forbidden, failing, verbose, nowhere].map(({ code }) => code)).to.deep.equal([1, 1, 0, 1])
   })
 
   it('list shows tools with their arguments, resources and prompts, each kind alone where asked', async () => {

@@ -65,9 +65,9 @@ describe('the examples of docs/plugins.md', () => {
     expect((await call(url)).message.error.message).to.contain('at most 1 calls')
   })
 
-  it('audit writes a line for each call', async () => {
-    const file = join(folder, 'audit.log')
-    const { url } = await start('audit', { file })
+  it('ledger writes a line for each call', async () => {
+    const file = join(folder, 'ledger.log')
+    const { url } = await start('ledger', { file })
     await call(url)
     await modern(url, 'tools/call', { name: 'unknown' })
     const written = await eventually(

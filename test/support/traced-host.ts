@@ -1,5 +1,5 @@
 // A host whose calls are traced, in a process of its own: the API's globals are the process's. Whoever starts it preloads an
-// SDK. It sends `{ url, log }` once it listens, and closes when it is told anything.
+// SDK. It sends `{ url, log }` once it listens, closes when it is told anything, and sends `{ log, records }` then.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { createHost } from '../../core/create-host.ts'
@@ -8,7 +8,12 @@ import { createKeptLog } from '../../core/testing/kept-log.ts'
 
 /** As an instrumentation of `fetch` does. */
 const FETCHES = 'undici:request:create'
-const ignore = () => undefined
+function instrument(message: unknown) {
+  const { request } = message as { readonly request: { addHeader(name: string, value: string): void } }
+  const headers: Record<string, string> = {}
+  propagation.inject(context.active(), headers)
+  for (const [name, value] of Object.entries(headers)) request.addHeader(name, value)
+}
 
 const text = { type: 'object', properties: { text: { type: 'string' }, url: { type: 'string' } } } as const
 
@@ -41,9 +46,9 @@ const toolset = [
       trace.getTracer('of the tool').startActiveSpan('inner', async span => {
         await ctx.fetch(url, { headers: { 'x-own': 'yes' } })
         await ctx.fetch(new Request(url, { headers: { traceparent: 'of the handler' } }))
-        subscribe(FETCHES, ignore)
+        subscribe(FETCHES, instrument)
         await ctx.fetch(url)
-        unsubscribe(FETCHES, ignore)
+        unsubscribe(FETCHES, instrument)
         span.end()
         return propagation.getBaggage(context.active())?.getEntry('who')?.value ?? 'nobody'
       }),
@@ -73,6 +78,11 @@ const refuse = definePlugin({
   },
 })
 
+const records: object[] = []
+const watch = definePlugin({
+  setup: host =>
+    host.observe(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
+})
 const log = createKeptLog()
 const host = await createHost(
   {
@@ -83,17 +93,18 @@ const host = await createHost(
     routes: {
       '/mcp': { toolsets: 'all', plugins: { http: false } },
       '/http': { toolsets: 'all' },
+      '/baggage': { toolsets: 'all', plugins: { http: false, tracing: { baggage: true } } },
       '/quiet': { toolsets: 'all', plugins: { http: false, tracing: false } },
     },
     // Last: whatever the order, its span is outermost.
-    plugins: { 'transport-streamable': {}, http: http(), refuse: refuse(), tracing: {} },
+    plugins: { 'transport-streamable': {}, http: http(), refuse: refuse(), watch: watch(), tracing: {} },
   },
   { log },
 )
 process.once('disconnect', () => process.exit(1))
 process.once('message', async () => {
   await host.close({ grace: 1_000 })
-  process.exit(0)
+  process.send?.({ log: log.lines, records }, () => process.exit(0))
 })
 await host.listen()
 process.send?.({ url: host.url, log: log.lines })

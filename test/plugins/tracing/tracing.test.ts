@@ -7,11 +7,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { definePlugin, defineTool, StartError } from '../../../core/index.ts'
+import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { loadApi } from '../../../plugins/tracing/load-api.ts'
+import { createFailureLog, createFailureTelling } from '../../../plugins/tracing/tell-failures.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { compiledFile } from '../../support/compiled.ts'
 import { blocksOf, ROOT } from '../../support/doc-blocks.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -35,17 +38,21 @@ async function writePreload(): Promise<string> {
 }
 
 /** A host in a process of its own; without a receiver it has no SDK. */
-async function startTraced(receiver?: OtlpReceiver) {
-  const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: receiver?.url, OTEL_BSP_SCHEDULE_DELAY: '3600000' }
+async function startTraced(receiver?: Pick<OtlpReceiver, 'url'>, more: Record<string, string> = {}) {
+  const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver?.url, OTEL_BSP_SCHEDULE_DELAY: '3600000' }
+  const env = { ...process.env, ...otel, ...more }
   const execArgv = receiver ? ['--import', await writePreload()] : []
   const child = fork(compiledFile('test/support/traced-host.ts'), { execArgv, env })
   children.add(child)
   const [{ url, log }] = (await once(child, 'message')) as [{ url: string; log: LogLine[] }]
-  /** Sends what is left. */
+  /** Sends what is left; gives the whole log, and of each record the ids. */
   async function close() {
     const exit = once(child, 'exit')
+    const told = once(child, 'message')
     child.send('close')
+    const [seen] = (await told) as [{ log: LogLine[]; records: Array<Record<'id' | 'requestId' | 'traceId', unknown>> }]
     await exit
+    return seen
   }
   return { url, log, close }
 }
@@ -62,6 +69,7 @@ describe('tracing', () => {
   const byId = new Map<unknown, ReceivedSpan>()
   const asked: IncomingHttpHeaders[] = []
   let session: string
+  let seen: Awaited<ReturnType<Awaited<ReturnType<typeof startTraced>>['close']>>
   const spanOf = (id: string): ReceivedSpan => {
     const span = byId.get(id)
     if (!span) throw new Error(`no span of the request ${id}: there are ${[...byId.keys()].join(', ')}`)
@@ -88,7 +96,7 @@ describe('tracing', () => {
 
     await call('say', 'say', { text: SECRET }, { headers: { Authorization: `Bearer ${SECRET}` } })
     await call('fail', 'fail')
-    await call('break', 'break')
+    await call('break', 'break', {}, { headers: { 'X-Request-Id': 'told-to-the-user' } })
     await call('unknown', SECRET)
     await call('forbidden', 'forbidden')
     await call(`odd id \u001b[2J${'x'.repeat(100)}`, 'say')
@@ -115,7 +123,12 @@ describe('tracing', () => {
     await inHttp('in http', {})
     await inHttp('in http of meta', meta)
     const nested = await call('nest', 'nest', { url: target }, { meta })
-    expect(nested.message.result.content[0].text).to.equal(SECRET)
+    expect(nested.message.result.content[0].text).to.equal('nobody')
+    const passing = await modern(`${url}/baggage`, 'tools/call', { name: 'nest', arguments: { url: target } }, {
+      id: 'baggage',
+      meta,
+    } as object)
+    expect(passing.message.result.content[0].text).to.equal(SECRET)
 
     const controller = new AbortController()
     const begun = once(server, 'request')
@@ -139,7 +152,7 @@ describe('tracing', () => {
     await client.request('tools/call', { name: 'say' }, { id: 'session' })
     await client.end()
 
-    await close()
+    seen = await close()
     server.close()
     server.closeAllConnections()
     receiver.close()
@@ -241,9 +254,10 @@ describe('tracing', () => {
       tracestate: 'a=b',
       'x-own': 'yes',
     })
-    expect(first).not.to.have.property('baggage')
     // An instrumentation of `fetch` adds its own, and two are none.
-    expect(third).not.to.have.property('traceparent')
+    expect(third).to.include({ traceparent: first?.['traceparent'] })
+    expect(asked.slice(0, 3).map(({ baggage }) => baggage)).to.deep.equal([undefined, undefined, undefined])
+    expect(asked.slice(3, 6).map(({ baggage }) => baggage)).to.deep.equal([`who=${SECRET}`, undefined, `who=${SECRET}`])
     expect(second).to.include({ traceparent: 'of the handler' }).and.not.have.property('tracestate')
   })
 
@@ -267,8 +281,100 @@ describe('tracing', () => {
     expect(odd).to.equal(`odd id ?[2J${'x'.repeat(53)}`)
   })
 
+  it('is found by the ids of a record and of a log line, and tells the id of the request', () => {
+    for (const id of ['say', 'of header', 'of meta', 'of both', 'session', 'unknown']) {
+      const record = seen.records.find(found => found.id === id)
+      expect(record, id).to.include({ traceId: spanOf(id).traceId })
+    }
+    const { traceId, attributes } = spanOf('break')
+    expect(attributes['mcp_host.request_id']).to.equal('told-to-the-user')
+    const line = seen.log.find(({ message }) => message === 'a handler failed')
+    expect(line).to.include({ requestId: 'told-to-the-user', traceId })
+    expect(seen.records.find(({ id }) => id === 'break')).to.include({ requestId: 'told-to-the-user', traceId })
+  })
+
   it('makes none where a route switched it off', () => {
     expect(byId.has('quiet')).to.equal(false)
+  })
+})
+
+describe('tracing whose receiver refuses', () => {
+  it('says so in the log, once and then how often, and the spans of the host cost nobody an answer', async () => {
+    let refused = 0
+    const server = createServer((req, res) => {
+      refused++
+      req.resume()
+      res.writeHead(400).end('<html>no\u001b[2J</html>')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const { url, close } = await startTraced({ url: `http://127.0.0.1:${port}` }, { OTEL_BSP_SCHEDULE_DELAY: '1' })
+    for (let asked = 1; asked <= 3; asked++) {
+      await modern(`${url}/mcp`, 'tools/call', { name: 'say' })
+      await eventually('a refusal', () => refused >= asked)
+    }
+    const { log } = await close()
+    server.close()
+    server.closeAllConnections()
+    const told = log.filter(({ message }) => message === 'OpenTelemetry failed: spans may be lost')
+    expect(told.map(({ level, failures }) => [level, failures])).to.deep.equal([
+      ['error', 1],
+      ['error', refused - 1],
+    ])
+    expect(told[0]?.['problem'])
+      .to.be.a('string')
+      .and.match(/bad request|400/i)
+  })
+
+  it('leaves a logger alone that the program has set, and one that it sets later', () => {
+    const api = loadApi(ROOT)
+    const { diag } = api
+    const heard: string[] = []
+    const ignore = () => undefined
+    const mine = {
+      error: (text: string) => void heard.push(text),
+      warn: ignore,
+      info: ignore,
+      debug: ignore,
+      verbose: ignore,
+    }
+    const kept = createKeptLog()
+    diag.setLogger(mine)
+    const first = createFailureTelling(api, kept)
+    first.begin()
+    diag.error('one')
+    first.end()
+    diag.error('two')
+    diag.disable()
+    const second = createFailureTelling(api, kept)
+    second.begin()
+    diag.error('three')
+    diag.setLogger(mine, { suppressOverrideMessage: true })
+    second.end()
+    diag.error('four')
+    diag.disable()
+    expect(heard).to.deep.equal(['one', 'two', 'four'])
+    expect(kept.lines.map(line => line['problem'])).to.deep.equal(['three'])
+  })
+
+  it('counts what fails again for a minute, and shows of it a printable line', () => {
+    let now = 0
+    const kept = createKeptLog()
+    const { logger, settle } = createFailureLog(kept, () => now)
+    logger.error(JSON.stringify({ message: `no\u001b[2J${'x'.repeat(1_000)}`, stack: 'a stack' }))
+    for (let more = 0; more < 9; more++) logger.error('again')
+    now = 60_000
+    logger.error('later')
+    logger.error('last')
+    settle()
+    settle()
+    const told = kept.lines.map(line => [String(line['problem']).slice(0, 8), line['failures']])
+    expect(told).to.deep.equal([
+      ['no [2Jxx', 1],
+      ['later', 10],
+      ['last', 1],
+    ])
+    expect(String(kept.lines[0]?.['problem'])).to.have.length(300)
   })
 })
 

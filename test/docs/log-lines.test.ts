@@ -1,0 +1,38 @@
+// The table of log lines in docs/operating.md: each message that it quotes is one that the source writes.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { ROOT } from '../support/doc-blocks.ts'
+
+const sourceIn = (folder: string): string =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
+    .map(file => readFileSync(join(ROOT, folder, file), 'utf8'))
+    .join('\n')
+
+/** Texts that are put together from several lines are one; the page cannot quote a backtick. */
+const source = ['core', 'plugins', 'cli']
+  .map(sourceIn)
+  .join('\n')
+  .replace(/['`] \+\s+['`]/g, '')
+  .replace(/\\?`/g, '')
+
+/** The first column of the table, with what is quoted there; `…` stands for anything. */
+function quotedMessages(): string[] {
+  const page = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8')
+  const [, table = ''] = page.split('| `msg` | Level | What to do |\n|---|---|---|\n')
+  const rows = table.slice(0, table.indexOf('\n\n')).split('\n')
+  return rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, message = '']) => message))
+}
+
+describe('the messages that docs/operating.md explains', () => {
+  /** Without the mark before what is added to it. */
+  const fixed = (part: string) => part.trim().replace(/[;:,]$/, '')
+
+  it('are those that the host writes', () => {
+    const messages = quotedMessages()
+    expect(messages.length).to.be.greaterThan(40)
+    const unknown = messages.filter(message => message.split('…').some(part => !source.includes(fixed(part))))
+    expect(unknown).to.deep.equal([])
+  })
+})
