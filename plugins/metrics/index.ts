@@ -21,6 +21,7 @@ import { createFigureReader } from './read-figures.ts'
 import { readProcess, watchProcess } from './read-process.ts'
 import { READY, readReadiness } from './read-readiness.ts'
 import type { Metric } from './series.ts'
+import { shareInTurn } from './share-in-turn.ts'
 
 export type MetricsOptions = BuiltInOptions['metrics']
 type Filled = FilledOptions['metrics']
@@ -82,8 +83,8 @@ async function setup(host: PluginHost, options: Filled) {
     return options.process ? [...own, ...(await readProcess())] : own
   }
   const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
-  const scrape = async (req: IncomingMessage): Promise<Exposition> =>
-    expose(await askAll(), formatFor(req), prometheus.AggregatorRegistry)
+  const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
+  const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
   if (options.process) host.starting(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
@@ -93,9 +94,9 @@ async function setup(host: PluginHost, options: Filled) {
       const detail = 'the metrics need Authorization: Bearer <token>'
       throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
     }
-    const { type, text } = await scrape(ctx.req)
+    const { type, body } = await scrape(ctx.req)
     ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': type })
-    ctx.body = text
+    ctx.body = body
   }
   host.endpoint(path, { methods: { GET: show, HEAD: show } })
 }
@@ -109,7 +110,13 @@ function serveOnOwnPort(
   let close: (() => void) | undefined
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
-    const { server, url } = await openOwnPort({ port, host: address, mayRead, scrape, failed })
+    const news = {
+      sentAhead: (ip?: string) =>
+        host.log.debug({ ip }, 'closed a connection to the metrics that sent too many requests ahead'),
+      slowReaders: (readers: object) =>
+        host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
+    }
+    const { server, url } = await openOwnPort({ port, host: address, mayRead, scrape, news, failed })
     host.log.info({ url }, 'serving metrics')
     close = () => {
       server.close()
