@@ -3,7 +3,7 @@ import { printable } from '../../client/printable.ts'
 import { greatest, histogramsBy, type Labels, quantileOf, samplesOf, sum, sumBy } from '../metrics-page/figures.ts'
 import { CALLS, CLIENT_CALLS, PLAIN_REQUESTS, QUESTIONS, REFUSALS, STARTED } from '../metrics-page/names.ts'
 import type { MetricsPage } from '../metrics-page/parse-page.ts'
-import { adviseOn } from './advice.ts'
+import { adviseOn, type Span } from './advice.ts'
 import { DCR, FEATURES, HTTP_SSE, isOldRevision, SESSIONS } from './features.ts'
 import { NAMELESS } from './legacy.ts'
 import type { CauseRow, ClientRow, FeatureRow, Legacy, Report, ToolRow, Verdict } from './report.ts'
@@ -103,7 +103,7 @@ function questionRow(page: MetricsPage, feature: string, clients: readonly Clien
   return { feature, verdict: calls > 0 ? 'used' : 'unused', ...untimed(calls), clients: using.length }
 }
 
-function legacyOf(page: MetricsPage, most: number, span: { from: number; until: number }): Legacy {
+function legacyOf(page: MetricsPage, most: number, span: Span): Legacy {
   const clients = clientRows(page)
   const untold = (feature: string): FeatureRow => ({ feature, verdict: 'untold', ...untimed(0), clients: 0 })
   const isCounted = page.samples.has(CLIENT_CALLS)
@@ -123,7 +123,7 @@ export function reportOnPage(page: MetricsPage, now: number, most: number): Repo
   const started = greatest(page, STARTED)
   const from = started === undefined ? Number.NaN : started * 1_000
   // What a page says of times may be anything.
-  const span = { from: from >= 0 && from <= now ? from : Number.NaN, until: now }
+  const span = { from: from >= 0 && from <= now ? from : Number.NaN, until: now, sampled: false }
   const outcomes = sumBy(page, `${CALLS}_count`, ({ outcome }) => (outcome ? printable(outcome, 48) : undefined))
   for (const [outcome, count] of sumBy(page, PLAIN_REQUESTS, ({ outcome }) => outcome && printable(outcome, 48))) {
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count)
@@ -136,6 +136,7 @@ export function reportOnPage(page: MetricsPage, now: number, most: number): Repo
   const isWhole = ![...names].some(name => name.startsWith(OTHER))
   return {
     source: 'metrics',
+    estimated: false,
     from: Number.isFinite(span.from) ? new Date(span.from).toISOString() : undefined,
     until: new Date(now).toISOString(),
     calls,

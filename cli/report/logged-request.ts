@@ -27,6 +27,8 @@ export interface LoggedRequest {
   readonly session: string | undefined
   /** Methods of what its handler asked the client. */
   readonly asked: readonly string[]
+  /** How many requests the line stands for: more than one where an access log left others out (`sample`). */
+  readonly weight: number
   /** A line of an audit, which leaves out what only looks, and what is of transports. */
   readonly audited: boolean
 }
@@ -48,6 +50,15 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 const timeOf = (value: unknown): number =>
   typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
+
+/** Where `sample` is less, it is not one of ours. */
+const LEAST_SAMPLE = 1e-6
+
+/** What fails or is slow is written whatever `sample` says, and stands for itself. */
+function weightOf({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
+  if (outcome !== 'ok' || slow === true || typeof sample !== 'number') return 1
+  return sample >= LEAST_SAMPLE && sample < 1 ? 1 / sample : 1
+}
 
 function readOther({ seq, prev, event, lost }: Readonly<Record<string, unknown>>): LoggedLine {
   if (typeof seq !== 'number' || typeof prev !== 'string' || typeof event !== 'string') return undefined
@@ -87,6 +98,7 @@ export function readLoggedLine(line: string): LoggedLine {
     transport: textOf(fields['transport'], 64),
     session: textOf(fields['session'], 128),
     asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    weight: weightOf(fields),
     audited: typeof fields['decision'] === 'string',
   }
 }
