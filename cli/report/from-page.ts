@@ -94,11 +94,12 @@ function methodRow(page: MetricsPage, feature: string, methods: readonly string[
   return { feature, verdict: calls ? 'used' : 'unused', ...untimed(calls ?? 0), clients: 0 }
 }
 
-/** Questions are not counted by revision: those of clients that speak an old one count. */
-function questionRow(page: MetricsPage, feature: string, clients: readonly ClientRow[]): FeatureRow {
-  const old = new Set(clients.map(({ client }) => client))
-  const counts = sumBy(page, QUESTIONS, labels => (labels['kind'] === feature ? clientOf(labels) : undefined))
-  const using = [...counts].filter(([client, count]) => count > 0 && old.has(client))
+/** In 2026-07-28 a question is part of an answer: it is of the old protocol where its revision is. */
+function questionRow(page: MetricsPage, feature: string): FeatureRow {
+  const counts = sumBy(page, QUESTIONS, labels =>
+    labels['kind'] === feature && isOldRevision(labels['protocol_version']) ? clientOf(labels) : undefined,
+  )
+  const using = [...counts].filter(([, count]) => count > 0)
   const calls = using.reduce((total, [, count]) => total + count, 0)
   return { feature, verdict: calls > 0 ? 'used' : 'unused', ...untimed(calls), clients: using.length }
 }
@@ -111,7 +112,7 @@ function legacyOf(page: MetricsPage, most: number, span: Span): Legacy {
     if (!isCounted || (name === 'batches' && clients.length > 0)) return untold(name)
     if (name === 'logging/setLevel') return methodRow(page, name, [name])
     if (name === 'resources/subscribe') return methodRow(page, name, [name, 'resources/unsubscribe'])
-    return ['sampling', 'elicitation', 'roots'].includes(name) ? questionRow(page, name, clients) : rowOf(name, clients)
+    return ['sampling', 'elicitation', 'roots'].includes(name) ? questionRow(page, name) : rowOf(name, clients)
   })
   const rows = [...features, untold(DCR)]
   const notListed = clients.slice(most).reduce((total, { calls }) => total + calls, 0)

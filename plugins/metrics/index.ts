@@ -159,7 +159,8 @@ export const metrics = definePlugin<MetricsOptions, Filled>({
         minimum: 0,
         maximum: 10_000,
         default: 100,
-        description: 'How many names and versions of clients are counted apart. All others are `_OTHER`.',
+        description:
+          'How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`.',
       },
       process: {
         type: 'boolean',

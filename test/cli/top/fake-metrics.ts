@@ -22,7 +22,7 @@ export function createFigures() {
     registry,
     calls,
     clients,
-    questions: counter('mcp_host_client_questions_total', ['client', 'version', 'kind']),
+    questions: counter('mcp_host_client_questions_total', ['client', 'version', 'protocol_version', 'kind']),
     refusals: counter('mcp_host_refusals_total', ['route', 'error_type', 'refused_by']),
     plain: counter('mcp_host_http_requests_total', ['route', 'verb', 'status', 'outcome']),
     sessions: gauge('mcp_host_sessions', ['route', 'protocol_version', 'transport']),

@@ -101,9 +101,7 @@ describe('mcp-host top', () => {
     const { shows, quit } = watch(page.url, undefined, 3_600_000)
     const frame = await shows(/think/)
     expect(frame).to.match(/^http:\/\/127\.0\.0\.1:\d+\/metrics, up \d+ seconds\n/)
-    expect(frame).to.match(
-      /\ncalls +-\/s, errors -\/s, p50 \d+ ms, p99 \d+ ms, of all until now; rates follow\n/,
-    )
+    expect(frame).to.match(/\ncalls +-\/s, errors -\/s, p50 \d+ ms, p99 \d+ ms, of all until now; rates follow\n/)
     expect(frame).to.contain('2 in flight, 4 streams, 1.5 MB waiting for readers\n')
     expect(frame).to.contain('sessions 4 (2025-06-18: 4)\n')
     expect(frame).to.contain('123 MB memory, event loop lag 12 ms\n')
@@ -292,8 +290,9 @@ describe('mcp-host report on a metrics page', () => {
     clients.inc({ client: 'ada', version: '1.0', protocol_version: '2025-06-18', transport: 'transport-streamable' }, 5)
     clients.inc({ client: 'bob', version: '2.0', protocol_version: '2024-11-05', transport: 'transport-sse' }, 2)
     clients.inc({ client: 'new', version: '1.0', protocol_version: '2026-07-28', transport: '' }, 93)
-    questions.inc({ client: 'ada', version: '1.0', kind: 'sampling' }, 1)
-    questions.inc({ client: 'new', version: '1.0', kind: 'roots' }, 1)
+    questions.inc({ client: 'ada', version: '1.0', protocol_version: '2025-06-18', kind: 'sampling' }, 1)
+    questions.inc({ client: 'ada', version: '1.0', protocol_version: '2026-07-28', kind: 'elicitation' }, 1)
+    questions.inc({ client: 'new', version: '1.0', protocol_version: '2026-07-28', kind: 'roots' }, 1)
     const report = JSON.parse(await printedBy(() => reportVerb.run({ json: true }, [page.url])))
     expect(report).to.include({ source: 'metrics', calls: 100, errors: 20, errorRatio: 0.2, requests: 7 })
     expect(report.outcomes).to.deep.equal({ ok: 80, tool_error: 20, refused: 7 })
@@ -311,6 +310,7 @@ describe('mcp-host report on a metrics page', () => {
       'HTTP+SSE': 'used',
       batches: 'untold',
       sampling: 'used',
+      elicitation: 'unused',
       roots: 'unused',
       DCR: 'untold',
     })

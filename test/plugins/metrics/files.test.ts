@@ -137,6 +137,7 @@ describe('what is written of the metrics', function () {
       'mcp_server_operation_duration_seconds mcp_resource_uri',
       'mcp_host_client_questions_total client',
       'mcp_host_client_questions_total version',
+      'mcp_host_client_questions_total protocol_version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
       'mcp_host_rate_limited_total limit',
