@@ -19,7 +19,7 @@ import { type Exposition, expose, type Format, snapshotOf } from './exposition.t
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
 import { readProcess, watchProcess } from './read-process.ts'
-import { READY, readReadiness } from './read-readiness.ts'
+import { createReadinessReader, READY } from './read-readiness.ts'
 import type { Metric } from './series.ts'
 import { shareInTurn } from './share-in-turn.ts'
 
@@ -78,8 +78,9 @@ async function setup(host: PluginHost, options: Filled) {
   const figures = createFigureReader(host.log, taken)
   host.figures.readBy(figures.reader)
 
+  const readReadiness = createReadinessReader(host)
   async function readAll(): Promise<Metric[]> {
-    const own = [...counts.read(), ...figures.read(), await readReadiness(host)]
+    const own = [...counts.read(), ...figures.read(), await readReadiness()]
     return options.process ? [...own, ...(await readProcess())] : own
   }
   const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))

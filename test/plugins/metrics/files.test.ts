@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
+import { ERROR_KINDS } from '../../../core/transport.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -106,6 +107,28 @@ function expectKnown(query: string, families: ReadonlyMap<string, Family>) {
   }
 }
 
+/** Values that metrics have in every host, beside those that the page names in the row of one. */
+const CONSTANT: Readonly<Record<string, readonly string[]>> = {
+  error_type: [...Object.keys(ERROR_KINDS), 'tool_error', ''],
+  mcp_method_name: ['tools/call', 'subscriptions/listen'],
+}
+const OUTCOMES = ['ok', 'tool_error', 'error', 'refused', 'cancelled']
+
+/** What a query looks for must be what a metric says: a misspelt value finds nothing, for ever. */
+function expectKnownValues(query: string) {
+  const rows = readPage('docs/plugins/metrics.md').split('\n')
+  for (const [, metric = '', matchers = ''] of query.matchAll(/(\w+)\{([^}]*)\}/g)) {
+    const name = metric.replace(/_(bucket|sum|count)$/, '')
+    const row = rows.find(line => line.startsWith(`| \`${metric}\``) || line.startsWith(`| \`${name}\``)) ?? ''
+    const named = [...row.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
+    for (const [, label = '', values = ''] of matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
+      if (values.includes('$') || label === 'job') continue
+      const known = CONSTANT[label] ?? (name === 'mcp_server_operation_duration_seconds' ? OUTCOMES : named)
+      expect(known, `${label} of ${metric}, in ${query}`).to.include.members(values.split('|'))
+    }
+  }
+}
+
 describe('what is written of the metrics', function () {
   this.timeout(60_000)
   let real = new Map<string, Family>()
@@ -157,6 +180,7 @@ describe('what is written of the metrics', function () {
     expect(shown.length).to.be.above(25)
     for (const { expr, legendFormat } of shown) {
       expectKnown(expr, documented())
+      expectKnownValues(expr)
       const legend = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)
       expect(namesIn(expr).grouped, expr).to.include.members(legend)
     }
@@ -183,6 +207,7 @@ describe('what is written of the metrics', function () {
       expect(rule).to.have.all.keys('alert', 'expr', 'for', 'labels', 'annotations')
       expect(rule.for).to.match(/^\d+[smh]$/)
       expectKnown(rule.expr, documented())
+      expectKnownValues(rule.expr)
       const told = [...JSON.stringify(rule.annotations).matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label)
       expect(
         [...namesIn(rule.expr).grouped, ...(/\bup\b/.test(rule.expr) ? ADDED : [])],
