@@ -7,7 +7,6 @@ import { loadConfig } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { isObject } from '../core/index.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
-import { userKey } from '../core/kernel/user.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
@@ -44,10 +43,17 @@ async function secretsOf({ config, 'env-file': files = [] }: AuditValues): Promi
   return createSecrets(given, process.env['MCP_HOST_SECRETS'])
 }
 
+/** The lock beside an audit, and what a killed process left of one: a glob such as `audit*` names them, too. */
+const LOCK = /\.lock(?:\.[\da-f-]+)*$/
+
 /** The files, and those of folders whose names end with `.jsonl`, each once. */
 async function filesOf(places: readonly string[]): Promise<string[]> {
   const found = new Set<string>()
   for (const place of places) {
+    if (LOCK.test(place)) {
+      console.error(printable(`${place}: skipped, it is the lock of an audit, and no audit`))
+      continue
+    }
     try {
       const isFolder = (await stat(place)).isDirectory()
       const names = isFolder ? (await readdir(place)).filter(name => name.endsWith('.jsonl')).sort() : []
@@ -58,14 +64,21 @@ async function filesOf(places: readonly string[]): Promise<string[]> {
       throw stop(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
     }
   }
+  if (found.size === 0) throw stop('all that was named are locks: name the audit itself, such as audit.jsonl')
   return [...found]
 }
 
-const brokenText = ({ file, line, what }: Broken) => `${file}${line === undefined ? '' : `:${line}`}: ${what}`
+const brokenText = ({ file, line, what }: Broken) =>
+  printable(`${file}${line === undefined ? '' : `:${line}`}: ${what}`)
+
+const resultText = (broken: Broken | undefined): string => {
+  if (!broken) return 'whole'
+  return broken.isKeyMissing ? 'cannot be verified: no key' : 'BROKEN'
+}
 
 function chainText(report: ChainReport): string {
-  const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, lost, refused, healed, head, broken } =
-    report
+  const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, head, broken } = report
+  const { lost, refused, healed, changed } = report
   const rows = [
     ['chain', chain],
     ['files', String(files.length)],
@@ -76,9 +89,12 @@ function chainText(report: ChainReport): string {
     ...(lost + refused > 0
       ? [['gaps', `${lost} lines were lost and ${refused} calls refused while it could not be written`]]
       : []),
-    ...(healed > 0 ? [['healed', `${healed} times a process was killed while it wrote`]] : []),
+    ...(healed > 0 ? [['healed', `${healed} times a process was killed, or the power cut, while it wrote`]] : []),
+    ...(changed > 0
+      ? [['changed', `${changed} times the host noticed that somebody changed a file while it wrote`]]
+      : []),
     ['head', head || '-'],
-    ['result', broken ? 'BROKEN' : 'whole'],
+    ['result', resultText(broken)],
   ]
   return rows.map(([label = '', text = '']) => `${label.padEnd(8)}${printable(text)}`).join('\n')
 }
@@ -98,16 +114,21 @@ async function verify(places: readonly string[], values: AuditValues): Promise<v
   const missing = broken.length > 0 ? [] : missingHeads.map(head => `--head ${head}: no line has it: ${CUT}`)
   const problems = [...broken.map(brokenText), ...missing]
   if (problems.length === 0) return
-  const hint =
-    secrets.generated && broken.some(({ line, what }) => line === undefined && what.includes('key'))
-      ? `\n${NO_SECRETS}`
-      : ''
-  throw new StartError(`the audit is broken:\n${problems.join('\n')}${hint}`, { exitCode: hint === '' ? 1 : 2 })
+  if (missing.length === 0 && broken.every(({ isKeyMissing }) => isKeyMissing)) {
+    const why = secrets.generated ? NO_SECRETS : OTHER_SECRETS
+    throw new StartError(`the audit cannot be verified:\n${problems.join('\n')}\n${why}`, { exitCode: NO_KEY })
+  }
+  throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
+/** The exit code where nothing is known to be wrong, and nothing to be right. */
+const NO_KEY = 3
 const CUT = 'lines were cut off the end, or the file that had it is not among those given'
 const NO_SECRETS =
-  'No secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config with --config.'
+  'No secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config with --config, and with --env-file ' +
+  'the file that its secrets are in.'
+const OTHER_SECRETS =
+  'The secrets that are known are others: give those that the host had when it wrote the file, old ones too.'
 
 async function who(subject: string | undefined, values: AuditValues): Promise<void> {
   if (subject === undefined) throw stop('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')
@@ -119,7 +140,7 @@ async function who(subject: string | undefined, values: AuditValues): Promise<vo
     ...(issuer !== undefined && { issuer }),
     ...(claim !== undefined && claim !== 'sub' && { subjectClaim: claim }),
   }
-  console.log(createDisguise(secrets.keys('records'))('user', userKey(user)))
+  console.log(createDisguise(secrets.keys('records')).user(user))
 }
 
 async function audit(values: AuditValues, [what, ...words]: readonly string[]): Promise<void> {
@@ -132,7 +153,7 @@ export const auditVerb = defineVerb({
   summary: 'verify FILE...: whether an audit was changed; who SUBJECT: what stands for a person in it',
   positionals: ['verify|who', '[FILE|SUBJECT...]'],
   options: OPTIONS,
-  notes: `verify exits 0 where every line is as it was written, and 1 with the first place that is not. A folder stands for its *.jsonl files.
+  notes: `verify exits 0 where every line is as it was written, 1 with the first place that is not, and 3 where the key to look with is missing. A folder stands for its *.jsonl files.
 who prints what lines have as "user" for a subject of an issuer, with the first of the secrets.`,
   run: audit,
 })

@@ -6,25 +6,37 @@ import { type CheckReport, collectWarnings, describeProblems, warningsText } fro
 import { jsonText } from './json-text.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
-import { CONFIG_OPTION, defineVerb, LOG_OPTIONS, type VerbValues } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTION,
+  ...ENV_FILE_OPTION,
   ...LOG_OPTIONS,
+  workers: {
+    type: 'string',
+    value: '<n>',
+    help: 'as start has it: what so many processes that share a port need is checked, too',
+  },
   format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
 } as const
 
-type CheckOptions = VerbValues<typeof OPTIONS>
+type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
-const placeOf = (config: string | undefined, cwd: string) => ({ cwd, ...(config !== undefined && { file: config }) })
+/** What the checked config is, and what it is with: as `start` would have it. */
+async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, cwd: string) {
+  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files).load()
+  const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
+  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
+  return { loaded, settings: { purpose: 'inspect', processes } as const }
+}
 
 async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
   const cliLog = openLog(options)
   const { log, warnings } = collectWarnings(cwd, cliLog)
   try {
-    const loaded = await loadConfig(placeOf(options.config, cwd))
+    const { loaded, settings } = await loadAsStart(options, cwd)
     cliLog.directory = dirname(loaded.file)
-    const host = await hostOf(loaded, log)
+    const host = await hostOf(loaded, log, settings)
     const { routes } = host
     await host.close()
     console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
@@ -35,16 +47,13 @@ async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
 }
 
 /** What is wrong with a config, and what may be: `check --format json` prints it. */
-export async function reportOn(
-  config: string | undefined,
-  cwd: string,
-): Promise<CheckReport & { exitCode: 0 | 1 | 2 }> {
+export async function reportOn(options: CheckOptions, cwd: string): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
   const { log, warnings } = collectWarnings(cwd)
   let file: string | null = null
   try {
-    const loaded = await loadConfig(placeOf(config, cwd))
+    const { loaded, settings } = await loadAsStart(options, cwd)
     file = loaded.file
-    const host = await hostOf(loaded, log)
+    const host = await hostOf(loaded, log, settings)
     await host.close()
     return { ok: true, config: file, problems: [], warnings, exitCode: 0 }
   } catch (error) {
@@ -53,11 +62,10 @@ export async function reportOn(
   }
 }
 
-async function check(options: CheckOptions): Promise<void> {
-  const { format = 'text' } = options
+async function check({ format = 'text', ...options }: VerbValues<typeof OPTIONS>): Promise<void> {
   if (format === 'text') return checkInText(options, process.cwd())
   if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
-  const { exitCode, ...report } = await reportOn(options.config, process.cwd())
+  const { exitCode, ...report } = await reportOn(options, process.cwd())
   // What a plugin opened before it failed must not keep the process.
   process.stdout.write(`${jsonText(report)}\n`, () => process.exit(exitCode))
 }

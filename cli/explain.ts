@@ -2,7 +2,7 @@
 // the token nothing but its claims is printed.
 
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { type Host, hostOf, type InspectedAddress, type LoadedConfig, loadConfig } from '../core/create-host.ts'
+import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import { openLog } from './log.ts'
@@ -141,6 +141,16 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
+/** What plugins ask of callers at an address, and of the items in question: who is refused is limited all the same. */
+function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}): string[] {
+  const items = KINDS.flatMap(([option, kind]) => {
+    const key = asked[option]
+    return (key === undefined ? undefined : findItem(address, kind, key)) ?? []
+  })
+  const steps = [...address.explainPlugins(), ...items.flatMap(item => address.explainPlugins(item))]
+  return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
+}
+
 async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
   const { route: path = '/' } = options
   const address = host.inspect(path)
@@ -153,14 +163,15 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...lines,
   ]
-  if (refusal) return [...told, line('result', describeRefusal(refusal))]
+  const limits = describePlugins(address, options)
+  if (refusal) return [...told, ...limits, line('result', describeRefusal(refusal))]
   const denial = address.authorize(user)
   told.push(
     ...describeUser(user),
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
-  told.push(...address.explainPlugins().map((step, index) => line(index === 0 ? 'plugins' : '', step)))
-  if (denial) return [...told, line('result', describeRefusal(address.refusal(denial, user)))]
+  if (denial) return [...told, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
+  told.push(...describePlugins(address))
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
     return key === undefined ? [] : explainItem(address, kind, key, user)
@@ -168,26 +179,11 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
-const withoutAudit = (plugins: unknown) =>
-  isObject(plugins) ? Object.fromEntries(Object.entries(plugins).filter(([name]) => name !== 'audit')) : plugins
-
-/** The config without its audit, which is that of a host that may be running: a question is nothing to put on record. */
-function unrecorded(loaded: LoadedConfig): LoadedConfig {
-  const { config } = loaded
-  if (!isObject(config) || !isObject(config['routes'])) return loaded
-  const routes = Object.entries(config['routes']).map(([path, route]) => [
-    path,
-    isObject(route) && 'plugins' in route ? { ...route, plugins: withoutAudit(route['plugins']) } : route,
-  ])
-  const { plugins } = config
-  return { ...loaded, config: { ...config, routes: Object.fromEntries(routes), plugins: withoutAudit(plugins) } }
-}
-
 async function explain(options: ExplainOptions): Promise<void> {
   const { config, verbose = false } = options
   const token = readToken(options.token)
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  const host = await hostOf(unrecorded(loaded), openLog({ verbose }))
+  const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })
   try {
     console.log((await explanation(host, options, token)).join('\n'))
   } finally {

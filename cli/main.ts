@@ -110,7 +110,7 @@ async function run(argv: readonly string[]): Promise<void> {
 }
 
 /** 2: what was asked for must change; 1: it failed. Undefined for what nobody expected. */
-function exitCodeOf(error: unknown): 1 | 2 | undefined {
+function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   if (error instanceof StartError) return error.exitCode
   if (AuthError.is(error)) return error.code === 'invalid_options' ? 2 : 1
   return undefined

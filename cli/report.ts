@@ -124,7 +124,7 @@ async function report(values: VerbValues<typeof OPTIONS>, sources: readonly stri
   const told = isAddress(first)
     ? await reportOnAddress(values, first, most)
     : await reportOnLogs(sources, readWindow(values, Date.now()), most)
-  if (told.lines?.counted === 0) {
+  if (told.lines?.counted === 0 && !told.requests) {
     process.exitCode = 1
     process.stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
     // Tables of nothing would hide it.

@@ -18,6 +18,7 @@ import { checkSectionNames, collectSections } from './config/sections.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
@@ -40,6 +41,11 @@ export interface CreateHostOptions {
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
+  /**
+   * What it is made for, which plugins are told: `PluginHost.purpose`. Default `serve`; `testHost` makes its hosts for
+   * `test`, and one for `inspect` cannot listen.
+   */
+  purpose?: KernelHost['purpose']
   /**
    * How many processes serve this config behind one address. Default 1. With more, what each would keep to itself (sessions
    * in memory, keys that it made) is a StartError.
@@ -99,13 +105,13 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-type BuildOptions = Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'observe'>
+type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'observe'>
 
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(
   loaded: LoadedConfig,
   log: Logger,
-  { processes, inEveryProcess, observe }: BuildOptions,
+  { purpose, processes, inEveryProcess, observe }: BuildOptions,
 ): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
@@ -138,7 +144,8 @@ async function build(
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, processes, inEveryProcess, observe })
+  const settings = { purpose, processes, inEveryProcess, observe }
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
 }
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */

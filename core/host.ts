@@ -77,6 +77,8 @@ export interface HostInput {
   /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
+  /** Default `serve`. */
+  readonly purpose?: KernelHost['purpose'] | undefined
   /** For errors that tell what to switch on. */
   readonly suggest: SuggestPlugin
   /** How many processes serve this config behind one address. Default 1. */
@@ -113,18 +115,8 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
-  const {
-    config,
-    log,
-    directory,
-    plugins,
-    toolsets,
-    suggest,
-    isBuiltIn,
-    problems,
-    processes = 1,
-    inEveryProcess = here,
-  } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { purpose = 'serve', processes = 1, inEveryProcess = here } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
@@ -152,7 +144,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const figures = createFigures()
-  const among = { processes, inEveryProcess, figures }
+  const among = { purpose, processes, inEveryProcess, figures }
   const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
@@ -163,13 +155,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
   await setUpPlugins(instances, hostFor, report)
-  // What a plugin would have filled in is missing everywhere.
-  if (problems.count() > planned) problems.assertNone()
+  const isSetUp = problems.count() === planned
   slots.seal()
-  const isShared = (route: Route) => slots.on('sessionStore', route).shared
-  if (isPlanned) {
-    checkSharing({ processes, routes, isFilled: slots.isFilled, isShared, ownKeys: secrets.generated, suggest, report })
-  }
+  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
+  // What a plugin with a mistake did not fill in, it will.
+  const isFilled = (slot: keyof Slots, route: Route) =>
+    slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
+  // What shares sessions says itself that it has no keys.
+  const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
+  if (isPlanned) checkSharing({ processes, routes, isFilled, isShared, ownKeys, suggest, report })
+  // What it would have filled in is missing everywhere.
+  if (!isSetUp) problems.assertNone()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
@@ -214,8 +210,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {
-    services.startSessions()
-    for (const task of notes.starting) await task()
+    if (purpose !== 'inspect') services.startSessions()
+    for (const task of notes.starting) await problems.placed(task)
   }, inFlight)
   const handle = app.callback()
   const news = createConnectionNews(log, figures)
@@ -236,6 +232,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return inspectAddress(path, { ...inspected, leastScopes, notes, author })
     },
     async listen() {
+      if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
@@ -289,6 +286,8 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
   // What an open route asks a token for is not for everybody to try.
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
+
+const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"
 
 const NO_SECRETS =
   'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +

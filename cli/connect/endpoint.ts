@@ -73,7 +73,7 @@ export async function endpointHere(options: { config?: string; route?: string })
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const log = openLog({ 'log-level': 'fatal' })
   log.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log)
+  const host = await hostOf(loaded, log, { purpose: 'inspect' })
   try {
     const { url, route } = endpointOf(host, options.route)
     const { server } = loaded.config as { server: { name: string } }

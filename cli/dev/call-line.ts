@@ -20,6 +20,7 @@ function nameIn(params: Readonly<Record<string, unknown>>): string {
 
 const OUTCOMES = {
   ok: 'ok',
+  input_required: 'asked the client',
   tool_error: 'tool error',
   error: 'refused',
   refused: 'refused',

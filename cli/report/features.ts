@@ -23,10 +23,8 @@ const BATCHING = new Set<string>(REVISIONS.filter(revision => rulesOf(revision).
 /** What a handler asks of a client in a session is a request of the server, on a stream. */
 const asked =
   (method: string): Feature['isUsed'] =>
-  ({ asked: methods, revision, audited }) => {
-    if (methods.includes(method)) return isOldRevision(revision)
-    return audited && isOldRevision(revision) ? undefined : false
-  }
+  ({ asked: methods, revision }) =>
+    methods.includes(method) && isOldRevision(revision)
 
 const called =
   (...methods: readonly string[]): Feature['isUsed'] =>
@@ -53,10 +51,7 @@ export const FEATURES: readonly Feature[] = [
     name: HTTP_SSE,
     words: HTTP_SSE,
     allows: 'transport-sse may go',
-    isUsed({ transport, revision, session, audited }) {
-      if (transport !== undefined) return transport === 'transport-sse'
-      return audited && isOldRevision(revision) && session !== undefined ? undefined : false
-    },
+    isUsed: ({ transport }) => transport === 'transport-sse',
   },
   {
     name: 'batches',

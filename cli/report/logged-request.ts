@@ -3,7 +3,7 @@
 import { printable } from '../../client/printable.ts'
 import { isObject } from '../../core/index.ts'
 
-const OUTCOMES = ['ok', 'tool_error', 'error', 'refused', 'cancelled'] as const
+const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
 export type LoggedOutcome = (typeof OUTCOMES)[number]
 
 export interface LoggedRequest {
@@ -29,12 +29,18 @@ export interface LoggedRequest {
   readonly asked: readonly string[]
   /** How many requests the line stands for: more than one where an access log left others out (`sample`). */
   readonly weight: number
-  /** A line of an audit, which leaves out what only looks, and what is of transports. */
+  /** A line of an audit, which leaves out what only looks. */
   readonly audited: boolean
 }
 
-/** `gap`: an audit says that it lost lines. `own`: it says something of itself. Undefined: no line of ours. */
-export type LoggedLine = LoggedRequest | { readonly gap: number } | 'own' | undefined
+export interface Refusals {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly refusals: number
+}
+
+/** `gap`: an audit says that it lost lines. `refusals`: it counts requests of nobody in particular. `own`: it says something of itself. Undefined: no line of ours. */
+export type LoggedLine = LoggedRequest | { readonly gap: number } | Refusals | 'own' | undefined
 
 const MOST_ASKED = 8
 
@@ -56,12 +62,17 @@ const LEAST_SAMPLE = 1e-6
 
 /** What fails or is slow is written whatever `sample` says, and stands for itself. */
 function weightOf({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
-  if (outcome !== 'ok' || slow === true || typeof sample !== 'number') return 1
+  const isWell = outcome === 'ok' || outcome === 'input_required'
+  if (!isWell || slow === true || typeof sample !== 'number') return 1
   return sample >= LEAST_SAMPLE && sample < 1 ? 1 / sample : 1
 }
 
-function readOther({ seq, prev, event, lost }: Readonly<Record<string, unknown>>): LoggedLine {
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
+
+function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<string, unknown>>): LoggedLine {
   if (typeof seq !== 'number' || typeof prev !== 'string' || typeof event !== 'string') return undefined
+  const at = timeOf(until)
+  if (event === 'refusals' && isCount(count) && !Number.isNaN(at)) return { at, refusals: count }
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
 

@@ -2,7 +2,7 @@
 import { createDigest, type Digest } from './digest.ts'
 import { createDistinct } from './distinct.ts'
 import { createLegacyTally } from './legacy.ts'
-import { type LoggedLine, type LoggedRequest, readLoggedLine } from './logged-request.ts'
+import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
 import { createRanking, type Ranked } from './ranking.ts'
 import type { CauseRow, Report, ToolRow } from './report.ts'
 
@@ -76,6 +76,7 @@ class LineTally implements Tally {
   #calls = 0
   #errors = 0
   #lost = 0
+  #counted = 0
   #from = Infinity
   #until = -Infinity
 
@@ -96,7 +97,14 @@ class LineTally implements Tally {
     // A line of the future is forged, or of a clock that is wrong: it would make all others old.
     else if (read.at >= this.#window.future) this.#lines.future++
     else if (read.at < this.#window.since || read.at >= this.#window.until) this.#lines.outside++
+    else if ('refusals' in read) this.#refusals(read)
     else this.#request(read)
+  }
+
+  /** Requests that an audit counts: nobody's, which became no call. */
+  #refusals({ refusals }: Refusals) {
+    this.#outcomes.set('refused', (this.#outcomes.get('refused') ?? 0) + refusals)
+    this.#counted += refusals
   }
 
   #request(request: LoggedRequest) {
@@ -141,6 +149,10 @@ class LineTally implements Tally {
     const sampled = this.#estimated
     const span = { from: this.#from, until: this.#until, sampled }
     const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
+    const counted =
+      this.#counted > 0
+        ? [`the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`]
+        : []
     return {
       source: 'log',
       estimated: sampled,
@@ -149,7 +161,7 @@ class LineTally implements Tally {
       calls: Math.round(this.#calls),
       errors: this.#errors,
       errorRatio: this.#calls === 0 ? 0 : this.#errors / this.#calls,
-      requests: Math.round(this.#requests),
+      requests: Math.round(this.#requests) + this.#counted,
       outcomes: outcomesOf(this.#outcomes),
       busiest: tools.slice(0, most),
       slowest: [...tools].sort(slowestFirst).slice(0, most),
@@ -158,7 +170,7 @@ class LineTally implements Tally {
       ...(sampled ? UNTOLD : this.#who()),
       legacy: this.#legacy.tell(span, most),
       lines: { ...this.#lines },
-      notes: [...notes, ...lost, ...(sampled ? [SAMPLED] : [])],
+      notes: [...notes, ...lost, ...counted, ...(sampled ? [SAMPLED] : [])],
     }
   }
 }

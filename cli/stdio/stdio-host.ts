@@ -41,7 +41,7 @@ export interface StdioHost {
 /** Throws a StartError for a config that cannot be served. Nothing listens, and nothing is read before it is started. */
 export async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
   const transport = createStdioTransport()
-  const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log)
+  const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
   return { host, transport }
 }
 

@@ -97,7 +97,11 @@ export function identifyBearer(
   }
 
   const count = host.figures.counter(AUTHENTICATIONS)
-  const told = (outcome: string) => count(1, { plugin: host.name, outcome })
+  const tellOf = (outcome: string) => {
+    const labels = { plugin: host.name, outcome }
+    return () => count(1, labels)
+  }
+  const told = { accepted: tellOf('accepted'), refused: tellOf('refused'), unavailable: tellOf('unavailable') }
 
   const by = (refusal: HostError) => {
     blame(refusal, host.name)
@@ -111,17 +115,17 @@ export function identifyBearer(
     const place = { route, params }
     const verdict = 'token' in presented ? await verify(presented.token, place) : presented
     if ('user' in verdict) {
-      told('accepted')
+      told.accepted()
       ctx.state.user = verdict.user
       return next()
     }
     if ('unavailable' in verdict) {
-      told('unavailable')
+      told.unavailable()
       denied(ctx, route, verdict.unavailable)
       const headers = { 'Retry-After': String(verdict.retryAfter) }
       throw by(new HostError('unavailable', { detail: verdict.unavailable, headers }))
     }
-    told('refused')
+    told.refused()
     denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
     throw by(refuse(services, place, verdict.refused, 'malformed' in verdict))
   }

@@ -33,7 +33,7 @@ export interface Mistake extends Place {
   /** What was thrown; for those who ask for stacks. */
   readonly cause?: unknown
   /** 1 where it is not the config that must change. */
-  readonly exitCode?: 1 | 2
+  readonly exitCode?: 1 | 2 | 3
 }
 
 type Told = Problem | Mistake
@@ -107,6 +107,8 @@ export interface Problems {
   readonly report: Report
   /** What `part` gives. A StartError that it throws is taken, and the answer is undefined. */
   attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined>
+  /** Runs `part`, which comes after the last `assertNone`: a StartError that it throws gets its file and line. */
+  placed(part: () => void | Promise<void>): Promise<void>
   readonly count: () => number
   /** Throws a ConfigError that says everything, if there is anything. `last`: nothing is collected any more. */
   assertNone(last?: 'last'): void
@@ -121,12 +123,15 @@ export function createProblems(
   let isOver = false
 
   const report: Report = (mistake, severity = 'error') => {
-    const place = placeOf(mistake.written)
-    if (severity === 'warning') return warn({ ...place, text: mistake.message })
+    if (severity === 'warning') return warn({ ...placeOf(mistake.written), text: mistake.message })
     if (isOver) throw mistake
-    const { message: text, cause, exitCode } = mistake
-    const also = mistake.also.map(placeOf)
-    add([{ ...place, text, exitCode, ...(cause !== undefined && { cause }), ...(also.length > 0 && { also }) }])
+    add([mistakeOf(mistake)])
+  }
+
+  function mistakeOf({ message: text, written, cause, exitCode, also: others }: StartError): Mistake {
+    const also = others.map(placeOf)
+    const more = { ...(cause !== undefined && { cause }), ...(also.length > 0 && { also }) }
+    return { ...placeOf(written), text, exitCode, ...more }
   }
 
   function warn({ file, line, path, text }: Mistake) {
@@ -150,6 +155,15 @@ export function createProblems(
         if (error instanceof ConfigError) add(error.problems)
         else report(error)
         return undefined
+      }
+    },
+    async placed(part) {
+      try {
+        await part()
+      } catch (error) {
+        if (!(error instanceof StartError) || error instanceof ConfigError) throw error
+        const mistake = mistakeOf(error)
+        throw mistake.file === undefined ? error : new ConfigError([mistake])
       }
     },
     count: () => found.size,

@@ -29,8 +29,8 @@ export function formatPath(path: Path): string {
 
 export interface StartErrorOptions extends Written {
   cause?: unknown
-  /** Default: 2 where the place is told, else 1. */
-  exitCode?: 1 | 2
+  /** Default: 2 where the place is told, else 1. 3: `audit verify` has no key to look with. */
+  exitCode?: 1 | 2 | 3
   /** What else it is about, such as the other of two that clash. */
   also?: readonly Written[]
 }
@@ -41,7 +41,7 @@ export interface StartErrorOptions extends Written {
  */
 export class StartError extends Error {
   /** What the process exits with: 2 for a config that must change, 1 for everything else. */
-  readonly exitCode: 1 | 2
+  readonly exitCode: 1 | 2 | 3
   written: Written
   readonly also: readonly Written[]
 

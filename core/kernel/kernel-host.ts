@@ -26,6 +26,11 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   readonly at: Path
   readonly log: Logger
   readonly http: ResolvedHttp
+  /**
+   * What the host is made for. `serve`: it listens. `stdio`: one client, and nothing listens. `test`: what belongs to the
+   * serving host, its files and ports, stays untouched. `inspect`: the same, and no request comes; it may never start.
+   */
+  readonly purpose: 'serve' | 'stdio' | 'test' | 'inspect'
   /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
   readonly processes: number
   /** Asks them all: `answer` runs in each, and gives JSON. Who does not answer in time is left out. Once for a name, in `setup`. */

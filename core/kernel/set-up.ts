@@ -64,6 +64,7 @@ export interface HostFacts<Slots extends object>
     'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
   > {
   readonly log: Logger
+  readonly purpose: KernelHost['purpose']
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string

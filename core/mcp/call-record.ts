@@ -3,17 +3,18 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
-import { type User, userKey } from '../kernel/user.ts'
+import type { User } from '../kernel/user.ts'
 import type { Call, CallNotes } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
 
 /**
+ * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
  * `tool_error`: a tool's own failure, a result with `isError`. `error`: a call that was refused or failed. `refused`: the
  * host refused an HTTP request before it was a call. `cancelled`: nobody waits for the answer any more, whatever it was.
  */
-export type Outcome = 'ok' | 'tool_error' | 'error' | 'refused' | 'cancelled'
+export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
 /** In the place of a name that nothing on the server has: clients may invent as many as they like. */
 export const OTHER = '_OTHER'
@@ -136,7 +137,7 @@ abstract class Told implements Facts {
   }
   get user() {
     const { user } = this.#asker
-    return user && this.settings.disguise('user', userKey(user))
+    return user && this.settings.disguise.user(user)
   }
   get oauthClient() {
     const id = this.#asker.user?.clientId
@@ -231,7 +232,7 @@ export class ObservedCall extends Told implements CallRecord {
   }
   get session() {
     const { sessionId } = this.call.offer
-    return sessionId === undefined ? undefined : this.settings.disguise('session', sessionId)
+    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
   override get traceId() {
     return traceIn(this.call.meta['traceparent']) ?? super.traceId
@@ -276,6 +277,6 @@ export class PlainRequest extends Told implements CallRecord {
   get session() {
     const { isSessionId, disguise } = this.settings
     const id = this.#sessionId
-    return id !== undefined && isSessionId(id) ? disguise('session', id) : undefined
+    return id !== undefined && isSessionId(id) ? disguise.session(id) : undefined
   }
 }

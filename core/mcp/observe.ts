@@ -17,6 +17,7 @@ import {
   PlainRequest,
   type RecordSettings,
 } from './call-record.ts'
+import { resultTypeOf } from './result-type.ts'
 
 /** What telling takes. */
 export interface ObserveSettings extends RecordSettings {
@@ -43,7 +44,8 @@ function endOf(call: Call, result: object | undefined, thrown: unknown): readonl
   if (error && !(error.kind === 'internal' && call.cancelled)) return ['error', error]
   if (call.cancelled) return ['cancelled']
   if (!result) return ['error']
-  return ['isError' in result && result.isError === true ? 'tool_error' : 'ok']
+  if ('isError' in result && result.isError === true) return ['tool_error']
+  return [resultTypeOf(result)?.name === 'input_required' ? 'input_required' : 'ok']
 }
 
 function tellAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {

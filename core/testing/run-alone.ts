@@ -91,7 +91,7 @@ async function openAlone(definition: Definition): Promise<Alone> {
       routes: { '/': { toolsets: 'alone' } },
       plugins: { caller: caller() },
     },
-    { log: createKeptLog() },
+    { log: createKeptLog(), purpose: 'test' },
   )
   if (!found) throw new Error('the host has no services')
   const changes: ToldChange[] = []

@@ -19,6 +19,11 @@ export interface TestHostSettings {
   directory?: string
   /** Over the config's own; `false` switches one off, such as a store that a test does not have. */
   plugins?: PluginsSettings
+  /**
+   * What plugins are told that the host is made for: `PluginHost.purpose`. Default `test`: the files and ports that belong
+   * to the serving host stay untouched. `serve`, for the test of a plugin that has such, writes and opens what the config says.
+   */
+  purpose?: 'serve' | 'test'
 }
 
 /** For whom and what a token is. */
@@ -95,10 +100,12 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 
 /**
  * Starts a host of a config, given or in a file, on a free port of 127.0.0.1. The config is as it would be served, but for
- * this: keys are made up, tokens are the test's (`token`), there is a transport where it names none, and the log is kept.
+ * this: keys are made up, tokens are the test's (`token`), there is a transport where it names none, the log is kept, and the
+ * files and ports that built-in plugins have beside the host's own (audit, access log, metrics) are left alone.
  * Rejects with the StartError that an operator would see.
  */
 export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
+  const { purpose = 'test' } = settings
   const { config, directory } = await configOf(given, settings.directory)
   const prepared = await prepare(config, settings.plugins, directory)
   const { seen, plugin } = createWatcher()
@@ -107,7 +114,7 @@ export async function testHost(given: Config | string, settings: TestHostSetting
   try {
     const { config } = prepared
     const watched = () => ({ ...config, plugins: { ...config.plugins, [WATCHER]: plugin() } })
-    host = await createHost(isObject(config) ? watched() : config, { directory, log })
+    host = await createHost(isObject(config) ? watched() : config, { directory, log, purpose })
     await host.listen()
   } catch (error) {
     await prepared.close()

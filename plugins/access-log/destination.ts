@@ -1,6 +1,7 @@
-// Where lines go: a file, followed by its path when somebody renames or removes it, as logrotate does; or stdout, whose
+// Where lines go: a file, followed by its path when somebody renames or removes it, as logrotate does; or a stream, whose
 // reader may not read. For lines.ts.
 import { closeSync, fstatSync, openSync, type Stats, statSync, write } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 
 /** Of a new file: no other user of the machine reads it. */
@@ -20,8 +21,8 @@ const sameFile = (one: Stats, other: Stats) => one.ino === other.ino && one.dev 
 
 const openAppending = (file: string) => openSync(file, 'a', MODE)
 
-/** Throws where it cannot be opened. */
-function openFile(file: string): Destination {
+/** `file`: absolute. Throws where it cannot be opened. */
+export function toFile(file: string): Destination {
   let fd = openAppending(file)
   let opened = fstatSync(fd)
   let lookedAt = performance.now()
@@ -49,16 +50,10 @@ function openFile(file: string): Destination {
 }
 
 /** Node's own stream: what a pipe does not take waits there, where a write by its number would hold a thread, and the end of the process. */
-function openStdout(): Destination {
-  return {
-    write: (bytes, from) =>
-      new Promise((resolve, reject) => {
-        process.stdout.write(bytes.subarray(from), error => (error ? reject(error) : resolve(bytes.length - from)))
-      }),
-    close: () => undefined,
-  }
-}
-
-/** `file`: absolute; undefined: stdout. Throws where it cannot be opened. */
-export const openDestination = (file: string | undefined): Destination =>
-  file === undefined ? openStdout() : openFile(file)
+export const toStream = (stream: Writable): Destination => ({
+  write: (bytes, from) =>
+    new Promise((resolve, reject) => {
+      stream.write(bytes.subarray(from), error => (error ? reject(error) : resolve(bytes.length - from)))
+    }),
+  close: () => undefined,
+})

@@ -1,26 +1,28 @@
 // One line a request: who asked for what, how long it took, what came of it. What it says is safe to keep
 // (core/mcp/call-record.ts): no token, no argument, no whole session id.
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { isatty } from 'node:tty'
 import {
   type BuiltInOptions,
   DURATION_PATTERN,
   definePlugin,
+  errorText,
   type FilledOptions,
   type PluginHost,
   parseDuration,
   StartError,
 } from '../../core/index.ts'
 import { requestIdIn } from '../../core/transport.ts'
-import { openDestination } from './destination.ts'
+import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
 import { Lines } from './lines.ts'
 
 export type AccessLogOptions = BuiltInOptions['access-log']
 
 const STDOUT = 1
+const STDERR = 2
 
 const LOST = {
   name: 'mcp_host_access_log_lost_lines_total',
@@ -33,8 +35,16 @@ const FAILING = {
 
 function checkFolder({ report, at }: PluginHost, file: string) {
   const folder = dirname(file)
-  if (existsSync(folder)) return
-  report(new StartError(`there is no folder ${folder} for the access log; make it`, { at: [...at, 'file'] }))
+  try {
+    // The dot fails for what is no folder.
+    accessSync(existsSync(file) ? file : `${folder}/.`, constants.W_OK)
+  } catch (cause) {
+    const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const what = isGone
+      ? `there is no folder ${folder} for the access log; make it`
+      : `the access log cannot be written in ${folder}: ${errorText(cause)}; let this user write there, or give it another \`file\``
+    report(new StartError(what, { at: [...at, 'file'], cause }))
+  }
 }
 
 /** Gives each request an id, unless it has one, and tells it to the client: in its log and ours it is the same request. */
@@ -51,21 +61,28 @@ function giveIds(host: PluginHost) {
 
 function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['access-log']) {
   const path = file === undefined ? undefined : isAbsolute(file) ? file : join(host.directory, file)
-  const isText = (format ?? (path === undefined && isatty(STDOUT) ? 'text' : 'json')) === 'text'
+  // What a client reads over stdio is the protocol alone.
+  const stream = host.purpose === 'stdio' ? STDERR : STDOUT
+  const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
   const lineOf = isText ? textLine : jsonLine
   const threshold = parseDuration(slow)
   const lost = host.figures.counter(LOST)
   let lines: Lines | undefined
   host.figures.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
-  if (path !== undefined) host.checking(() => checkFolder(host, path))
+  const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
+  if (path !== undefined && host.purpose !== 'test') host.checking(() => checkFolder(host, path))
   host.starting(() => {
-    lines = new Lines({ destination: openDestination(path), file: path, log: host.log, lost: count => lost(count) })
+    if (!isKept) return
+    const destination =
+      path === undefined ? toStream(stream === STDERR ? process.stderr : process.stdout) : toFile(path)
+    lines = new Lines({ destination, file: path, log: host.log, lost: count => lost(count) })
   })
   giveIds(host)
   host.observe(record => {
     const { outcome, milliseconds } = record
     const isSlow = milliseconds >= threshold && record.http?.verb !== 'GET'
-    const isSampled = outcome === 'ok' && !isSlow && sample < 1
+    const isWell = outcome === 'ok' || outcome === 'input_required'
+    const isSampled = isWell && !isSlow && sample < 1
     if (isSampled && Math.random() >= sample) return
     lines?.write(lineOf(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
   })
@@ -81,7 +98,7 @@ export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-lo
       file: {
         type: 'string',
 
-        description: 'Where the lines go, relative to the config. Default: stdout.',
+        description: 'Where the lines go, relative to the config. Default: stdout; with mcp-host stdio, stderr.',
       },
       format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
       sample: {

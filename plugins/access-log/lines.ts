@@ -5,7 +5,7 @@ import { errorText, type Logger } from '../../core/index.ts'
 import type { Destination } from './destination.ts'
 
 /** Characters that are written at once, and how long fewer wait, milliseconds. */
-const TOGETHER = 64 * 1024
+const TOGETHER = 256 * 1024
 const AT_MOST = 500
 /** Characters that may wait for a disk or a reader; past it lines are lost, and counted. */
 const MOST_WAITING = 8 * 1024 * 1024

@@ -25,6 +25,7 @@ export const FORMAT = 1
 /** Bytes of one line. Ours have some thousand; no longer one is read into memory. */
 export const MOST_LINE = 256 * 1024
 
+const HASH = /^[\da-f]{64}$/
 /** Behind what is signed: `,"hash":"…"}`. */
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/
 const HASH_LENGTH = 75
@@ -74,7 +75,7 @@ export function readLine(line: Buffer): ReadLine | undefined {
   try {
     const fields = JSON.parse(line.toString()) as Record<string, unknown>
     const { seq, prev } = fields
-    if (typeof seq !== 'number' || typeof prev !== 'string') return undefined
+    if (typeof seq !== 'number' || typeof prev !== 'string' || !HASH.test(prev)) return undefined
     return { seq, prev, hash, signed: line.subarray(0, at), fields }
   } catch {
     return undefined
@@ -88,9 +89,12 @@ export interface FileFacts {
   readonly key: string | undefined
 }
 
+/** Names of chains, keys and algorithms are short words: what else stands there reaches no terminal. */
+const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w-]{1,32}$/.test(value)
+
 /** Undefined where it is no first line. */
 export function factsIn(line: ReadLine | undefined): FileFacts | undefined {
   const { event, chain, algorithm, key } = line?.fields ?? {}
-  if (event !== 'opened' || typeof chain !== 'string' || typeof algorithm !== 'string') return undefined
-  return { chain, algorithm, key: typeof key === 'string' ? key : undefined }
+  if (event !== 'opened' || !isWord(chain) || !isWord(algorithm)) return undefined
+  return { chain, algorithm, key: key === undefined ? undefined : isWord(key) ? key : 'that is no name of one' }
 }

@@ -60,6 +60,8 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     oauthClient: record.oauthClient,
     client: client && `${client.name} ${client.version}`.trim(),
     revision: record.revision,
+    transport: record.transport,
+    asked: record.asked.length > 0 ? record.asked : undefined,
     session: record.session,
     ip: record.ip,
     requestId: record.requestId,

@@ -1,8 +1,8 @@
 // One writer for one file: a lock beside it says which process writes. What a process left that was killed is taken over;
 // of a process on another machine nobody can ask the system, so its lock counts while it is touched.
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { link, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/index.ts'
 
@@ -11,6 +11,9 @@ const TOUCH = 10_000
 const MISSED = 6
 
 export interface FileLock {
+  /** Makes it again where it was removed with its folder; throws where another process has it since. */
+  hold(): Promise<void>
+  /** Takes it away, where it is still ours. */
   release(): Promise<void>
 }
 
@@ -38,10 +41,17 @@ function isRunning(pid: number, began: unknown): boolean {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** Who holds a lock, in words; undefined: nobody does any more. */
-async function holderOf(path: string): Promise<string | undefined> {
+/** What the lock says; undefined: it is not there. */
+const read = (path: string): Promise<string | undefined> =>
+  readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  })
+
+/** Who holds a lock that says this, in words; undefined: nobody does any more. */
+async function holderOf(path: string, text: string): Promise<string | undefined> {
   try {
-    const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)])
+    const { mtimeMs } = await stat(path)
     const held: unknown = JSON.parse(text)
     if (!isObject(held)) return undefined
     const { pid, began, machine } = held
@@ -55,11 +65,16 @@ async function holderOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Makes the lock, with what it says: a process that only begins finds no half of it. */
-async function make(path: string): Promise<boolean> {
+/** No two locks say the same. */
+function newText(): string {
   const { pid } = process
+  return JSON.stringify({ pid, began: beganAt(pid), machine: hostname(), id: randomUUID() })
+}
+
+/** Makes the lock, with what it says: a process that only begins finds no half of it. */
+async function make(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
-  await writeFile(draft, JSON.stringify({ pid, began: beganAt(pid), machine: hostname() }), { flag: 'wx', mode: 0o640 })
+  await writeFile(draft, text, { flag: 'wx', mode: 0o640 })
   try {
     await link(draft, path)
     return true
@@ -71,39 +86,51 @@ async function make(path: string): Promise<boolean> {
   }
 }
 
-/** Takes away a lock that nobody holds. Says who holds it where another was as quick and made its own. */
-async function clear(path: string): Promise<string | undefined> {
-  const aside = `${path}.${randomUUID()}`
+async function removeOwn(path: string, text: string): Promise<void> {
+  if ((await read(path)) === text) await rm(path, { force: true })
+}
+
+/**
+ * Takes away a lock that nobody holds. Whoever does so holds a lock of its own meanwhile, which is named by what the old one
+ * says: somebody slow who read the old one cannot take away the one that another made since. Says who is as quick.
+ */
+async function clear(path: string, text: string): Promise<string | undefined> {
+  const name = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  const guard = await take(`${path}.${name}`)
+  if ('holder' in guard) return guard.holder
   try {
-    await rename(path, aside)
-    const holder = await holderOf(aside)
-    if (holder !== undefined) await link(aside, path)
-    return holder
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
+    await removeOwn(path, text)
   } finally {
-    await rm(aside, { force: true })
+    await guard.lock.release()
   }
+  return undefined
 }
 
 /** Says who holds it, where somebody does. */
 async function take(path: string): Promise<{ lock: FileLock } | { holder: string }> {
-  for (;;) {
-    if (await make(path)) break
-    const holder = (await holderOf(path)) ?? (await clear(path))
+  const text = newText()
+  while (!(await make(path, text))) {
+    const found = await read(path)
+    if (found === undefined) continue
+    const holder = (await holderOf(path, found)) ?? (await clear(path, found))
     if (holder !== undefined) return { holder }
+  }
+  async function hold() {
+    if ((await read(path)) === text || (await make(path, text))) return
+    throw new Error(`${path} is another process's now: it began when the lock of this one was removed`)
   }
   const touching = setInterval(() => {
     const now = new Date()
-    utimes(path, now, now).catch(() => undefined)
+    hold()
+      .then(() => utimes(path, now, now))
+      .catch(() => undefined)
   }, TOUCH)
   touching.unref()
   async function release() {
     clearInterval(touching)
-    await rm(path, { force: true }).catch(() => undefined)
+    await removeOwn(path, text).catch(() => undefined)
   }
-  return { lock: { release } }
+  return { lock: { hold, release } }
 }
 
 /** Throws a StartError that names the writer, where there is one. */

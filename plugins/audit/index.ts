@@ -1,6 +1,5 @@
 // An audit: one line for each request that did or read something, and for each that was refused. The lines hold on to each
 // other, so that none can be changed, removed or added unseen; `mcp-host audit verify` looks.
-import { isAbsolute, join } from 'node:path'
 import { blame } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
@@ -10,15 +9,14 @@ import {
   type FilledOptions,
   HostError,
   type PluginHost,
-  parseDuration,
-  parseSize,
   type Services,
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
-import { keySigner, plainSigner } from './chain.ts'
 import { entryOf } from './entry.ts'
-import { OpenTrail } from './open-trail.ts'
+import { lintArguments } from './lint-arguments.ts'
+import type { OpenTrail } from './open-trail.ts'
+import { trailOf } from './trail-of.ts'
 
 export type AuditOptions = BuiltInOptions['audit']
 type Filled = FilledOptions['audit']
@@ -34,43 +32,6 @@ const LOOKING = [
   'logging/setLevel',
   'subscriptions/listen',
 ]
-
-const TRAILS = Symbol('the audits that are open')
-
-/** Instances of one file, such as those of several routes, have one writer. */
-function trailOf(host: PluginHost, options: Filled): OpenTrail {
-  const { file, sync, headEvery, rotate } = options
-  const path = isAbsolute(file) ? file : join(host.directory, file)
-  const trails = host.share(TRAILS, () => new Map<string, { readonly trail: OpenTrail; readonly said: string }>())
-  const said = JSON.stringify({ sync, headEvery, rotate })
-  const known = trails.get(path)
-  if (known && known.said !== said) {
-    throw new StartError(
-      `${file} is written by several routes, of which each says otherwise how: give them the same ` +
-        '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
-      { at: host.at },
-    )
-  }
-  if (known) return known.trail
-  const trail = new OpenTrail(
-    {
-      path,
-      signers: host.ownKeys ? [plainSigner] : host.keys('audit').map(keySigner),
-      node: host.node,
-      log: host.log,
-      sync,
-      headEvery: parseDuration(headEvery),
-      rotateAt: parseSize(rotate.size),
-      rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
-      keep: rotate.keep ?? Infinity,
-    },
-    host.processes,
-  )
-  trails.set(path, { trail, said })
-  host.starting(() => trail.start())
-  host.closing(() => trail.close())
-  return trail
-}
 
 const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
@@ -97,26 +58,31 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
   host.ready(name, () => (trail.failure === undefined ? true : `the audit cannot be written: ${trail.failure}`))
 }
 
+/** What leaves no line of what is left out; who was refused has an error, though nobody waited to be told. */
+const WELL: ReadonlySet<string> = new Set(['ok', 'input_required', 'cancelled'])
+
 /** Whether a record is written: what was refused or failed, what did or read something, and sessions that their client ended. */
 const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: ReadonlySet<string>): boolean => {
   if (!call) return outcome === 'refused' || (http?.verb === 'DELETE' && outcome === 'ok' && session !== undefined)
-  return !leftOut.has(call.method) || (outcome !== 'ok' && outcome !== 'cancelled')
+  return !leftOut.has(call.method) || !WELL.has(outcome)
 }
 
 function setup(host: PluginHost, options: Filled) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
-  const trail = trailOf(host, options)
-  if (host.ownKeys) host.starting(() => host.log.warn({}, NO_KEY))
+  const { trail, refusals } = trailOf(host, options)
+  if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
   let services: Services | undefined
+  const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
     services = given
+    host.checking(() => lintArguments(listed, host, given))
   })
   const routes = new Map(host.routes.map(route => [route.path, route]))
   const settings = {
     clear: subjects === 'clear',
-    arguments: new Map(Object.entries(options.arguments)),
+    arguments: listed,
     isKnown(path: string | undefined, kind: string, name: string) {
       const route = routes.get(path ?? '')
       const items = route ? services?.itemsOf(route) : undefined
@@ -125,7 +91,7 @@ function setup(host: PluginHost, options: Filled) {
   }
   host.observe(record => {
     if (record.error && turnedAway.has(record.error)) return
-    if (isWritten(record, leftOut)) trail.push(entryOf(record, settings))
+    if (isWritten(record, leftOut) && !refusals.count(record)) trail.push(entryOf(record, settings))
   })
 }
 

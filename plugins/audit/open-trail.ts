@@ -35,7 +35,7 @@ export class OpenTrail {
     const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
     const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
     this.#lock = lock
-    const trail = new Trail({ ...this.#settings, path: file })
+    const trail = new Trail({ ...this.#settings, path: file, hold: () => lock.hold() })
     try {
       await trail.start()
     } catch (error) {
@@ -59,13 +59,15 @@ export class OpenTrail {
   }
 }
 
-/** What the operator has to do about it: the lock, and files that are full, stand in the same folder. */
 function explained(error: unknown, path: string): unknown {
-  if (error instanceof StartError) return error
+  return error instanceof StartError ? error : new StartError(folderProblem(error, path), { cause: error })
+}
+
+/** What the operator has to do about it: the lock, and files that are full, stand in the same folder. */
+export function folderProblem(error: unknown, path: string): string {
   const folder = dirname(path)
   const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
-  const what = isGone
+  return isGone
     ? `there is no folder ${folder} for the audit; make it`
     : `the audit cannot be written in ${folder}: ${errorText(error)}; let this user write there, or give it another \`file\``
-  return new StartError(what, { cause: error })
 }

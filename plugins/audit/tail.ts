@@ -1,8 +1,14 @@
-// What an audit's file ends with: its last whole line, and what a killed process wrote of the next one.
+// What an audit's file ends with: its last whole line, and what a killed process or a power cut left of the next ones. Where
+// it ends with something else, what that is, and where.
 import type { FileHandle } from 'node:fs/promises'
+import { StartError } from '../../core/index.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
+import { linesOf } from './lines-of.ts'
 
 const LINE_FEED = 0x0a
+
+/** Characters of what a killed process left that are kept. */
+const MOST_TORN = 2_048
 
 export interface Tail {
   readonly facts: FileFacts
@@ -12,6 +18,13 @@ export interface Tail {
   /** What is behind it. */
   readonly torn: Buffer
 }
+
+/** A power cut leaves zeros; how many says all of them. */
+export const shownTorn = (torn: Buffer): string =>
+  torn
+    .toString('latin1')
+    .replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`)
+    .slice(0, MOST_TORN)
 
 async function readAt(handle: FileHandle, from: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, from)
@@ -24,20 +37,50 @@ async function readFirst(handle: FileHandle): Promise<FileFacts | undefined> {
   return end === -1 ? undefined : factsIn(readLine(start.subarray(0, end)))
 }
 
+/** Bytes that the file system had room for when the power was cut, and not yet the contents. */
+const isUnwritten = (bytes: Buffer) => bytes.includes(0)
+
+/** The last line that can be read; behind it may be what a power cut left, but nothing else. */
+function findLast(end: Buffer): { readonly last: ReadLine; readonly until: number } | undefined {
+  for (let until = end.lastIndexOf(LINE_FEED); until !== -1; ) {
+    const before = until === 0 ? -1 : end.lastIndexOf(LINE_FEED, until - 1)
+    const line = end.subarray(before + 1, until)
+    const last = readLine(line)
+    if (last) return { last, until: until + 1 }
+    if (!isUnwritten(line)) return undefined
+    until = before
+  }
+  return undefined
+}
+
 /** `empty`: it has no whole line, and all of it is torn. Undefined: it is no audit. */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail | { empty: Buffer } | undefined> {
-  if (size === 0) return { empty: Buffer.alloc(0) }
   const from = Math.max(0, size - 2 * MOST_LINE)
   const end = await readAt(handle, from, size - from)
-  const whole = end.lastIndexOf(LINE_FEED)
-  if (whole === -1) {
-    // The very first line, of which not all was written.
-    const isOurs = from === 0 && '{"seq":'.startsWith(end.toString('latin1', 0, 7))
+  if (from === 0 && !end.includes(LINE_FEED)) {
+    // Nothing, or the very first line, of which not all was written.
+    const isOurs = '{"seq":'.startsWith(end.toString('latin1', 0, 7)) || isUnwritten(end)
     return isOurs ? { empty: end } : undefined
   }
   const facts = await readFirst(handle)
-  const before = whole === 0 ? -1 : end.lastIndexOf(LINE_FEED, whole - 1)
-  const last = readLine(end.subarray(before + 1, whole))
-  if (!facts || !last) return undefined
-  return { facts, last, size: from + whole + 1, torn: end.subarray(whole + 1) }
+  const found = findLast(end)
+  if (!facts || !found) return undefined
+  return { facts, last: found.last, size: from + found.until, torn: end.subarray(found.until) }
+}
+
+/** What to do about a file that `readTail` cannot read, with its line that is wrong. */
+export async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
+  const stop = (what: string) => new StartError(what, { exitCode: 2 })
+  if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)
+  let lines = 0
+  for await (const { number, bytes } of linesOf(path)) {
+    if (number === 1 && !factsIn(bytes && readLine(bytes)))
+      return stop(`${path} holds something else than an audit: give the audit another \`file\``)
+    lines = number
+  }
+  const look = `look at it with: mcp-host audit verify ${path}`
+  return stop(
+    `${path} is an audit, but line ${lines}, its last, is none that an audit writes: somebody else wrote there. ` +
+      `Nothing was changed; ${look}. To start, move the file away (a new chain begins in a new file), or take out what is foreign`,
+  )
 }

@@ -2,15 +2,14 @@
 // when this one is full, or was moved or emptied by others. It knows its head: the last line that is whole on disk.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { type Logger, StartError } from '../../core/index.ts'
+import type { Logger } from '../../core/index.ts'
 import { archivesOf, moveAway, removeOldest } from './archives.ts'
-import { type FileFacts, FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
-import { readTail, type Tail } from './tail.ts'
+import { type FileFacts, FORMAT, type Head, NO_HASH, plainSigner, type Signer } from './chain.ts'
+import { readTail, shownTorn, strangeFile, type Tail } from './tail.ts'
+import { PartlyWritten, writeLines } from './write-lines.ts'
 
 /** Of a new file: its owner and group read it, nobody else. */
 const MODE = 0o640
-/** Characters of what a killed process left that are kept. */
-const MOST_TORN = 2_048
 
 export interface FileSettings {
   /** Absolute. */
@@ -25,6 +24,8 @@ export interface FileSettings {
   readonly rotateAfter: number
   /** Files that are kept beside the one that is written; Infinity: all. */
   readonly keep: number
+  /** Sees to it that the lock is there, which may have gone with its folder; rejects where another process has it. */
+  hold?(): Promise<void>
 }
 
 export interface Appended {
@@ -48,6 +49,10 @@ export class TrailFile {
   /** Bytes behind them: of a line that could not be written to its end. */
   #torn = 0
   #openedAt = 0
+  /** When the file was changed last, by us; undefined: unknown. */
+  #changedAt: number | undefined
+  /** One line of the chain for each file says that others changed it. */
+  #toldChanged = false
 
   constructor(settings: FileSettings) {
     this.#settings = settings
@@ -72,15 +77,20 @@ export class TrailFile {
     }
     if (torn.length > 0) await this.#writeHealed(torn)
     if (facts) await this.#writeOwn({ event: 'started', node })
+    await this.#noteTime()
   }
 
   /** `entries`: JSON objects, each of which becomes a line. */
   async append(entries: readonly string[]): Promise<Appended> {
     try {
       await this.#prepare()
-      return { written: await this.#write(entries) }
+      const written = await this.#write(entries)
+      await this.#noteTime()
+      return { written }
     } catch (failure) {
-      return { written: failure instanceof PartlyWritten ? failure.lines : 0, failure: causeOf(failure) }
+      return failure instanceof PartlyWritten
+        ? { written: failure.lines, failure: failure.cause }
+        : { written: 0, failure }
     }
   }
 
@@ -104,12 +114,45 @@ export class TrailFile {
     })
     const own = await this.#handle?.stat()
     if (!this.#handle || !own || named?.ino !== own.ino || named.dev !== own.dev) return this.#reopen()
+    const changedAt = this.#changedAt
+    this.#changedAt = undefined
     if (this.#torn > 0) await this.#cutTorn(this.#handle)
-    else if (own.size > this.#size) throw new Error(`${path} is written by somebody else, too: ${OWN_FILE}`)
+    else if (own.size > this.#size) throw new Error(this.#foreign(own.size))
     else if (own.size < this.#size) return this.#goOnInCut(own.size)
+    else if (changedAt !== undefined && own.mtimeMs !== changedAt) await this.#tellChanged('edited')
     if (this.#size === 0) await this.#writeOpened('moved')
     else if (this.#size >= rotateAt) await this.#rotate('size')
     else if (Date.now() - this.#openedAt >= rotateAfter) await this.#rotate('age')
+  }
+
+  /** Of the file as it is after our lines. */
+  async #noteTime(): Promise<void> {
+    this.#changedAt = await this.#handle?.stat().then(
+      ({ mtimeMs }) => mtimeMs,
+      () => undefined,
+    )
+  }
+
+  #foreign(size: number): string {
+    const { path } = this.#settings
+    const { seq } = this.#head
+    return (
+      `${path} is written by somebody else, too: ${size - this.#size} bytes behind seq ${seq} are not ours. ${OWN_FILE}; ` +
+      'move the file away, and the chain goes on in a new one'
+    )
+  }
+
+  /** Lines that were there are not what they were, it may be: `verify` finds out which. */
+  async #tellChanged(how: 'edited' | 'replaced'): Promise<void> {
+    if (this.#toldChanged) return
+    const { path, log } = this.#settings
+    this.#toldChanged = true
+    const fix = `look at it with: mcp-host audit verify ${path}`
+    log.error(
+      { file: path, seq: this.#head.seq, how, fix },
+      'somebody changed the file of the audit; its chain goes on',
+    )
+    await this.#writeOwn({ event: 'changed', how })
   }
 
   async #cutTorn(handle: FileHandle): Promise<void> {
@@ -129,14 +172,19 @@ export class TrailFile {
     const { path, log } = this.#settings
     const { seq, hash } = this.#head
     const before = this.#handle
+    this.#changedAt = undefined
     // Of a line that the old file has a part of, the new one gets all; what cannot be cut there, `verify` passes over.
     if (before && this.#torn > 0) await this.#cutTorn(before).catch(() => undefined)
+    await this.#settings.hold?.()
     const handle = await open(path, 'a+', MODE)
+    const { size, ino } = await handle.stat()
     try {
-      const { size } = await handle.stat()
       const tail = await readTail(handle, size)
       const isOurs = tail && ('empty' in tail || (tail.last.hash === hash && tail.last.seq === seq))
-      if (!isOurs) throw new Error(`${path} was replaced by a file with other lines: ${OWN_FILE}`)
+      if (!isOurs)
+        throw new Error(
+          `${path} was replaced by a file with other lines: ${OWN_FILE}; move it away, and a new one begins`,
+        )
       this.#handle = handle
       this.#size = 'empty' in tail ? 0 : tail.size
       await handle.truncate(this.#size)
@@ -146,8 +194,10 @@ export class TrailFile {
       await handle.close()
       throw error
     }
+    const known = await before?.stat()
     await before?.close()
-    if (this.#size > 0) return
+    this.#toldChanged = false
+    if (this.#size > 0) return known && known.ino !== ino ? this.#tellChanged('replaced') : undefined
     await this.#writeOpened('moved')
     log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
   }
@@ -160,15 +210,18 @@ export class TrailFile {
     const tail = info.isFile() ? await readTail(handle, info.size) : undefined
     if (!tail) {
       await this.close()
-      throw new StartError(`${path} holds something else than an audit: give the audit another \`file\``, {
-        exitCode: 2,
-      })
+      throw await strangeFile(path, info.isFile())
     }
     this.#openedAt = info.birthtimeMs || Date.now()
     const torn = 'empty' in tail ? tail.empty : tail.torn
     if ('last' in tail) this.#follow(path, tail)
     this.#size = 'last' in tail ? tail.size : 0
-    if (torn.length > 0) await handle.truncate(this.#size)
+    if (torn.length > 0) {
+      // Before it is cut off: were we killed behind it, the log would have it all the same.
+      const text = shownTorn(torn)
+      this.#settings.log.warn({ file: path, bytes: torn.length, text }, 'the last line of the audit was not whole')
+      await handle.truncate(this.#size)
+    }
     return 'last' in tail ? { facts: tail.facts, torn } : { torn }
   }
 
@@ -197,11 +250,8 @@ export class TrailFile {
 
   /** What a killed process wrote of a line is no line, but it is kept. */
   async #writeHealed(torn: Buffer): Promise<void> {
-    const { path, log } = this.#settings
-    const bytes = torn.length
     const sha256 = createHash('sha256').update(torn).digest('hex')
-    await this.#writeOwn({ event: 'healed', bytes, sha256, text: torn.toString('utf8', 0, MOST_TORN) })
-    log.warn({ file: path, bytes }, 'the last line of the audit was not whole: it was moved into a line that says so')
+    await this.#writeOwn({ event: 'healed', bytes: torn.length, sha256, text: shownTorn(torn) })
   }
 
   async #rotate(why: string): Promise<void> {
@@ -213,6 +263,7 @@ export class TrailFile {
     this.#size = 0
     this.#torn = 0
     this.#openedAt = Date.now()
+    this.#toldChanged = false
     const { seq, hash } = this.#head
     log.info({ file: archive, seq, head: hash, why }, 'the audit goes on in a new file')
     await this.#writeOpened(why)
@@ -234,46 +285,13 @@ export class TrailFile {
   async #write(entries: readonly string[]): Promise<number> {
     const handle = this.#handle
     if (!handle) throw new Error('the file of the audit is closed')
-    let head = this.#head
-    const lines = entries.map(fields => {
-      const sealed = sealLine(fields, head, this.#signer)
-      head = sealed.head
-      return { ...sealed, bytes: Buffer.from(sealed.text) }
-    })
-    const bytes = Buffer.concat(lines.map(line => line.bytes))
-    let done = 0
-    try {
-      while (done < bytes.length) done += (await handle.write(bytes, done)).bytesWritten
-    } catch (cause) {
-      throw new PartlyWritten(this.#settle(lines, done), cause)
-    }
-    return this.#settle(lines, done)
-  }
-
-  /** What of these lines is whole on disk counts from now on. */
-  #settle(lines: ReadonlyArray<{ readonly bytes: Buffer; readonly head: Head }>, done: number): number {
-    let left = done
-    let whole = 0
-    for (const { bytes, head } of lines) {
-      if (left < bytes.length) break
-      left -= bytes.length
-      this.#size += bytes.length
-      this.#head = head
-      whole++
-    }
-    this.#torn = left
-    return whole
+    const { lines, size, head, torn, failure } = await writeLines(handle, entries, this.#head, this.#signer)
+    this.#size += size
+    this.#head = head
+    this.#torn = torn
+    if (failure !== undefined) throw new PartlyWritten(lines, failure)
+    return lines
   }
 }
-
-class PartlyWritten extends Error {
-  readonly lines: number
-  constructor(lines: number, cause: unknown) {
-    super('not all of it was written', { cause })
-    this.lines = lines
-  }
-}
-
-const causeOf = (failure: unknown) => (failure instanceof PartlyWritten ? failure.cause : failure)
 
 const OWN_FILE = 'give each host a `file` of its own, and let others move it, not write to it'

@@ -7,6 +7,8 @@ export interface TrailSettings extends FileSettings {
   readonly sync: 'always' | 'second' | 'never'
   /** Milliseconds between two lines of the host's log with the newest hash. */
   readonly headEvery: number
+  /** Is told how many entries were written, or are lost. */
+  count?(what: 'written' | 'lost', lines: number): void
 }
 
 /** Entries that are written together, and characters that may wait for a disk; past them entries are lost, and counted. */
@@ -86,7 +88,8 @@ export class Trail {
   }
 
   #lose(): void {
-    const { path, log } = this.#settings
+    const { path, log, count } = this.#settings
+    count?.('lost', 1)
     if (this.#lost++ === 0) log.error({ file: path, problem: this.failure }, 'lines of the audit are lost')
   }
 
@@ -110,6 +113,7 @@ export class Trail {
       const batch = this.#queue.slice(0, TOGETHER)
       const { written, failure } = await this.#file.append(batch)
       for (const fields of this.#queue.splice(0, written)) this.#waiting -= fields.length
+      if (written > 0) this.#settings.count?.('written', written)
       const problem = failure ?? (await this.#settle())
       if (problem !== undefined) {
         this.#fail(problem)
@@ -159,9 +163,10 @@ export class Trail {
   }
 
   #succeed(): void {
-    if (!this.#failure) return
+    // Where lines were lost to a rush alone, all that waited is written first: with `refuse` nothing else would end it.
+    if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const { path, log } = this.#settings
-    const { since } = this.#failure
+    const since = this.#failure?.since
     log.info({ file: path, since, lost: this.#lost, refused: this.#refused }, 'the audit is written again')
     this.#failure = undefined
     this.#noteGap()

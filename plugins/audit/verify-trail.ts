@@ -17,6 +17,8 @@ export interface Broken {
   readonly line?: number
   /** What was found, and what was expected. */
   readonly what: string
+  /** Nothing wrong was found: there is no key to look with. */
+  readonly isKeyMissing?: true
 }
 
 export interface ChainReport {
@@ -33,6 +35,8 @@ export interface ChainReport {
   readonly lost: number
   readonly refused: number
   readonly healed: number
+  /** How often the host noticed that others changed a file. */
+  readonly changed: number
   readonly head: string
   readonly broken?: Broken
 }
@@ -70,6 +74,7 @@ class Follower {
   lost = 0
   refused = 0
   healed = 0
+  changed = 0
   readonly signedBy = new Set<string>()
 
   constructor(expected: Expectations, missing: Set<string>) {
@@ -77,16 +82,19 @@ class Follower {
     this.#missing = missing
   }
 
-  signerFor({ algorithm, key }: FileFacts): Signer | string {
+  signerFor({ algorithm, key }: FileFacts): Signer | Omit<Broken, 'file'> {
     const { signers, allowPlain } = this.#expected
     if (algorithm === plainSigner.algorithm) {
-      const isAllowed = allowPlain || signers.length === 0
-      return isAllowed
-        ? plainSigner
-        : 'it has no key, though secrets are given: anybody could have written it; --allow-plain believes it'
+      if (allowPlain || signers.length === 0) return plainSigner
+      return {
+        what: 'it has no key, though secrets are given: anybody could have written it; --allow-plain believes it',
+      }
     }
     const signer = signers.find(one => one.algorithm === algorithm && one.key === key)
-    return signer ?? `its key ${key} is none of the ${signers.length} that the given secrets make`
+    if (signer) return signer
+    const why =
+      signers.length === 0 ? 'no key was given' : `the given secrets make none such, but ${signers.length} others`
+    return { what: `it is signed with key ${key}, and ${why}`, isKeyMissing: true }
   }
 
   /** What is wrong with the next line; undefined: nothing. */
@@ -113,18 +121,21 @@ class Follower {
     if (this.lines++ === 0) this.firstTime = at
     this.lastTime = at
     if (event === 'healed') this.healed++
+    if (event === 'changed') this.changed++
     if (event !== 'gap') return
-    this.lost += Number(lost)
-    this.refused += Number(refused)
+    this.lost += countIn(lost)
+    this.refused += countIn(refused)
   }
 }
+
+const countIn = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
 
 const wayOf = (found: number, last: number) =>
   found <= last ? 'lines were repeated or swapped' : `${found - last - 1} lines are missing`
 
 async function followFile({ file, facts }: Opening, follower: Follower, isLast: boolean): Promise<Broken | undefined> {
   const signer = follower.signerFor(facts)
-  if (typeof signer === 'string') return { file, what: signer }
+  if (!('sign' in signer)) return { file, ...signer }
   follower.signedBy.add(
     facts.key === undefined ? `${facts.algorithm} without a key` : `${facts.algorithm} with key ${facts.key}`,
   )
@@ -151,10 +162,10 @@ async function followChain(
     broken = await followFile(opening, follower, index === openings.length - 1)
     if (broken) break
   }
-  const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, hash: head } = follower
+  const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, changed, hash: head } = follower
   const files = openings.map(({ file }) => file)
   const chain = openings[0]?.facts.chain ?? ''
-  const counts = { lines, firstSeq, lastSeq, firstTime, lastTime, lost, refused, healed }
+  const counts = { lines, firstSeq, lastSeq, firstTime, lastTime, lost, refused, healed, changed }
   return { chain, files, ...counts, signedBy: [...follower.signedBy], head, ...(broken && { broken }) }
 }
 

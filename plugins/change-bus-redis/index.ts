@@ -31,6 +31,7 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
     host.fill('changeBus', bus)
     host.fill('peers', peers)
     host.starting(async () => {
+      if (host.purpose === 'inspect') return
       await peers.begin()
       await reading.begin()
     })

@@ -117,7 +117,8 @@ function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, us
 }
 
 /** `mcp-host dev` says where what is kept for development lies: a restart there is one of many. */
-function fileToKeepIn(given: string | undefined, { directory }: PluginHost): string | undefined {
+function fileToKeepIn(given: string | undefined, { directory, purpose }: PluginHost): string | undefined {
+  if (purpose === 'test') return undefined
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, 'dev-auth-server.json')
   return given === undefined ? standard : resolve(directory, given)
@@ -177,7 +178,9 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
       return state
     }
     // It takes a second: the body of a first request that is a POST would not wait for it.
-    host.starting(async () => void (await open()))
+    host.starting(async () => {
+      if (host.purpose !== 'inspect') await open()
+    })
     // Made with the first request: only then does the host have an address, which the issuer is part of.
     async function make(services: Services): Promise<Provider> {
       const [{ createProvider }] = await load()

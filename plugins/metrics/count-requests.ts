@@ -26,6 +26,9 @@ const KINDS: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
+/** Outcomes of a call that the host let through to its handler's end. */
+const WELL: ReadonlySet<string> = new Set(['ok', 'tool_error', 'input_required'])
+
 const createTables = () => ({
   durations: createHistogram(
     {
@@ -148,7 +151,7 @@ function createClientCounts({ clients, questions }: Tables, most: number) {
 
   /** Whoever only ever fails takes no place; who is nobody, and may call itself anything, takes none of those kept for users. */
   const enter = (key: string, { call, outcome }: CallRecord) =>
-    (outcome === 'ok' || outcome === 'tool_error') && names.enter(key, call?.user === undefined)
+    WELL.has(outcome) && names.enter(key, call?.user === undefined)
 
   function shownNames(record: CallRecord): readonly [string | undefined, string | undefined] {
     const { client } = record

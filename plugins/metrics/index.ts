@@ -87,7 +87,7 @@ async function setup(host: PluginHost, options: Filled) {
   const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
   const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
-  if (options.process) host.starting(watchProcess)
+  if (options.process && host.purpose !== 'inspect') host.starting(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
   if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
   const show = async (ctx: HostContext) => {
@@ -102,12 +102,33 @@ async function setup(host: PluginHost, options: Filled) {
   host.endpoint(path, { methods: { GET: show, HEAD: show } })
 }
 
+const ANY_ADDRESS = ['0.0.0.0', '::']
+
+/** The host's own port is taken as soon as it listens. */
+function checkPort({ http, at, report }: PluginHost, port: number, address: string) {
+  const isSame = http.port === port && port !== 0
+  const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
+  if (!isSame || !meet) return
+  const what = `${port} is the host's own port (http.port); give the metrics another, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
+  report(new StartError(what, { at: [...at, 'port'] }))
+}
+
+const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
+
 function serveOnOwnPort(
   host: PluginHost,
   { port, host: address }: Filled,
   mayRead: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
+  if (host.purpose === 'stdio') {
+    const fix = 'they are those of a host that listens: mcp-host start'
+    return host.starting(() =>
+      host.log.info({ fix }, 'serving no metrics: each client of stdio has a process of its own'),
+    )
+  }
+  host.checking(() => checkPort(host, port, address))
+  if (host.purpose !== 'serve') return
   let close: (() => void) | undefined
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
@@ -117,7 +138,7 @@ function serveOnOwnPort(
       slowReaders: (readers: object) =>
         host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
     }
-    const { server, url } = await openOwnPort({ port, host: address, mayRead, scrape, news, failed })
+    const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, news, failed })
     host.log.info({ url }, 'serving metrics')
     close = () => {
       server.close()

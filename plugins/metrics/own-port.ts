@@ -3,7 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../../core/auth.ts'
-import { StartError } from '../../core/index.ts'
+import { type PluginHost, StartError } from '../../core/index.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
 
@@ -15,6 +15,8 @@ export const MOST_CONNECTIONS = 64
 const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
 export interface OwnPort {
+  /** The keys that lead to the plugin's options. */
+  readonly at: PluginHost['at']
   readonly port: number
   readonly host: string
   /** Undefined: whoever reaches it may read. */
@@ -82,7 +84,7 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
         cause.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use; set another \`port\` (0: any that is free), or stop what listens there`
           : `the metrics cannot be served on ${host}:${port}: ${cause.message}`
-      reject(new StartError(why, { cause }))
+      reject(new StartError(why, { at: [...own.at, 'port'], exitCode: 1, cause }))
     })
     server.listen(port, host, () => {
       server.on('error', own.failed)

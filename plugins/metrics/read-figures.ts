@@ -57,18 +57,28 @@ const labelsOf = ({ labels = [] }: Figure, given: Labels | undefined): Labels =>
 const keyOf = (labels: Labels) => Object.values(labels).join('\n')
 
 /** What each combination of labels counts in, up to the bound. */
-function seriesOf<Row>(
+function seriesOf<Row extends object>(
   figure: Figure,
   table: { find(key: string): Row | undefined; add(key: string, labels: Labels): Row; readonly size: number },
-) {
+): (given: Labels | undefined) => Row {
   const others: Labels = Object.fromEntries((figure.labels ?? []).map(label => [label, OTHER]))
-  return (given: Labels | undefined): Row => {
+  /** Of labels that are told again and again, as one object. */
+  const known = new WeakMap<Labels, Row>()
+
+  function lookUp(given: Labels | undefined): Row {
     const labels = labelsOf(figure, given)
     const key = keyOf(labels)
     const found = table.find(key)
     if (found !== undefined) return found
     if (table.size < MOST_SERIES) return table.add(key, labels)
     return table.find(keyOf(others)) ?? table.add(keyOf(others), others)
+  }
+
+  return given => {
+    if (given === undefined) return lookUp(given)
+    const found = known.get(given) ?? lookUp(given)
+    known.set(given, found)
+    return found
   }
 }
 

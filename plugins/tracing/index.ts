@@ -65,7 +65,7 @@ export const tracing = definePlugin({
     })
     host.observe(spans.end)
     host.starting(() => {
-      if (sdk.tracer()) return
+      if (sdk.tracer() || host.purpose === 'inspect') return
       const fix =
         'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'
       host.log.info({ fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')

@@ -73,16 +73,55 @@ describe('mcp-host audit', () => {
     expect(error?.exitCode).to.equal(1)
   })
 
-  it('verify needs the secrets of the host, and takes them from its config', async () => {
+  it('verify without the secrets of the host says so, and breaks nothing', async () => {
     const { file } = await madeAudit()
     delete process.env['MCP_HOST_SECRETS']
-    const { error } = await run(['verify', file])
-    expect(error?.exitCode).to.equal(2)
-    expect(String(error)).to.match(
-      /No secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config/,
+    const none = await run(['verify', file])
+    expect(none.text).to.match(/result {2}cannot be verified: no key$/)
+    expect(none.error?.exitCode).to.equal(3)
+    expect(String(none.error)).to.match(
+      /cannot be verified:\n.*signed with key [\da-f]{8}, and no key was given\nNo secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config/,
     )
-    const folder = await makeFolder({ 'mcp.config.json': JSON.stringify({ secrets: [`${SECRET}\n`] }) })
-    expect((await run(['verify', file], { config: join(folder, 'mcp.config.json') })).error).to.equal(undefined)
+    process.env['MCP_HOST_SECRETS'] = 'another secret for tests without a comma'
+    const other = await run(['verify', file])
+    expect(other.error?.exitCode).to.equal(3)
+    expect(String(other.error)).to.match(/make none such, but 1 others\nThe secrets that are known are others/)
+    await writeFile(file, (await readFile(file, 'utf8')).replace(/"key":"[^"]*"/, '"key":"\\u001b[2J"'))
+    expect(String((await run(['verify', file])).error)).to.match(/signed with key that is no name of one/)
+  })
+
+  it('verify takes the secrets from the config of the host, and from its env file', async () => {
+    const { file } = await madeAudit()
+    delete process.env['MCP_HOST_SECRETS']
+    const folder = await makeFolder({
+      'mcp.config.json': JSON.stringify({ secrets: [`${SECRET}\n`] }),
+      'own.config.mjs': `export default { secrets: [process.env['AUDIT_TEST_SECRET']] }`,
+      'plain.config.mjs': 'export default {}',
+      'own.env': `AUDIT_TEST_SECRET="${SECRET}"\n`,
+      'plain.env': `MCP_HOST_SECRETS="${SECRET}"\n`,
+    })
+    const config = join(folder, 'mcp.config.json')
+    expect((await run(['verify', file], { config })).error).to.equal(undefined)
+    for (const name of ['own', 'plain']) {
+      const values = { config: join(folder, `${name}.config.mjs`), 'env-file': [join(folder, `${name}.env`)] }
+      expect((await run(['verify', file], values)).error, name).to.equal(undefined)
+      delete process.env['MCP_HOST_SECRETS']
+      delete process.env['AUDIT_TEST_SECRET']
+    }
+  })
+
+  it('verify skips locks, and says so', async () => {
+    const { file } = await madeAudit()
+    const lock = await lockFile(file)
+    try {
+      const { text, error } = await run(['verify', file, `${file}.lock`])
+      expect(error).to.equal(undefined)
+      expect(text).to.match(/result {2}whole/)
+      const only = await run(['verify', `${file}.lock`])
+      expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 all that was named are locks/)
+    } finally {
+      await lock.release()
+    }
   })
 
   it('verify says what is no file, and what is no audit', async () => {
@@ -103,7 +142,7 @@ describe('mcp-host audit', () => {
   it('who prints what stands for a person', async () => {
     const { text } = await run(['who', 'ada'], { issuer: 'https://login.example' })
     const disguise = createDisguise(createSecrets([SECRET]).keys('records'))
-    expect(text).to.equal(disguise('user', JSON.stringify(['https://login.example', 'ada'])))
+    expect(text).to.equal(disguise.user({ issuer: 'https://login.example', subject: 'ada' }))
     expect((await run(['who'])).error?.message).to.match(/^SUBJECT is missing/)
   })
 
@@ -131,5 +170,8 @@ describe('mcp-host audit', () => {
     expect(stderr).to.equal('')
     expect(stdout).to.match(/result {2}whole\n$/)
     expect(code).to.equal(0)
+    const keyless = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: '' })
+    expect(keyless.stderr).to.match(/^mcp-host: the audit cannot be verified:/)
+    expect(keyless.code).to.equal(3)
   })
 })

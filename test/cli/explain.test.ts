@@ -49,6 +49,11 @@ export default {
     '/admin': { toolsets: 'admin', authorize: 'tools' },
     '/down': { toolsets: 'admin', plugins: { bearer: bearer({ down: true }) } },
     '/t/:category?': { toolsets: ':category', default: ['open'] },
+    '/guarded': {
+      toolsets: 'admin',
+      authorize: true,
+      plugins: { 'rate-limit': { address: '9/1s', tools: { 'p*': '3/1h' } } },
+    },
     '/limited': {
       toolsets: 'open',
       plugins: { bearer: false, 'rate-limit': { user: '120/1m', concurrent: 4, tools: { 'e*': { limit: '5/1h', per: 'all' } } } },
@@ -111,6 +116,17 @@ describe('mcp-host explain', () => {
       '          rate-limit: tools "e*": at most 5 calls in 1h of all callers',
       'result    allowed, listed',
     )
+  })
+
+  it('prints them to whoever is refused there, too', async () => {
+    const limited = ['--route', '/guarded', '--tool', 'purge']
+    for (const more of [[], ['--token', 'a.b.c']])
+      expectTold(
+        await explain(...limited, ...more),
+        'plugins   rate-limit: address: at most 9 requests in 1s of one address',
+        '          rate-limit: tools "p*": at most 3 calls in 1h of one user',
+        /^result {4}401 /m,
+      )
   })
 
   it("names the route's own scope with the tool's in the answer", async () => {

@@ -1,6 +1,8 @@
 // What observers are told of each Call: once, with its outcome, whoever answered or refused it.
 import { expect } from 'chai'
 import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { META } from '../../core/transport.ts'
+import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { modern } from '../support/rpc.ts'
@@ -16,6 +18,16 @@ const toolset = [
     name: 'fails',
     handler() {
       throw new ToolError('no luck')
+    },
+  }),
+  defineTool({
+    name: 'asks',
+    async handler(_args, ctx) {
+      await ctx.elicit({
+        message: 'sure?',
+        requestedSchema: { type: 'object', properties: { yes: { type: 'boolean' } } },
+      })
+      return 'asked'
     },
   }),
   defineTool({
@@ -68,6 +80,26 @@ describe('host.observe', () => {
       ['_OTHER', 'error', 'methodNotFound'],
       ['tools/list', 'error', 'invalidParams'],
     ])
+  })
+
+  it('tells of a round that ended with questions, and of the one that brings the answers', async () => {
+    const { observer, told, records } = createObserver()
+    const { url } = await startHost(config({ observer }))
+    const send = async (more: object = {}) =>
+      (
+        await modern(
+          url,
+          'tools/call',
+          { name: 'asks', ...more },
+          { meta: { [META.clientCapabilities]: ALL_CAPABILITIES } },
+        )
+      ).message.result
+    const { requestState } = await send()
+    await eventually('a record of the call', () => records.length)
+    expect(told()).to.deep.equal([['tools/call', 'input_required', undefined]])
+    await send({ requestState, inputResponses: { 'elicit-1': { action: 'accept', content: { yes: true } } } })
+    await eventually('a record of the call', () => records.length)
+    expect(told()).to.deep.equal([['tools/call', 'ok', undefined]])
   })
 
   it('tells of calls that were cancelled: by a client that goes, and by one that says so', async () => {

@@ -101,7 +101,8 @@ export function redisConnection(
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  host.starting(() => connection.start())
+  // What is asked of a config that nobody serves is answered without it.
+  if (host.purpose !== 'inspect') host.starting(() => connection.start())
   return connection
 }
 

@@ -61,10 +61,18 @@ describe('a report on an access log', () => {
       callLine('2026-11-20T12:00:00.000Z', { outcome: 'tool_error' }),
       callLine('2026-11-20T11:00:00.000Z', { outcome: 'error', error: 'invalidParams', by: 'mcp-host' }),
       callLine('2026-11-20T11:00:00.000Z', { outcome: 'cancelled' }),
+      callLine('2026-11-20T11:00:00.000Z', { outcome: 'input_required' }),
       '{"time":"2026-11-20T13:00:00.000Z","verb":"POST","status":401,"outcome":"refused","error":"unauthorized","by":"auth-jwt","ms":1,"ip":"::1"}',
     ])
-    expect(report).to.include({ calls: 4, errors: 2, errorRatio: 0.5, requests: 1 })
-    expect(report.outcomes).to.deep.equal({ ok: 1, tool_error: 1, error: 1, cancelled: 1, refused: 1 })
+    expect(report).to.include({ calls: 5, errors: 2, errorRatio: 0.4, requests: 1 })
+    expect(report.outcomes).to.deep.equal({
+      ok: 1,
+      tool_error: 1,
+      error: 1,
+      cancelled: 1,
+      input_required: 1,
+      refused: 1,
+    })
     expect([report.from, report.until]).to.deep.equal(['2026-11-20T10:00:00.000Z', '2026-11-20T13:00:00.000Z'])
   })
 
@@ -191,6 +199,7 @@ describe('a report on an access log that was sampled', () => {
   })
 
   it('takes no weight from a line that is forged, or is always written', () => {
+    expect(reportOn([sampled({ outcome: 'input_required' })])).to.include({ estimated: true, calls: 10 })
     const odd = [0, -1, 1, 2, 1e-300, '0.1', null].map(sample => sampled({ sample }))
     const report = reportOn([...odd, sampled({ slow: true }), sampled({ outcome: 'error', error: 'internal' })])
     expect(report).to.include({ estimated: false, calls: 9, errors: 1 })
@@ -246,19 +255,26 @@ describe('who still uses the old protocol', () => {
   })
 
   it('does not take for unused what an audit does not tell', () => {
-    const audited = { decision: 'allowed', event: 'call', seq: 2, prev: 'a', hash: 'b', transport: undefined }
+    const audited = { decision: 'allowed', event: 'call', seq: 2, prev: 'a', hash: 'b' }
     const report = reportOn([
       oldLine(last, 'ada 1.0', audited),
       '{"seq":1,"prev":"0","event":"opened","hash":"a"}',
       '{"seq":3,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"gap","lost":4,"refused":0,"hash":"a"}',
+      '{"seq":4,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"refusals","count":7,"until":"2026-11-20T10:00:00.000Z","hash":"a"}',
     ])
-    for (const feature of ['HTTP+SSE', 'sampling', 'logging/setLevel']) {
-      expect(rowOf(report, feature), feature).to.include({ verdict: 'untold' })
+    expect(rowOf(report, 'logging/setLevel')).to.include({ verdict: 'untold' })
+    for (const feature of ['HTTP+SSE', 'sampling']) {
+      expect(rowOf(report, feature), feature).to.include({ verdict: 'unused' })
     }
     expect(rowOf(report, 'sessions')).to.include({ verdict: 'used' })
     expect(report.lines).to.deep.equal({ counted: 1, outside: 0, future: 0, skipped: 0 })
-    expect(report.notes).to.deep.equal(['the audit says that it lost 4 lines'])
-    expect(report.legacy.advice.at(-1)).to.match(/^What was read does not tell who uses HTTP\+SSE, sampling,/)
+    expect(report.notes).to.deep.equal([
+      'the audit says that it lost 4 lines',
+      'the audit counts 7 refusals of anonymous requests: their causes are not listed',
+    ])
+    expect(report).to.include({ calls: 1, requests: 7 })
+    expect(report.outcomes).to.deep.equal({ ok: 1, refused: 7 })
+    expect(report.legacy.advice.at(-1)).to.match(/^What was read does not tell who uses logging\/setLevel/)
   })
 })
 

@@ -1,9 +1,13 @@
 // The audit: which requests leave a line and what it says, what never stands in one, and the order of many at once.
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../../core/index.ts'
+import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
+import { META } from '../../../core/transport.ts'
+import { addressGroup, createAnonymousRefusals } from '../../../plugins/audit/anonymous-refusals.ts'
 import { removeFolders } from '../../config/folder.ts'
+import { ALL_CAPABILITIES } from '../../fixtures/asking-client.ts'
 import { legacy, modern, post } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
 
@@ -28,6 +32,88 @@ const login = definePlugin({
 const AUTHORIZATION = { Authorization: `Bearer ${PRIVATE}` }
 
 describe('audit: what is written', () => {
+  it('says by which transport a session came, and what its handlers asked', async () => {
+    const asks = defineTool({
+      name: 'asks',
+      async handler(_args, ctx) {
+        await ctx.elicit({
+          message: 'sure?',
+          requestedSchema: { type: 'object', properties: { yes: { type: 'boolean' } } },
+        })
+        return 'asked'
+      },
+    })
+    const { url, close, file } = await startAudited({ config: { toolsets: { all: [asks] } } })
+    const meta = { [META.clientCapabilities]: ALL_CAPABILITIES }
+    await modern(`${url}/mcp`, 'tools/call', { name: 'asks' }, { meta })
+    const session = await openSession(`${url}/mcp`, { revision: '2025-06-18' })
+    await session.request('tools/call', { name: 'asks' })
+    await close()
+    const calls = (await linesIn(file)).filter(({ name }) => name === 'asks')
+    expect(calls.map(({ outcome, transport, asked }) => [outcome, transport, asked])).to.deep.equal([
+      ['input_required', undefined, ['elicitation/create']],
+      ['tool_error', 'transport-streamable', ['elicitation/create']],
+    ])
+  })
+
+  it('counts what nobody in particular is refused again and again, and writes all that was let in or has a user', async () => {
+    const { url, call, close, file, folder } = await startAudited({ config: { plugins: { login } } })
+    for (let count = 0; count < 30; count++) await fetch(`${url}/gone`)
+    for (let count = 0; count < 20; count++) await call('say')
+    for (let count = 0; count < 20; count++) await fetch(`${url}/gone`, { headers: AUTHORIZATION })
+    await close()
+    const lines = await linesIn(file)
+    const ofNobody = lines.filter(({ event, user }) => event === 'request' && user === undefined)
+    expect(lines.filter(({ name }) => name === 'say')).to.have.length(20)
+    const [counts] = lines.filter(({ event }) => event === 'refusals')
+    expect(counts).to.include({ decision: 'refused', ip: '127.0.0.1', count: 30 + 20 - ofNobody.length })
+    expect(ofNobody).to.have.length(10)
+    expect(counts?.['errors']).to.deep.equal({ 'mcp-host notFound': 40 })
+    expect(Date.parse(String(counts?.['from']))).to.be.at.most(Date.parse(String(counts?.['until'])))
+    expect(await verdictOn(folder)).to.equal('whole, 1')
+  })
+
+  it('of many addresses counts those of one network together, and past a hundred all others', () => {
+    const pushed: string[] = []
+    const refusals = createAnonymousRefusals(fields => pushed.push(fields))
+    const record = (ip: string) => ({ outcome: 'refused', ip, at: 1, refusedBy: 'mcp-host' }) as unknown as CallRecord
+    const written = Array.from({ length: 5_000 }, (_, index) =>
+      refusals.count(record(`10.0.${index >> 8}.${index & 255}`)),
+    )
+    refusals.close()
+    expect(written.filter(counted => !counted)).to.have.length(110)
+    const counts = pushed.map(fields => JSON.parse(fields))
+    expect(counts.map(({ ip }) => ip)).to.deep.equal(['_OTHER'])
+    expect(counts[0].count).to.equal(5_000 - 110)
+    expect(addressGroup('2001:db8::1')).to.equal('2001:db8:0:0::/64')
+    expect(addressGroup('2001:db8:1:2:3:4:5:6')).to.equal('2001:db8:1:2::/64')
+    expect(addressGroup('::1')).to.equal('0:0:0:0::/64')
+    expect(addressGroup('::ffff:10.0.0.1')).to.equal('::ffff:10.0.0.1')
+  })
+
+  it('a name in `arguments` that nothing has is warned of, with what may have been meant', async () => {
+    const read = defineTool({
+      name: 'read_file',
+      input: { type: 'object', properties: { path: { type: 'string' } } },
+      handler: () => 'read',
+    })
+    const open = defineTool({
+      name: 'open',
+      input: { type: 'object', anyOf: [{ required: ['url'] }] },
+      handler: () => 'open',
+    })
+    const listed = { read_file: ['path', 'pathh'], readFile: ['path'], open: ['anything'] }
+    const { log } = await startAudited({
+      config: { toolsets: { all: [read, open] } },
+      options: { arguments: listed },
+    })
+    const told = log.filter(({ level }) => level === 'warn').map(({ message }) => String(message))
+    expect(told.filter(text => text.includes('arguments'))).to.have.length(2)
+    expect(told.join('\n'))
+      .to.match(/arguments\.read_file.*no argument "pathh": nothing is written; did you mean "path"\?/s)
+      .and.match(/arguments\.readFile.*no tool has this name.*did you mean "read_file"\?/s)
+  })
+
   it('is what did something or was refused, who asked, and by which rule not', async () => {
     const { url, call, close, file, folder } = await startAudited()
     await call('say')

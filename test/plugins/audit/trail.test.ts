@@ -1,7 +1,7 @@
 // An audit's file in a world where disks fill up, files are moved and processes are killed: real ones.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, mkdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, open, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
@@ -21,7 +21,7 @@ const eventsSoon = (file: string) => events(file).catch((): unknown[] => [])
 describe('audit: its file', () => {
   it('is followed by another where it is full, and of the full ones so many are kept', async () => {
     const { call, close, folder, log } = await startAudited({ options: { rotate: { size: '2kb', keep: 3 } } })
-    for (let count = 0; count < 28; count++) await call('say')
+    for (let count = 0; count < 60; count++) await call('say')
     await close()
     const files = await auditsIn(folder)
     expect(files).to.have.length(4)
@@ -93,6 +93,69 @@ describe('audit: its file', () => {
     }
   })
 
+  it('that a power cut left with zeros is healed', async () => {
+    for (const rest of ['', 'x","hash":"0"}\n', '\0\0']) {
+      const first = await startAudited()
+      await first.call('say')
+      await first.close()
+      await appendFile(first.file, `${'\0'.repeat(5_000)}${rest}`)
+      const second = await startAudited({ folder: first.folder })
+      await second.close()
+      const healed = (await linesIn(first.file)).find(({ event }) => event === 'healed')
+      expect(healed?.['text']).to.match(/^\[500[02] zero bytes\]/)
+      expect(await verdictOn(first.folder)).to.equal('whole, 1')
+    }
+  })
+
+  it('with a last line of somebody else stops the start, which says where it is and what to do', async () => {
+    const { file, folder, close } = await startAudited()
+    await close()
+    const whole = await readFile(file, 'utf8')
+    for (const foreign of ['rotated by me\n', '{"seq":99}\n']) {
+      await writeFile(file, whole + foreign)
+      const error = await startAudited({ folder }).then(
+        () => undefined,
+        (thrown: unknown) => String(thrown),
+      )
+      expect(error).to.match(
+        /is an audit, but line 3, its last, is none.*mcp-host audit verify .*audit\.jsonl.*move the/s,
+      )
+      expect(await readFile(file, 'utf8')).to.equal(whole + foreign)
+    }
+  })
+
+  it('that others change while it is written is noticed with the next lines, and verify says where', async () => {
+    const { call, close, folder, file, log } = await startAudited()
+    const callAndSee = async (event: string, count: number) => {
+      await call('say')
+      await eventually(
+        event,
+        () => events(file),
+        found => found.filter(one => one === event).length === count,
+      )
+    }
+    await callAndSee('call', 1)
+    await callAndSee('call', 2)
+    expect(await events(file)).not.to.include('changed')
+    const edit = async () => (await readFile(file, 'utf8')).replace('"name":"say"', '"name":"ask"')
+    // In its place, and as an editor does it: a new file of the old name.
+    const handle = await open(file, 'r+')
+    await handle.write(await edit(), 0)
+    // Clocks of file systems tick in milliseconds.
+    await handle.utimes(new Date(), new Date(Date.now() + 1_000))
+    await handle.close()
+    await callAndSee('changed', 1)
+    await writeFile(`${file}.new`, await edit())
+    await rename(`${file}.new`, file)
+    await callAndSee('changed', 2)
+    await close()
+    const changes = (await linesIn(file)).filter(({ event }) => event === 'changed')
+    expect(changes.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
+    const told = log.filter(({ message }) => String(message).startsWith('somebody changed the file of the audit'))
+    expect(told.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
+    expect(await verdictOn(folder)).to.match(/^2: seq 2 was changed/)
+  })
+
   it('stops the start where its folder is not there, with its name', async () => {
     const error = await startAudited({ options: { file: '/nowhere/audit.jsonl' } }).then(
       () => undefined,
@@ -109,6 +172,22 @@ describe('audit: its file', () => {
     )
     expect(error).to.match(/audit.*holds something else than an audit: give the audit another `file`/s)
     expect(await readFile(join(folder, 'audit.jsonl'), 'utf8')).to.equal('my diary\n')
+  })
+
+  it('goes on in a folder that was removed and made anew, with its lock', async () => {
+    const folder = await makeFolder({ 'logs/.keep': '' })
+    const logs = join(folder, 'logs')
+    const { call, close } = await startAudited({ folder, options: { file: 'logs/audit.jsonl' } })
+    await rm(logs, { recursive: true })
+    await mkdir(logs)
+    await call('say')
+    await eventually(
+      'the line',
+      () => eventsSoon(join(logs, 'audit.jsonl')),
+      found => found.includes('call'),
+    )
+    expect(await readdir(logs)).to.have.members(['audit.jsonl', 'audit.jsonl.lock'])
+    await close()
   })
 
   it('has one writer: a second host does not start, and one that writes all the same is found', async () => {
@@ -296,6 +375,34 @@ describe('audit: what cannot be written', () => {
     expect(gap?.['lost']).to.equal(51 - kept)
     console.log(`      200 kB a line: ${kept} kept, ${gap?.['lost']} lost and counted`)
     expect(await verdictOn(join(folder, 'logs'))).to.equal('whole, 1')
+  })
+
+  it('is over once what waits is written, where the disk was only too slow', async () => {
+    const { Trail } = await import('../../../plugins/audit/trail.ts')
+    const { signersOf } = await import('./audited-host.ts')
+    const folder = await makeFolder({})
+    const path = join(folder, 'audit.jsonl')
+    const settings = { path, signers: signersOf(SECRET), node: 'n', log: quiet, sync: 'never' as const }
+    const ends = { headEvery: 60_000, rotateAt: Infinity, rotateAfter: Infinity, keep: Infinity }
+    const counts = { written: 0, lost: 0 }
+    const count = (what: keyof typeof counts, more: number) => {
+      counts[what] += more
+    }
+    const trail = new Trail({ ...settings, ...ends, count })
+    await trail.start()
+    const fields = JSON.stringify({ event: 'call', text: 'x'.repeat(200_000) })
+    for (let count = 0; count < 50; count++) trail.push(fields)
+    expect(trail.failure).to.match(/faster than the disk/)
+    // Nothing more is pushed: with `refuse` a call that is turned away leaves no line.
+    trail.countRefused()
+    await eventually('the end of it', () => trail.failure === undefined)
+    await trail.close()
+    const lines = await linesIn(path)
+    const kept = lines.filter(({ text }) => text !== undefined).length
+    expect(lines.find(({ event }) => event === 'gap')).to.include({ lost: 50 - kept, refused: 1 })
+    // With the lines `gap` and `closed`.
+    expect(counts).to.deep.equal({ written: kept + 2, lost: 50 - kept })
+    expect(await verdictOn(folder)).to.equal('whole, 1')
   })
 })
 

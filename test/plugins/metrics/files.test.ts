@@ -1,9 +1,11 @@
 // What the page, the dashboard and the alert rules say of metrics, against those of a running host with everything on.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
 import { ERROR_KINDS } from '../../../core/transport.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -56,6 +58,7 @@ async function everythingOn() {
         'cluster-redis': {},
         'transport-sse': {},
         'access-log': { file: '/dev/null' },
+        audit: { file: join(await makeFolder({}), 'audit.jsonl') },
         'rate-limit': { user: '1000/1h', store: 'redis' },
       },
     },
@@ -112,7 +115,7 @@ const CONSTANT: Readonly<Record<string, readonly string[]>> = {
   error_type: [...Object.keys(ERROR_KINDS), 'tool_error', ''],
   mcp_method_name: ['tools/call', 'subscriptions/listen'],
 }
-const OUTCOMES = ['ok', 'tool_error', 'error', 'refused', 'cancelled']
+const OUTCOMES = ['ok', 'tool_error', 'input_required', 'error', 'refused', 'cancelled']
 
 /** What a query looks for must be what a metric says: a misspelt value finds nothing, for ever. */
 function expectKnownValues(query: string) {
@@ -139,6 +142,7 @@ describe('what is written of the metrics', function () {
   })
   after(async () => {
     await stopHosts()
+    await removeFolders()
     await Promise.all([stopRedis(), stopIssuers()])
   })
 

@@ -1,0 +1,92 @@
+// Who is nobody and gets nowhere must not fill the audit at a pace of its own: of refused requests without a user that became
+// no call, the first of a period leave a line each, and the rest one line with counts for each address.
+import type { CallRecord } from '../../core/index.ts'
+
+/** Milliseconds. */
+const PERIOD = 60_000
+/** Lines in full: of one address, and of all. */
+const MOST_OF_ONE = 10
+const MOST_OF_ALL = 200
+/** Addresses that are told apart; what the others do is counted together. */
+const MOST_ADDRESSES = 100
+const OTHERS = '_OTHER'
+
+export interface AnonymousRefusals {
+  /** True: the request was counted, and leaves no line of its own. */
+  count(record: CallRecord): boolean
+  /** Pushes what was counted. */
+  close(): void
+}
+
+interface Tally {
+  full: number
+  counted: number
+  first: number
+  last: number
+  /** Who refused and why: `auth-jwt unauthorized`. Both are the host's own words. */
+  readonly causes: Map<string, number>
+}
+
+/** An IPv6 network, of which one machine has all addresses; an IPv4 address as it is. */
+export function addressGroup(ip: string): string {
+  if (!ip.includes(':') || ip.includes('.')) return ip
+  const [left = '', right = ''] = ip.split('::')
+  const head = left === '' ? [] : left.split(':')
+  const tail = right === '' ? [] : right.split(':')
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0')
+  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`
+}
+
+/** What was allowed, was a call, or is a user's is never counted: it has its line. */
+const isAnonymous = ({ call, outcome, user }: CallRecord): boolean =>
+  call === undefined && outcome === 'refused' && user === undefined
+
+const iso = (at: number) => new Date(at).toISOString()
+
+function lineOf(ip: string, { counted, first, last, causes }: Tally): string {
+  const errors = Object.fromEntries(causes)
+  const span = { count: counted, from: iso(first), until: iso(last) }
+  return JSON.stringify({ time: iso(Date.now()), event: 'refusals', decision: 'refused', ip, ...span, errors })
+}
+
+export function createAnonymousRefusals(push: (fields: string) => void): AnonymousRefusals {
+  let tallies = new Map<string, Tally>()
+  let full = 0
+  let period: NodeJS.Timeout | undefined
+
+  function tell() {
+    clearTimeout(period)
+    period = undefined
+    const told = tallies
+    tallies = new Map()
+    full = 0
+    for (const [ip, tally] of told) if (tally.counted > 0) push(lineOf(ip, tally))
+  }
+
+  function tallyOf(ip: string): Tally {
+    const group = addressGroup(ip)
+    const key = tallies.has(group) || tallies.size < MOST_ADDRESSES ? group : OTHERS
+    const found = tallies.get(key) ?? { full: 0, counted: 0, first: 0, last: 0, causes: new Map() }
+    tallies.set(key, found)
+    return found
+  }
+
+  return {
+    count(record) {
+      if (!isAnonymous(record)) return false
+      period ??= setTimeout(tell, PERIOD).unref()
+      const tally = tallyOf(record.ip)
+      if (tally.full < MOST_OF_ONE && full < MOST_OF_ALL) {
+        tally.full++
+        full++
+        return false
+      }
+      if (tally.counted++ === 0) tally.first = record.at
+      tally.last = record.at
+      const cause = `${record.refusedBy ?? '-'} ${record.error?.kind ?? '-'}`
+      tally.causes.set(cause, (tally.causes.get(cause) ?? 0) + 1)
+      return true
+    },
+    close: tell,
+  }
+}

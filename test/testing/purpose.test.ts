@@ -1,0 +1,284 @@
+// What a host is made for: the files and ports of the serving host are nobody else's, whoever else uses its config.
+
+import { once } from 'node:events'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { type Config, definePlugin, defineTool, type PluginHost } from 'mcp-host'
+import { type TestHostSettings, testHost, testPlugin } from 'mcp-host/testing'
+import { explainVerb } from '../../cli/explain.ts'
+import { createHost, loadHost } from '../../core/create-host.ts'
+import { printedBy } from '../cli/printed-by.ts'
+import { CORE } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { modern } from '../support/rpc.ts'
+import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
+
+afterEach(stopHosts)
+after(removeFolders)
+
+const TOKEN = 'a-token-long-enough-to-be-one'
+const CALLED_ONCE = /^mcp_server_operation_duration_seconds_count\{.*tools\/call.*\} 1$/m
+const say = defineTool({ name: 'say', handler: () => 'said' })
+
+const configOf = (plugins: NonNullable<Config['plugins']>): Config => ({
+  server: { name: 'purposes', version: '1.0.0' },
+  toolsets: { all: [say] },
+  routes: { '/mcp': { toolsets: 'all' } },
+  plugins: { 'transport-streamable': {}, ...plugins },
+})
+
+/** A folder as its host has left it: what is in it, and each file's text, mode, time and size. */
+async function pictureOf(folder: string) {
+  const names = (await readdir(folder)).sort()
+  const files = names.filter(name => !name.endsWith('.lock')).map(name => join(folder, name))
+  const facts = await Promise.all(
+    files.map(async file => {
+      const { mode, mtimeMs, size, ino } = await stat(file)
+      return { file, mode, mtimeMs, size, ino, text: await readFile(file, 'utf8') }
+    }),
+  )
+  return { names, facts }
+}
+
+async function testOnce(config: Config, settings: TestHostSettings) {
+  await using host = await testHost(config, settings)
+  await using client = await host.client()
+  expect((await client.callTool('say')).text).to.equal('said')
+  return host.logged()
+}
+
+describe('a test of a config that is served at the same time', () => {
+  it('touches neither its files nor its ports, and may run several times at once', async () => {
+    const folder = await makeFolder({})
+    const metrics = { port: await freePort(), process: false }
+    const config = configOf({ audit: {}, 'access-log': { file: 'access.log' }, metrics })
+    const { url } = await startHost(config, folder)
+    await modern(`${url}/mcp`, 'tools/call', { name: 'say', arguments: {} })
+    const fileOf = (name: string) => join(folder, name)
+    const written = (name: string) =>
+      eventually(`the call is in ${name}`, async () => (await readFile(fileOf(name), 'utf8')).includes('"say"'))
+    await Promise.all([written('audit.jsonl'), written('access.log')])
+    for (const name of ['audit.jsonl', 'access.log']) await chmod(fileOf(name), 0o600)
+    const before = await pictureOf(folder)
+
+    const logs = await Promise.all([1, 2].map(() => testOnce(config, { directory: folder })))
+    expect(logs.flat().filter(({ level }) => level !== 'info')).to.deep.equal([])
+    expect(await pictureOf(folder)).to.deep.equal(before)
+    const page = await (await fetch(`http://127.0.0.1:${metrics.port}/metrics`)).text()
+    expect(page).to.match(CALLED_ONCE)
+  })
+
+  it('is asked for its token, too, while it is served', async () => {
+    const port = await freePort()
+    const text = inspect({
+      audit: {},
+      'access-log': { file: 'access.log' },
+      metrics: { port },
+    })
+    const folder = await makeFolder({
+      'caller.mjs': `import { definePlugin } from '${CORE}'
+      export default definePlugin({
+        options: { type: 'object', properties: {} }, provides: ['user', 'authorize'],
+        setup: host => host.identify((ctx, next) => {
+          ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
+          return next()
+        }),
+      })`,
+      'mcp.config.mjs': `export default {
+        server: { name: 'asked', version: '1.0.0' }, secrets: ['a secret for tests, long enough to be one'],
+        toolsets: { all: [] }, routes: { '/': { toolsets: 'all' } },
+        plugins: { 'transport-streamable': {}, './caller.mjs': {}, ...${text} },
+      }`,
+    })
+    const taken = createServer().listen(port, '127.0.0.1')
+    try {
+      const config = join(folder, 'mcp.config.mjs')
+      const told = await printedBy(() => explainVerb.run({ config, token: 'anything' }, []))
+      expect(told).to.include("verified by the config's own plugins").and.include('subject ada')
+      expect((await readdir(folder)).sort()).to.deep.equal(['caller.mjs', 'mcp.config.mjs', 'package.json'])
+    } finally {
+      taken.close()
+    }
+  })
+})
+
+describe('the plugins of a host under test', () => {
+  it('count all the same: metrics at a path are read', async () => {
+    await using host = await testHost(configOf({ metrics: { path: '/metrics', token: TOKEN, process: false } }))
+    await using client = await host.client()
+    await client.callTool('say')
+    const answer = await fetch(`${host.url}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } })
+    expect(await answer.text()).to.match(CALLED_ONCE)
+  })
+
+  it('check their options, and ask for no folder that only the serving host has', async () => {
+    const directory = await makeFolder({})
+    const missing = { audit: { file: 'gone/audit.jsonl' }, 'access-log': { file: 'gone/access.log' } }
+    await testOnce(configOf(missing), { directory })
+    const wrong = await testHost(configOf({ metrics: { token: 'short' } })).catch((error: Error) => error)
+    expect(String(wrong)).to.include('plugins.metrics.token')
+  })
+
+  it('keep nothing in files: the logins of dev-auth-server are in memory', async () => {
+    const directory = await makeFolder({})
+    const config = configOf({ 'dev-auth-server': { users: [{ id: 'ada' }], keepIn: 'kept.json' } })
+    await testOnce(config, { directory })
+    expect(await readdir(directory)).to.deep.equal(['package.json'])
+    await testOnce(config, { directory, purpose: 'serve' })
+    expect(await readdir(directory)).to.have.members(['kept.json', 'package.json'])
+  })
+
+  it('write and open what the config says where the test is of that', async () => {
+    const directory = await makeFolder({})
+    const logs = await testOnce(configOf({ audit: {}, metrics: { port: 0, process: false } }), {
+      directory,
+      purpose: 'serve',
+    })
+    expect(await readFile(join(directory, 'audit.jsonl'), 'utf8')).to.include('"say"')
+    expect(logs.map(({ message }) => message)).to.include('serving metrics')
+  })
+})
+
+describe('what a host is made for', () => {
+  /** Keeps a file that belongs to the serving host, as a plugin of somebody else's would. */
+  const ledger = definePlugin<{ file: string }>({
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { file: { type: 'string' } },
+      required: ['file'],
+    },
+    setup(host, { file }) {
+      const isServing = host.purpose === 'serve' || host.purpose === 'stdio'
+      if (isServing) host.starting(() => writeFile(file, ''))
+    },
+  })
+
+  it('is told to every plugin, and said by the test of one that has a file', async () => {
+    const folder = await makeFolder({})
+    const file = join(folder, 'ledger')
+    await (await testPlugin(ledger, { file })).close()
+    expect(await readdir(folder)).to.deep.equal(['package.json'])
+    await (await testPlugin(ledger, { file }, { purpose: 'serve' })).close()
+    expect(await readdir(folder)).to.have.members(['ledger', 'package.json'])
+  })
+
+  it('is to serve, by default', async () => {
+    const told: PluginHost['purpose'][] = []
+    const curious = definePlugin({ setup: ({ purpose }) => void told.push(purpose) })
+    const { host } = await startHost({ ...configOf({ curious: curious() }) })
+    await host.close({ grace: 0 })
+    for (const purpose of ['serve', 'stdio', 'test', 'inspect'] as const)
+      await (await createHost(configOf({ curious: curious() }), { purpose, log: createTestLog() })).close()
+    expect(told).to.deep.equal(['serve', 'serve', 'stdio', 'test', 'inspect'])
+  })
+
+  it('keeps one that is only asked from connecting to Redis', async () => {
+    let connections = 0
+    const redis = createServer().on('connection', () => connections++)
+    await once(redis.listen(0, '127.0.0.1'), 'listening')
+    const { port } = redis.address() as AddressInfo
+    const plugins = { 'cluster-redis': {}, 'rate-limit': { user: '9/1m', store: 'redis' } } as const
+    const config = { ...configOf(plugins), redis: { url: `redis://127.0.0.1:${port}` }, secrets: ['s'.repeat(32)] }
+    const host = await createHost(config, { purpose: 'inspect', log: createTestLog() })
+    await host.start()
+    expect(host.inspect('/mcp')?.explainPlugins().join()).to.include('at most 9 requests')
+    await host.close()
+    expect(connections).to.equal(0)
+    redis.close()
+  })
+
+  it('keeps one that is only asked from listening', async () => {
+    const host = await createHost(configOf({}), { purpose: 'inspect', log: createTestLog() })
+    await host.start()
+    const error = await host.listen().catch((error: Error) => error)
+    expect(String(error)).to.match(/purpose: 'inspect'.*not to listen/)
+    await host.close()
+  })
+})
+
+describe('what start, and check, say of places', () => {
+  it('names the line of a port that is taken', async () => {
+    const port = await freePort()
+    const taken = createServer().listen(port, '127.0.0.1')
+    const folder = await makeFolder({
+      'mcp.config.json': JSON.stringify(
+        {
+          server: { name: 'taken', version: '1.0.0' },
+          http: { port: 0 },
+          secrets: ['a secret for tests, long enough to be one'],
+          toolsets: { all: [] },
+          routes: { '/': { toolsets: 'all' } },
+          plugins: { 'transport-streamable': {}, metrics: { port } },
+        },
+        null,
+        2,
+      ),
+    })
+    try {
+      const host = await loadHost({ cwd: folder }, createTestLog())
+      const error = (await host.listen().catch((error: unknown) => error)) as Error
+      await host.close({ grace: 0 })
+      expect(error.message).to.match(
+        new RegExp(
+          `mcp\\.config\\.json:\\d+: plugins\\.metrics\\.port: port ${port} of 127\\.0\\.0\\.1 is in use; set another`,
+        ),
+      )
+      expect(error).to.include({ exitCode: 1 })
+    } finally {
+      taken.close()
+    }
+  })
+
+  const faultsOf = async (plugins: NonNullable<Config['plugins']>, more: Partial<Config> = {}, directory?: string) => {
+    const made = createHost(
+      { ...configOf(plugins), ...more },
+      { purpose: 'inspect', log: createTestLog(), ...(directory !== undefined && { directory }) },
+    )
+    return made.then(
+      host => host.close().then(() => 'fine'),
+      (error: Error) => error.message,
+    )
+  }
+
+  it("tells of the host's own port at that of the metrics", async () => {
+    const at = (port: number, host = '127.0.0.1') => ({ http: { port, host } })
+    const told = /plugins\.metrics\.port: 4000 is the host's own port \(http\.port\); give the metrics another/
+    expect(await faultsOf({ metrics: { port: 4000 } }, at(4000))).to.match(told)
+    expect(await faultsOf({ metrics: { port: 4000 } }, at(4000, '0.0.0.0'))).to.match(told)
+    expect(await faultsOf({ metrics: { port: 4000 } }, at(4000, 'localhost'))).to.match(told)
+    expect(await faultsOf({ metrics: { port: 4000 } }, at(4001))).to.equal('fine')
+    expect(await faultsOf({ metrics: { port: 4000 } }, at(4000, '192.0.2.1'))).to.equal('fine')
+    expect(await faultsOf({ metrics: { port: 0 } }, at(0))).to.equal('fine')
+  })
+
+  it('tells of folders that are not there, or no folders', async () => {
+    const folder = await makeFolder({ 'a-file': '' })
+    const fault = (plugins: NonNullable<Config['plugins']>) => faultsOf(plugins, {}, folder)
+    expect(await fault({ audit: { file: 'gone/audit.jsonl' } })).to.match(
+      /plugins\.audit\.file: there is no folder .*gone for the audit; make it/,
+    )
+    for (const name of ['audit', 'access-log'])
+      expect(await fault({ [name]: { file: 'a-file/lines' } })).to.match(/cannot be written in .*a-file/)
+    await mkdir(join(folder, 'there'))
+    const fine = { audit: { file: 'there/audit.jsonl' }, 'access-log': { file: 'there/access.log' } }
+    expect(await fault(fine)).to.equal('fine')
+    expect(await readdir(join(folder, 'there'))).to.deep.equal([])
+  })
+
+  it('tells of folders that this user may not write', async function () {
+    // Nothing is forbidden to root.
+    if (process.getuid?.() === 0) this.skip()
+    const folder = await makeFolder({})
+    await chmod(folder, 0o500)
+    const told = (await faultsOf({ audit: {}, 'access-log': { file: 'access.log' } }, {}, folder)).split('\n\n')
+    await chmod(folder, 0o700)
+    expect(told.join()).to.match(/the audit cannot be written in .*the access log cannot be written in/s)
+  })
+})
