@@ -8,8 +8,9 @@ import { knownSecrets } from './known-secrets.ts'
 import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { readToken } from './read-token.ts'
 import { reportOnPage } from './report/from-page.ts'
+import { showReading } from './report/progress.ts'
 import { readLines } from './report/read-lines.ts'
-import type { Report } from './report/report.ts'
+import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
@@ -46,8 +47,8 @@ export function readWhen(option: string, given: string, now: number): number {
 function readWindow({ since, until }: VerbValues<typeof OPTIONS>, now: number): Window {
   const window = {
     since: since === undefined ? -Infinity : readWhen('since', since, now),
-    // A line of the future is forged, or of a clock that is wrong: it would make all others old.
-    until: until === undefined ? now + DAY : readWhen('until', until, now),
+    until: until === undefined ? Infinity : readWhen('until', until, now),
+    future: now + DAY,
   }
   if (window.since >= window.until) throw usage('--since is not before --until: exchange them')
   return window
@@ -66,12 +67,17 @@ async function reportOnLogs(sources: readonly string[], window: Window, most: nu
   const notes: string[] = []
   for (const source of sources) {
     const name = source === '-' ? 'stdin' : source
+    const readBefore = tally.read
     let lines = 0
+    const stream = source === '-' ? process.stdin : createReadStream(source)
+    const progress = showReading(name, stream, () => lines)
     try {
-      await readLines(source === '-' ? process.stdin : createReadStream(source), line => {
+      await readLines(stream, line => {
         lines++
         tally.line(line)
       })
+      if (lines > 0 && tally.read === readBefore)
+        notes.push(`${printable(name)} has no line of an access log or an audit`)
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
@@ -79,6 +85,8 @@ async function reportOnLogs(sources: readonly string[], window: Window, most: nu
         throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}${fix}`, { cause, exitCode: 2 })
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
+    } finally {
+      progress.end()
     }
   }
   return tally.report(most, notes)
@@ -102,6 +110,13 @@ function readSources(sources: readonly string[], values: VerbValues<typeof OPTIO
   if (sources.filter(source => source === '-').length > 1) throw usage('- is stdin, which is there once')
 }
 
+function whyNothing({ outside, future, skipped }: LineCounts): string {
+  if (outside > 0) return `${outside} lines are outside of --since and --until`
+  if (future > 0) return `${future} lines have times that are not yet; look at the clock of who wrote them`
+  if (skipped === 0) return 'there is no line of a request in it'
+  return `${skipped} lines, and none is of an access log or an audit; report reads JSON lines: access-log writes them with format: 'json'`
+}
+
 async function report(values: VerbValues<typeof OPTIONS>, sources: readonly string[]): Promise<void> {
   const most = readTop(values.top)
   readSources(sources, values)
@@ -109,11 +124,11 @@ async function report(values: VerbValues<typeof OPTIONS>, sources: readonly stri
   const told = isAddress(first)
     ? await reportOnAddress(values, first, most)
     : await reportOnLogs(sources, readWindow(values, Date.now()), most)
-  if (told.lines && told.lines.counted === 0) {
-    const { skipped, outside } = told.lines
+  if (told.lines?.counted === 0 && !told.requests) {
     process.exitCode = 1
-    const why = outside > 0 ? 'all lines are outside of --since and --until' : `${skipped} lines are of something else`
-    process.stderr.write(`mcp-host: nothing was counted: ${why}; report reads JSON lines of access-log and of audit\n`)
+    process.stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
+    // Tables of nothing would hide it.
+    if (!values.json) return
   }
   const text = values.json ? jsonText(told) : reportText(told, process.stdout.columns ?? 120)
   console.log(knownSecrets.scrub(text))

@@ -1,17 +1,18 @@
 // `mcp-host top`: the live figures of a running host, from its metrics page.
+import { setTimeout as pause } from 'node:timers/promises'
 import { printableUrl } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { fetchPage } from './metrics-page/fetch-page.ts'
 import { readToken } from './read-token.ts'
-import { figuresOf } from './top/figures.ts'
+import { figuresOf, isRestart } from './top/figures.ts'
 import { frameLines } from './top/frame.ts'
 import { watchFigures } from './top/watch-figures.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
-  once: { type: 'boolean', help: 'print the figures once; without a terminal it always does' },
+  once: { type: 'boolean', help: 'print the figures of one interval; without a terminal it always does' },
   interval: { type: 'string', value: '<seconds>', help: 'between two looks, 1 to 60; default: 2' },
   token: { type: 'string', value: '<token>', help: 'for the metrics; @file reads it from a file, - from stdin' },
 } as const
@@ -58,8 +59,10 @@ async function top(values: VerbValues<typeof OPTIONS>, [given = '']: readonly st
   const url = readPageUrl(given)
   const token = readToken(values.token)
   if (!values.once && process.stdout.isTTY) return watchHere(url, token, interval)
-  const page = await askPage({ url, token })
-  const figures = figuresOf(undefined, { page, at: Date.now() })
+  const before = { page: await askPage({ url, token }), at: Date.now() }
+  await pause(interval)
+  const now = { page: await fetchPage({ url, token }), at: Date.now() }
+  const figures = figuresOf(isRestart(before, now) ? undefined : before, now)
   const size = { columns: process.stdout.columns ?? 120, rows: 60 }
   const lines = frameLines({ url: printableUrl(url), figures, status: [], order: 'rate' }, size)
   console.log(knownSecrets.scrub(lines.join('\n')))

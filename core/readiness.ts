@@ -1,43 +1,52 @@
-// Whether a host may be sent requests. Probes ask often, and many at once: each condition is asked once for all who wait, and
-// one that does not answer is waited for a short while only. For host.ts.
+// Whether a host may be sent requests. Probes ask often, and many at once: each condition is asked once for all who wait. One that
+// does not answer is waited for a short while only, and not asked again meanwhile. For host.ts.
 import type { Readiness } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { KernelNotes } from './kernel/set-up.ts'
 
-/** How long a condition may take, milliseconds. */
+/** How long who asks waits for a condition, milliseconds. */
 const PATIENCE = 2_000
+/** How long one that hangs is not asked again, milliseconds: whatever it began is held until then. */
+const HANGING = 60_000
 
 type Conditions = KernelNotes['ready']
 /** True, or why it does not hold. */
 type Answer = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
-/** Resolves with the answer of a condition, or with the lack of it. Rejects where it throws. */
-async function answerInTime(check: () => Answer | Promise<Answer>): Promise<Answer> {
+interface Asked {
+  /** Milliseconds, of `performance`. */
+  readonly at: number
+  /** The answer, or the lack of it. */
+  readonly inTime: Promise<Answer>
+}
+
+/** Resolves with the answer, or with the lack of it. */
+async function inTime(answer: Promise<Answer>): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>(resolve => {
     timer = setTimeout(() => resolve(`no answer within ${PATIENCE / 1_000} s`), PATIENCE)
   })
   try {
-    return await Promise.race([check(), late])
+    return await Promise.race([answer, late])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Tells whether the host accepts requests and every condition holds. Nothing is kept: who asks later asks anew. */
+/** Tells whether the host accepts requests and every condition holds. No answer is kept: who asks later asks anew. */
 export function createReadiness(
   conditions: Conditions,
   draining: () => boolean,
   log: Logger,
 ): () => Promise<Readiness> {
   /** What was asked and is not answered yet, by name. */
-  const asked = new Map<string, Promise<Answer>>()
+  const asked = new Map<string, Asked>()
   /** Those whose failure the log has. */
   const failing = new Set<string>()
 
   async function ask(name: string, check: () => Answer | Promise<Answer>): Promise<Answer> {
     try {
-      const answer = await answerInTime(check)
+      const answer = await check()
       failing.delete(name)
       return answer
     } catch (err) {
@@ -49,12 +58,15 @@ export function createReadiness(
   }
 
   function askOnce([name, check]: [string, () => Answer | Promise<Answer>]): Promise<Answer> {
-    let answer = asked.get(name)
-    if (!answer) {
-      answer = ask(name, check).finally(() => asked.delete(name))
-      asked.set(name, answer)
-    }
-    return answer
+    const known = asked.get(name)
+    if (known && performance.now() - known.at < HANGING) return known.inTime
+    const answer = ask(name, check)
+    const begun: Asked = { at: performance.now(), inTime: inTime(answer) }
+    asked.set(name, begun)
+    void answer.finally(() => {
+      if (asked.get(name) === begun) asked.delete(name)
+    })
+    return begun.inTime
   }
 
   return async () => {

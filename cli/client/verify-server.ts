@@ -2,6 +2,8 @@
 // and many servers refuse every path alike before they look at it.
 import { readBody } from '../../client/read-body.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
+import { META } from '../../core/mcp/protocol.ts'
+import { MODERN_REVISION } from '../../core/mcp/revisions.ts'
 
 /** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
 export type Verdict =
@@ -15,11 +17,26 @@ const PATIENCE = 15_000
 /** The id of our question. */
 const QUESTION = 1
 
+const CLIENT = { name: 'mcp-host login', version: '1' }
+
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: QUESTION,
   method: 'initialize',
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'mcp-host login', version: '1' } },
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT },
+})
+/** Of 2026-07-28: a server that speaks it must not count us among the clients that need an older one. */
+const DISCOVER = JSON.stringify({
+  jsonrpc: '2.0',
+  id: QUESTION,
+  method: 'server/discover',
+  params: {
+    _meta: {
+      [META.protocolVersion]: MODERN_REVISION,
+      [META.clientInfo]: CLIENT,
+      [META.clientCapabilities]: {},
+    },
+  },
 })
 const ACCEPT = 'application/json, text/event-stream'
 
@@ -53,9 +70,30 @@ async function endSession(url: string, ask: typeof fetch, opened: Response, sign
   await response?.body?.cancel()
 }
 
-/** Asks as a client would, by `initialize`; an older server by its stream. `ask` carries the token, where there is one. */
+/** Whether it answers as a server of 2026-07-28 does. */
+async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
+  const headers = {
+    'content-type': 'application/json',
+    accept: ACCEPT,
+    'mcp-protocol-version': MODERN_REVISION,
+    'mcp-method': 'server/discover',
+  }
+  const response = await ask(url, { method: 'POST', headers, body: DISCOVER, redirect: 'manual', signal })
+  if (isStream(response) || response.status !== 200) {
+    await response.body?.cancel()
+    return false
+  }
+  const { bytes } = await readBody(response, MAX_LOOK)
+  return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
+}
+
+/**
+ * Asks as a client would, by `server/discover`; an older server by `initialize`, or by its stream. `ask` carries the token,
+ * where there is one.
+ */
 export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
   const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
+  if (await isModern(url, ask, both)) return { kind: 'mcp' }
   const headers = { 'content-type': 'application/json', accept: ACCEPT }
   const posted = await ask(url, { method: 'POST', headers, body: INITIALIZE, redirect: 'manual', signal: both })
   const { status } = posted

@@ -51,12 +51,13 @@ export async function askPage(address: PageAddress, signal?: AbortSignal): Promi
     return await fetchPage(address, signal)
   } catch (cause) {
     if (!(cause instanceof StartError)) throw cause
-    const said = `${printableUrl(address.url)}: ${cause.message}`
-    if (!(cause instanceof NoMetricsError)) throw new StartError(said, { cause, exitCode: 1 })
+    const named = printableUrl(address.url)
+    if (!(cause instanceof NoMetricsError)) throw new StartError(`${named}: ${cause.message}`, { cause, exitCode: 1 })
     const found = await findNear(address.url)
-    throw new NoMetricsError(`${said}; ${found ? `metrics are at ${printableUrl(found)}` : ELSEWHERE}`, {
-      cause,
-      exitCode: 2,
-    })
+    // Where the metrics are elsewhere, no token helps here.
+    const told = found
+      ? `${cause.said}; metrics are at ${printableUrl(found)}`
+      : `${cause.message}${cause.fix === undefined ? `; ${ELSEWHERE}` : ''}`
+    throw new NoMetricsError(`${named}: ${told}`, { cause })
   }
 }

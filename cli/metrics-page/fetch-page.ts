@@ -15,7 +15,24 @@ export interface PageAddress {
 }
 
 /** It answered, and will answer the same again: this address, or this token, must change. Its host may be away for a while else. */
-export class NoMetricsError extends StartError {}
+export class NoMetricsError extends StartError {
+  /** What it answers. */
+  readonly said: string
+  /** What to do where it is the page after all. */
+  readonly fix: string | undefined
+
+  constructor(said: string, options: { readonly fix?: string | undefined; readonly cause?: unknown } = {}) {
+    super(options.fix === undefined ? said : `${said}: ${options.fix}`, { cause: options.cause, exitCode: 2 })
+    this.said = said
+    this.fix = options.fix
+  }
+}
+
+/** What an answer that is no metrics page is, and what to do. */
+interface Described {
+  readonly said: string
+  readonly fix?: string
+}
 
 async function readText(response: Response): Promise<string> {
   const pieces: Buffer[] = []
@@ -28,19 +45,24 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-/** What an answer that is no metrics page is, and what to do. */
-function describeAnswer({ status, headers }: Response, text: string, token: string | undefined): string {
+/** A protected MCP endpoint says where it is described (RFC 9728); a metrics page has no such description. */
+const isProtectedEndpoint = ({ status, headers }: Response) =>
+  status === 401 && /\bresource_metadata=/.test(headers.get('www-authenticate') ?? '')
+
+function describeAnswer(response: Response, text: string, token: string | undefined): Described {
+  const { status, headers } = response
   const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type'
+  if (isProtectedEndpoint(response) || /"jsonrpc"/.test(text) || status === 405 || status === 406) {
+    return { said: `it answers ${status} as an MCP endpoint does` }
+  }
   if (status === 401 || status === 403) {
     const fix = token === undefined ? 'give --token @file' : 'the token is not one that may read them'
-    return `it answers ${status}: ${fix}`
+    return { said: `it answers ${status}`, fix }
   }
-  if (status >= 300 && status < 400)
-    return `it answers ${status}, and redirects are not followed: give the address itself`
-  if (/"jsonrpc"/.test(text) || status === 405 || status === 406) {
-    return `it answers ${status} as an MCP endpoint does`
+  if (status >= 300 && status < 400) {
+    return { said: `it answers ${status}, and redirects are not followed`, fix: 'give the address itself' }
   }
-  return `it answers ${status} with ${printable(type, 80)}, and that is no metrics page`
+  return { said: `it answers ${status} with ${printable(type, 80)}, and that is no metrics page` }
 }
 
 /** Whether asking again may help: it is away, starting, or draining. */
@@ -68,5 +90,6 @@ export async function fetchPage({ url, token }: PageAddress, signal?: AbortSigna
   if (isPassing(response.status)) throw new StartError(`it answers ${response.status}`, { exitCode: 1 })
   const page = response.status === 200 ? parsePage(text) : undefined
   if (page && page.samples.size > 0 && page.skipped <= text.length / 1_000) return page
-  throw new NoMetricsError(describeAnswer(response, text, token), { exitCode: 2 })
+  const { said, fix } = describeAnswer(response, text, token)
+  throw new NoMetricsError(said, { fix })
 }

@@ -8,7 +8,7 @@ export const PLAIN_REQUESTS = 'mcp_host_http_requests_total'
 export const REFUSALS = 'mcp_host_refusals_total'
 /** `client`, `version`, `protocol_version`, `transport`. */
 export const CLIENT_CALLS = 'mcp_host_client_calls_total'
-/** `client`, `version`, `kind`. */
+/** `client`, `version`, `protocol_version`, `kind`. */
 export const QUESTIONS = 'mcp_host_client_questions_total'
 /** `route`, `protocol_version`, `transport`. */
 export const SESSIONS_NOW = 'mcp_host_sessions'

@@ -11,6 +11,8 @@ export interface Span {
   /** Milliseconds since the epoch; not finite where nothing was counted, or no times are known. */
   readonly from: number
   readonly until: number
+  /** Not every call was counted: nobody can tell that something was not used. */
+  readonly sampled: boolean
 }
 
 /** `2026-11-22 18:20`, in UTC. */
@@ -43,11 +45,12 @@ function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly 
   const names = namesOf(name, clients, span)
   const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
   // Some figures are not told by client.
-  if (names.length === 0) return `Somebody still uses ${words}${last}: ${row.calls} calls.`
+  if (names.length === 0)
+    return `Somebody still uses ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
   const told = names.slice(0, MOST_NAMES).join(', ')
   const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
   const who = names.length === 1 ? '1 client still uses' : `${names.length} clients still use`
-  return `${who} ${words}${last}: ${told}${more}.`
+  return `${span.sampled ? 'At least ' : ''}${who} ${words}${last}: ${told}${more}.`
 }
 
 function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Span): string {
@@ -61,8 +64,8 @@ function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Sp
 }
 
 /** What was used and then not for long counts as unused. */
-const isQuiet = ({ last }: Use, { until }: Span): boolean =>
-  last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
+const isQuiet = ({ last }: Use, { until, sampled }: Span): boolean =>
+  !sampled && last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
 
 /** A sentence for each feature that is used, and for each that may be switched off; one for all that nobody can tell. */
 export function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], span: Span): string[] {

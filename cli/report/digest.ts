@@ -12,8 +12,8 @@ const MOST = 1e9
 const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
 
 export interface Digest {
-  /** Milliseconds. */
-  add(value: number): void
+  /** Milliseconds; `weight`: how many it stands for. */
+  add(value: number, weight: number): void
   /** The least value that `part` (0 to 1) of all are no greater than; undefined where there are none. */
   quantile(part: number): number | undefined
 }
@@ -26,21 +26,22 @@ const bucketOf = (value: number): number =>
 const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (LEAST * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
 
 export function createDigest(): Digest {
-  const counts = new Uint32Array(BUCKETS)
+  const counts = new Float64Array(BUCKETS)
   let count = 0
   return {
-    add(value) {
+    add(value, weight) {
       const bucket = bucketOf(value)
-      counts[bucket] = (counts[bucket] ?? 0) + 1
-      count++
+      counts[bucket] = (counts[bucket] ?? 0) + weight
+      count += weight
     },
     quantile(part) {
       if (count === 0) return undefined
-      const rank = Math.max(1, Math.ceil(part * count))
+      const rank = part * count
       let seen = 0
       const bucket = counts.findIndex(those => {
         seen += those
-        return seen >= rank
+        // Sums of weights are not exact.
+        return those > 0 && seen >= rank * (1 - 1e-9)
       })
       return valueIn(bucket)
     },

@@ -3,7 +3,7 @@ import { printable } from '../../client/printable.ts'
 import { greatest, histogramsBy, type Labels, quantileOf, samplesOf, sum, sumBy } from '../metrics-page/figures.ts'
 import { CALLS, CLIENT_CALLS, PLAIN_REQUESTS, QUESTIONS, REFUSALS, STARTED } from '../metrics-page/names.ts'
 import type { MetricsPage } from '../metrics-page/parse-page.ts'
-import { adviseOn } from './advice.ts'
+import { adviseOn, type Span } from './advice.ts'
 import { DCR, FEATURES, HTTP_SSE, isOldRevision, SESSIONS } from './features.ts'
 import { NAMELESS } from './legacy.ts'
 import type { CauseRow, ClientRow, FeatureRow, Legacy, Report, ToolRow, Verdict } from './report.ts'
@@ -94,16 +94,17 @@ function methodRow(page: MetricsPage, feature: string, methods: readonly string[
   return { feature, verdict: calls ? 'used' : 'unused', ...untimed(calls ?? 0), clients: 0 }
 }
 
-/** Questions are not counted by revision: those of clients that speak an old one count. */
-function questionRow(page: MetricsPage, feature: string, clients: readonly ClientRow[]): FeatureRow {
-  const old = new Set(clients.map(({ client }) => client))
-  const counts = sumBy(page, QUESTIONS, labels => (labels['kind'] === feature ? clientOf(labels) : undefined))
-  const using = [...counts].filter(([client, count]) => count > 0 && old.has(client))
+/** In 2026-07-28 a question is part of an answer: it is of the old protocol where its revision is. */
+function questionRow(page: MetricsPage, feature: string): FeatureRow {
+  const counts = sumBy(page, QUESTIONS, labels =>
+    labels['kind'] === feature && isOldRevision(labels['protocol_version']) ? clientOf(labels) : undefined,
+  )
+  const using = [...counts].filter(([, count]) => count > 0)
   const calls = using.reduce((total, [, count]) => total + count, 0)
   return { feature, verdict: calls > 0 ? 'used' : 'unused', ...untimed(calls), clients: using.length }
 }
 
-function legacyOf(page: MetricsPage, most: number, span: { from: number; until: number }): Legacy {
+function legacyOf(page: MetricsPage, most: number, span: Span): Legacy {
   const clients = clientRows(page)
   const untold = (feature: string): FeatureRow => ({ feature, verdict: 'untold', ...untimed(0), clients: 0 })
   const isCounted = page.samples.has(CLIENT_CALLS)
@@ -111,7 +112,7 @@ function legacyOf(page: MetricsPage, most: number, span: { from: number; until: 
     if (!isCounted || (name === 'batches' && clients.length > 0)) return untold(name)
     if (name === 'logging/setLevel') return methodRow(page, name, [name])
     if (name === 'resources/subscribe') return methodRow(page, name, [name, 'resources/unsubscribe'])
-    return ['sampling', 'elicitation', 'roots'].includes(name) ? questionRow(page, name, clients) : rowOf(name, clients)
+    return ['sampling', 'elicitation', 'roots'].includes(name) ? questionRow(page, name) : rowOf(name, clients)
   })
   const rows = [...features, untold(DCR)]
   const notListed = clients.slice(most).reduce((total, { calls }) => total + calls, 0)
@@ -123,7 +124,7 @@ export function reportOnPage(page: MetricsPage, now: number, most: number): Repo
   const started = greatest(page, STARTED)
   const from = started === undefined ? Number.NaN : started * 1_000
   // What a page says of times may be anything.
-  const span = { from: from >= 0 && from <= now ? from : Number.NaN, until: now }
+  const span = { from: from >= 0 && from <= now ? from : Number.NaN, until: now, sampled: false }
   const outcomes = sumBy(page, `${CALLS}_count`, ({ outcome }) => (outcome ? printable(outcome, 48) : undefined))
   for (const [outcome, count] of sumBy(page, PLAIN_REQUESTS, ({ outcome }) => outcome && printable(outcome, 48))) {
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count)
@@ -136,6 +137,7 @@ export function reportOnPage(page: MetricsPage, now: number, most: number): Repo
   const isWhole = ![...names].some(name => name.startsWith(OTHER))
   return {
     source: 'metrics',
+    estimated: false,
     from: Number.isFinite(span.from) ? new Date(span.from).toISOString() : undefined,
     until: new Date(now).toISOString(),
     calls,

@@ -1,6 +1,6 @@
 // Who still uses what of the old protocol: kept for each client name and version with each revision, and for each feature.
 
-import { adviseOn } from './advice.ts'
+import { adviseOn, type Span } from './advice.ts'
 import { createDistinct, type Distinct } from './distinct.ts'
 import { DCR, FEATURES } from './features.ts'
 import type { LoggedRequest } from './logged-request.ts'
@@ -21,15 +21,19 @@ export interface Seen {
 
 const neverSeen = (): Seen => ({ calls: 0, first: Infinity, last: -Infinity })
 
-function see(seen: Seen, at: number): void {
-  seen.calls++
+function see(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): void {
+  seen.calls += weight
   seen.first = Math.min(seen.first, at)
   seen.last = Math.max(seen.last, at)
 }
 
 const isoTime = (at: number): string | undefined => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
 
-const useOf = ({ calls, first, last }: Seen): Use => ({ calls, first: isoTime(first), last: isoTime(last) })
+const useOf = ({ calls, first, last }: Seen): Use => ({
+  calls: Math.round(calls),
+  first: isoTime(first),
+  last: isoTime(last),
+})
 
 interface Kept {
   readonly client: string
@@ -45,13 +49,13 @@ interface FeatureCount {
   untold: number
 }
 
-const verdictOf = ({ seen, untold }: FeatureCount): Verdict =>
-  seen.calls > 0 ? 'used' : untold > 0 ? 'untold' : 'unused'
+const verdictOf = ({ seen, untold }: FeatureCount, sampled: boolean): Verdict =>
+  seen.calls > 0 ? 'used' : untold > 0 || sampled ? 'untold' : 'unused'
 
 export interface LegacyTally {
   add(call: LoggedRequest): void
   /** `from`, `until`: the span of what was read; `most`: rows. */
-  tell(span: { readonly from: number; readonly until: number }, most: number): Legacy
+  tell(span: Span, most: number): Legacy
 }
 
 export function createLegacyTally(): LegacyTally {
@@ -66,7 +70,7 @@ export function createLegacyTally(): LegacyTally {
       const used = isUsed(call)
       if (used === undefined && count) count.untold++
       if (!used || !count) return []
-      see(count.seen, call.at)
+      see(count.seen, call)
       count.clients.add(client)
       return [name]
     })
@@ -74,16 +78,16 @@ export function createLegacyTally(): LegacyTally {
 
   return {
     add(call) {
-      const { client = NAMELESS, revision = '-', at } = call
+      const { client = NAMELESS, revision = '-', weight } = call
       const used = usedBy(call, client)
       if (used.length === 0) return
-      const entry = clients.count(`${client}\n${revision}`)
+      const entry = clients.count(`${client}\n${revision}`, weight)
       entry.kept ??= { client, revision, seen: neverSeen(), features: new Map() }
       const { seen, features } = entry.kept
-      see(seen, at)
+      see(seen, call)
       for (const name of used) {
         const feature = features.get(name) ?? neverSeen()
-        see(feature, at)
+        see(feature, call)
         features.set(name, feature)
       }
     },
@@ -91,7 +95,7 @@ export function createLegacyTally(): LegacyTally {
       const rows = [...counts].map(
         ([feature, count]): FeatureRow => ({
           feature,
-          verdict: verdictOf(count),
+          verdict: verdictOf(count, span.sampled),
           ...useOf(count.seen),
           clients: count.clients.count().count,
         }),
@@ -106,7 +110,7 @@ export function createLegacyTally(): LegacyTally {
           features: [...features].map(([feature, use]) => ({ feature, ...useOf(use) })),
         }),
       )
-      const notListed = all.slice(most).reduce((sum, { calls }) => sum + calls, clients.forgotten)
+      const notListed = all.slice(most).reduce((sum, { calls }) => sum + calls, Math.round(clients.forgotten))
       const features = [...rows, dcr]
       return { features, clients: all.slice(0, most), notListed, advice: adviseOn(features, all, span) }
     },

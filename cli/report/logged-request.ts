@@ -27,6 +27,8 @@ export interface LoggedRequest {
   readonly session: string | undefined
   /** Methods of what its handler asked the client. */
   readonly asked: readonly string[]
+  /** How many requests the line stands for: more than one where an access log left others out (`sample`). */
+  readonly weight: number
   /** A line of an audit, which leaves out what only looks. */
   readonly audited: boolean
 }
@@ -54,6 +56,16 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 const timeOf = (value: unknown): number =>
   typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
+
+/** Where `sample` is less, it is not one of ours. */
+const LEAST_SAMPLE = 1e-6
+
+/** What fails or is slow is written whatever `sample` says, and stands for itself. */
+function weightOf({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
+  const isWell = outcome === 'ok' || outcome === 'input_required'
+  if (!isWell || slow === true || typeof sample !== 'number') return 1
+  return sample >= LEAST_SAMPLE && sample < 1 ? 1 / sample : 1
+}
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
 
@@ -97,6 +109,7 @@ export function readLoggedLine(line: string): LoggedLine {
     transport: textOf(fields['transport'], 64),
     session: textOf(fields['session'], 128),
     asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    weight: weightOf(fields),
     audited: typeof fields['decision'] === 'string',
   }
 }

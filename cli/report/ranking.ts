@@ -1,8 +1,8 @@
 // What is counted by name, in a fixed room: a log may have any number of names, and the most frequent of them are asked for.
 
 export interface Ranking<Entry> {
-  /** Counts one more of it, and returns what is kept of it. */
-  count(key: string): Entry
+  /** Counts `weight` more of it, and returns what is kept of it. */
+  count(key: string, weight: number): Entry
   /** Most frequent first. */
   list(): ReadonlyArray<Ranked<Entry>>
   /** Counts of those that were forgotten: there were too many, and they were rare. */
@@ -29,15 +29,15 @@ export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<
   }
 
   return {
-    count(key) {
+    count(key, weight) {
       const known = kept.get(key)
       if (known) {
-        known.count++
+        known.count += weight
         return known.entry
       }
       if (kept.size >= 2 * most) prune()
       const entry = begin()
-      kept.set(key, { key, count: 1, entry })
+      kept.set(key, { key, count: weight, entry })
       return entry
     },
     list: sorted,

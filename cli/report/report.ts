@@ -57,6 +57,8 @@ export interface Legacy {
 
 export interface Report {
   readonly source: 'log' | 'metrics'
+  /** The access log was sampled: counts of what went well, and percentiles, are estimates, and who is rare may be missing. */
+  readonly estimated: boolean
   /** Of the first and the last request that was counted; of metrics, since when and until when they were counted. */
   readonly from: string | undefined
   readonly until: string | undefined
@@ -73,6 +75,7 @@ export interface Report {
   readonly causes: readonly CauseRow[]
   /** Of causes that are not listed. */
   readonly causesNotListed: number
+  /** Undefined where they are not told; so are clients and sessions. */
   readonly users: Count | undefined
   readonly clients: Count | undefined
   readonly sessions: Count | undefined
@@ -85,8 +88,10 @@ export interface Report {
 
 export interface LineCounts {
   readonly counted: number
-  /** Before --since, after --until, or of the future. */
+  /** Before --since or after --until. */
   readonly outside: number
+  /** With a time that is not yet. */
+  readonly future: number
   /** Torn, or of another program. */
   readonly skipped: number
 }

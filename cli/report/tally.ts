@@ -2,7 +2,7 @@
 import { createDigest, type Digest } from './digest.ts'
 import { createDistinct } from './distinct.ts'
 import { createLegacyTally } from './legacy.ts'
-import { type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
+import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
 import { createRanking, type Ranked } from './ranking.ts'
 import type { CauseRow, Report, ToolRow } from './report.ts'
 
@@ -13,6 +13,8 @@ export interface Window {
   /** Milliseconds since the epoch; the first is counted, the second is not. */
   readonly since: number
   readonly until: number
+  /** From here on it is the future. */
+  readonly future: number
 }
 
 export interface Tally {
@@ -20,6 +22,8 @@ export interface Tally {
   line(text: string | undefined): void
   /** `most`: rows of a table. */
   report(most: number, notes: readonly string[]): Report
+  /** Lines of ours, whether they were counted or not. */
+  readonly read: number
 }
 
 interface ToolEntry {
@@ -36,21 +40,29 @@ function toolRow({ key, count, entry }: Ranked<ToolEntry>): ToolRow {
   const [tool = '', route] = key.split('\n')
   const { digest, errors } = entry
   const times = { p50: digest.quantile(0.5), p95: digest.quantile(0.95), p99: digest.quantile(0.99) }
-  return { tool, route: known(route), calls: count, errors, ...times }
+  return { tool, route: known(route), calls: Math.round(count), errors, ...times }
 }
 
 function causeRow({ key, count }: Ranked<unknown>): CauseRow {
   const [by, error = '', reason] = key.split('\n')
-  return { by: known(by), error, reason: known(reason), count }
+  return { by: known(by), error, reason: known(reason), count: Math.round(count) }
 }
 
 export const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
 const isoTime = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
 
+/** Who was left out nobody knows. */
+const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }
+const SAMPLED =
+  'the access log was sampled: a line of a call that went well stands for several, so that its counts and percentiles are about right; how many clients, users and sessions there were is not told, and who is rare may be missing'
+
+const outcomesOf = (counts: ReadonlyMap<string, number>) =>
+  Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).map(([outcome, count]) => [outcome, Math.round(count)]))
+
 class LineTally implements Tally {
   readonly #window: Window
-  readonly #lines = { counted: 0, outside: 0, skipped: 0 }
+  readonly #lines = { counted: 0, outside: 0, future: 0, skipped: 0 }
   readonly #outcomes = new Map<string, number>()
   readonly #tools = createRanking<ToolEntry>(MOST_TOOLS, () => ({ digest: createDigest(), errors: 0 }))
   readonly #causes = createRanking(MOST_CAUSES, () => undefined)
@@ -58,6 +70,9 @@ class LineTally implements Tally {
   readonly #clients = createDistinct()
   readonly #sessions = createDistinct()
   readonly #legacy = createLegacyTally()
+  #read = 0
+  #estimated = false
+  #requests = 0
   #calls = 0
   #errors = 0
   #lost = 0
@@ -72,8 +87,15 @@ class LineTally implements Tally {
   line(text: string | undefined) {
     const read = text === undefined ? undefined : readLoggedLine(text)
     if (read === undefined) this.#lines.skipped++
-    else if (read === 'own') return
-    else if ('gap' in read) this.#lost += read.gap
+    else this.#take(read)
+  }
+
+  #take(read: NonNullable<LoggedLine>) {
+    this.#read++
+    if (read === 'own') return
+    if ('gap' in read) this.#lost += read.gap
+    // A line of the future is forged, or of a clock that is wrong: it would make all others old.
+    else if (read.at >= this.#window.future) this.#lines.future++
     else if (read.at < this.#window.since || read.at >= this.#window.until) this.#lines.outside++
     else if ('refusals' in read) this.#refusals(read)
     else this.#request(read)
@@ -86,35 +108,46 @@ class LineTally implements Tally {
   }
 
   #request(request: LoggedRequest) {
-    const { at, outcome, error, by, reason, user, client, session } = request
+    const { at, outcome, error, by, reason, user, client, session, weight } = request
+    if (weight !== 1) this.#estimated = true
     this.#lines.counted++
     this.#from = Math.min(this.#from, at)
     this.#until = Math.max(this.#until, at)
-    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1)
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + weight)
     // No part has a line break: the text of a line was made printable.
-    if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`)
+    if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`, weight)
     if (user !== undefined) this.#users.add(user)
     if (client !== undefined) this.#clients.add(client)
     if (session !== undefined) this.#sessions.add(session)
-    if (request.method !== undefined) this.#call(request)
+    if (request.method === undefined) this.#requests += weight
+    else this.#call(request)
   }
 
   #call(call: LoggedRequest) {
-    const { method, name, route = '', milliseconds } = call
+    const { method, name, route = '', milliseconds, weight } = call
     const failed = isError(call)
-    this.#calls++
-    if (failed) this.#errors++
+    this.#calls += weight
+    if (failed) this.#errors += weight
     this.#legacy.add(call)
     if (method !== 'tools/call' || name === undefined) return
-    const tool = this.#tools.count(`${name}\n${route}`)
-    if (failed) tool.errors++
-    if (milliseconds !== undefined) tool.digest.add(milliseconds)
+    const tool = this.#tools.count(`${name}\n${route}`, weight)
+    if (failed) tool.errors += weight
+    if (milliseconds !== undefined) tool.digest.add(milliseconds, weight)
+  }
+
+  get read() {
+    return this.#read
+  }
+
+  #who() {
+    return { users: this.#users.count(), clients: this.#clients.count(), sessions: this.#sessions.count() }
   }
 
   report(most: number, notes: readonly string[]): Report {
     const tools = this.#tools.list().map(toolRow)
     const causes = this.#causes.list().map(causeRow)
-    const span = { from: this.#from, until: this.#until }
+    const sampled = this.#estimated
+    const span = { from: this.#from, until: this.#until, sampled }
     const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
     const counted =
       this.#counted > 0
@@ -122,23 +155,22 @@ class LineTally implements Tally {
         : []
     return {
       source: 'log',
+      estimated: sampled,
       from: isoTime(this.#from),
       until: isoTime(this.#until),
-      calls: this.#calls,
+      calls: Math.round(this.#calls),
       errors: this.#errors,
       errorRatio: this.#calls === 0 ? 0 : this.#errors / this.#calls,
-      requests: this.#lines.counted - this.#calls + this.#counted,
-      outcomes: Object.fromEntries([...this.#outcomes].sort(([, a], [, b]) => b - a)),
+      requests: Math.round(this.#requests) + this.#counted,
+      outcomes: outcomesOf(this.#outcomes),
       busiest: tools.slice(0, most),
       slowest: [...tools].sort(slowestFirst).slice(0, most),
       causes: causes.slice(0, most),
-      causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, this.#causes.forgotten),
-      users: this.#users.count(),
-      clients: this.#clients.count(),
-      sessions: this.#sessions.count(),
+      causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
+      ...(sampled ? UNTOLD : this.#who()),
       legacy: this.#legacy.tell(span, most),
       lines: { ...this.#lines },
-      notes: [...notes, ...lost, ...counted],
+      notes: [...notes, ...lost, ...counted, ...(sampled ? [SAMPLED] : [])],
     }
   }
 }

@@ -23,10 +23,11 @@ const aboutText = (count: Count | undefined, noun: string) =>
 
 const minute = (at: string | undefined) => (at === undefined ? '-' : minuteOf(at))
 
-function linesText({ counted: kept, outside, skipped }: LineCounts): string {
+function linesText({ counted: kept, outside, future, skipped }: LineCounts): string {
   const parts = [
     `${counted(kept, 'line')} counted`,
     outside > 0 && `${outside} outside of the time that was asked for`,
+    future > 0 && `${future} with a time that is not yet`,
     skipped > 0 && `${skipped} skipped that are torn or of something else`,
   ]
   return parts.filter(Boolean).join(', ')
@@ -34,12 +35,13 @@ function linesText({ counted: kept, outside, skipped }: LineCounts): string {
 
 function head(report: Report): string[] {
   const { source, from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
-  const others = requests === undefined ? [] : [`${counted(requests, 'other request')}`]
+  const about = report.estimated ? 'about ' : ''
+  const others = requests === undefined ? [] : [`${requests > 0 ? about : ''}${counted(requests, 'other request')}`]
   const who = [...aboutText(clients, 'client'), ...aboutText(users, 'user'), ...aboutText(sessions, 'session')]
   const span = from === undefined ? 'no times are known' : `${minute(from)} to ${minute(until)} UTC`
   return [
     source === 'metrics' ? `since the host began: ${span}` : span,
-    `${counted(calls, 'call')}, ${counted(errors, 'error')} (${percent(errorRatio)})${others.map(text => `; ${text}`).join('')}`,
+    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)})${others.map(text => `; ${text}`).join('')}`,
     ...(who.length > 0 ? [who.join(', ')] : []),
     ...(lines ? [linesText(lines)] : []),
     ...report.notes.map(note => `note: ${note}`),
@@ -89,13 +91,14 @@ function legacyLines({ legacy: { features, clients, notListed, advice } }: Repor
 
 /** `width`: characters of a line. */
 export function reportText(report: Report, width: number): string {
+  const about = report.estimated ? ' (about)' : ''
   const { outcomes, busiest, slowest, causes, causesNotListed } = report
   const causeRows = causes.map(({ by, error, reason, count }): Cell[] => [count, by, error, reason])
   return [
     ...head(report),
-    ...section('outcomes', ['', ''], Object.entries(outcomes), width),
-    ...section('busiest tools', TOOL_HEAD, busiest.map(toolCells), width),
-    ...section('slowest tools', TOOL_HEAD, slowest.map(toolCells), width),
+    ...section(`outcomes${about}`, ['', ''], Object.entries(outcomes), width),
+    ...section(`busiest tools${about}`, TOOL_HEAD, busiest.map(toolCells), width),
+    ...section(`slowest tools${about}`, TOOL_HEAD, slowest.map(toolCells), width),
     ...section('refusals and errors, by cause', ['', 'by', 'error', 'reason'], causeRows, width),
     ...(causesNotListed > 0 ? [`  and ${causesNotListed} of other causes`] : []),
     ...legacyLines(report, width),

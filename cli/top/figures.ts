@@ -1,5 +1,5 @@
-// What `mcp-host top` shows of metrics pages: rates from an older one to the newest, or since the host began where there is
-// none, and what is there now.
+// What `mcp-host top` shows of metrics pages: rates from an older one to the newest, and what is there now. One page alone has no
+// rates: its counts are those of workers that ended, too, and nobody knows since when.
 import { printable } from '../../client/printable.ts'
 import {
   greatest,
@@ -35,10 +35,8 @@ export interface TimedPage {
 
 /** Rates are of a second, times in seconds; what the page does not tell is undefined. */
 export interface TopFigures {
-  /** Seconds that rates and percentiles are of; undefined where nobody knows: there are no rates then. */
+  /** Seconds that rates and percentiles are of; undefined where there is no older page: no rates, and percentiles of all. */
   readonly over: number | undefined
-  /** Of everything since the host began, for there is no older page. */
-  readonly sinceStart: boolean
   /** Seconds since the host began. */
   readonly up: number | undefined
   readonly calls: number | undefined
@@ -65,8 +63,10 @@ export interface RedisFigures {
 export interface ToolFigures {
   readonly tool: string
   readonly route: string
-  readonly calls: number
-  readonly errors: number
+  /** Calls in that time. */
+  readonly count: number
+  readonly calls: number | undefined
+  readonly errors: number | undefined
   /** Of the time of all tools, 0 to 1. */
   readonly time: number
   readonly p50: number | undefined
@@ -92,9 +92,7 @@ class Change {
   constructor(before: TimedPage | undefined, now: TimedPage) {
     this.#before = before?.page
     this.#now = now.page
-    const started = greatest(now.page, STARTED)
-    const from = before?.at ?? (started === undefined ? undefined : started * 1_000)
-    this.over = from === undefined || now.at <= from ? undefined : (now.at - from) / 1_000
+    this.over = before === undefined || now.at <= before.at ? undefined : (now.at - before.at) / 1_000
   }
 
   /** Of a second. */
@@ -126,8 +124,9 @@ function toolsOf(change: Change): ToolFigures[] {
     return {
       tool,
       route,
-      calls: change.rate(histogram.count) ?? 0,
-      errors: change.rate(failed.get(key)) ?? 0,
+      count: histogram.count,
+      calls: change.rate(histogram.count),
+      errors: change.rate(failed.get(key) ?? 0),
       time: whole > 0 ? histogram.sum / whole : 0,
       p50: quantileOf(histogram, 0.5),
       p99: quantileOf(histogram, 0.99),
@@ -173,7 +172,6 @@ export function figuresOf(before: TimedPage | undefined, now: TimedPage): TopFig
   const [lag] = LAG.flatMap(name => greatest(page, name) ?? [])
   return {
     over: change.over,
-    sinceStart: before === undefined,
     up: started === undefined ? undefined : Math.max(0, now.at / 1_000 - started),
     calls: change.rate(calls?.count),
     errors: change.rate(calls && (failed ?? 0)),

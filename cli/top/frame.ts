@@ -56,10 +56,8 @@ function sessionsText({ sessions }: TopFigures): string {
   return revisions === '' ? String(count) : `${count} (${revisions})`
 }
 
-function overText({ over, sinceStart }: TopFigures): string {
-  if (over === undefined) return 'no rates: the page does not say when the host began'
-  return sinceStart ? 'since the host began' : `of the last ${Math.max(1, Math.round(over))} s`
-}
+const overText = ({ over }: TopFigures): string =>
+  over === undefined ? 'of all until now; rates follow' : `of the last ${Math.max(1, Math.round(over))} s`
 
 function summary(figures: TopFigures): string[] {
   const { calls, errors, p50, p99, inFlight, streams, waiting, memory, lag } = figures
@@ -85,7 +83,7 @@ const causeCells = ({ by, error, rate, total }: CauseFigures): Cell[] => [error,
 const byOrder =
   (order: Order) =>
   (a: ToolFigures, b: ToolFigures): number =>
-    order === 'rate' ? b.calls - a.calls || b.time - a.time : b.time - a.time || b.calls - a.calls
+    order === 'rate' ? b.count - a.count || b.time - a.time : b.time - a.time || b.count - a.count
 
 function tables({ tools, causes }: TopFigures, order: Order, { columns, rows }: Size): string[] {
   const refused = causes.slice(0, REFUSED_ROWS)

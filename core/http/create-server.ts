@@ -13,7 +13,7 @@ const refuseExpectations =
     res.writeHead(417, { Connection: 'close' }).end()
   }
 
-/** Milliseconds. */
+/** How long a server waits for others, milliseconds. */
 export interface TimeLimits {
   /** How long receiving one request may take. */
   readonly requestTimeout: number
@@ -31,6 +31,7 @@ export interface ServerNews {
   slowReaders(readers: SlowReaders): void
 }
 
+/** A server, and what waits for its readers. */
 export interface WatchedServer {
   readonly server: Server
   /** Bytes that wait for readers now. */

@@ -60,7 +60,7 @@ export interface CallRecord {
   readonly requestId: string | undefined
   /** The trace that the request belongs to: 32 hexadecimal digits, of its span, else of `_meta.traceparent` or of the header. */
   readonly traceId: string | undefined
-  /** Bytes of the request's body, where it said how many; of a batch, of all of it. */
+  /** Bytes of the request's body, where it said how many and they came; of a batch, of all of it. */
   readonly bytesIn: number | undefined
   /** Bytes of the answer, without what came before it. */
   readonly bytesOut: number | undefined
@@ -259,6 +259,8 @@ export class ObservedCall extends Told implements CallRecord {
 interface PlainFacts extends Facts, Asker, Pick<CallRecord, 'route' | 'ip' | 'http' | 'bytesOut'> {
   /** Of the session that it was let into. */
   readonly sessionId: string | undefined
+  /** Whether all of its body came. */
+  readonly isWhole: boolean
 }
 
 /** An HTTP request that became no Call. */
@@ -274,6 +276,7 @@ export class PlainRequest extends Told implements CallRecord {
   readonly ip: string
   readonly http: CallRecord['http']
   readonly #sessionId: string | undefined
+  readonly #isWhole: boolean
   readonly bytesOut: number | undefined
 
   constructor(facts: PlainFacts, settings: RecordSettings) {
@@ -283,6 +286,10 @@ export class PlainRequest extends Told implements CallRecord {
     this.http = facts.http
     this.bytesOut = facts.bytesOut
     this.#sessionId = facts.sessionId
+    this.#isWhole = facts.isWhole
+  }
+  override get bytesIn() {
+    return this.#isWhole ? super.bytesIn : undefined
   }
   get session() {
     const { isSessionId, disguise } = this.settings

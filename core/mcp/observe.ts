@@ -104,6 +104,7 @@ export function createRequestWatch(
       route: route?.path,
       ip,
       sessionId: sessionOf(ctx),
+      isWhole: req.complete,
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
     }
     tellAll(route ? notesFor(notes, route) : everywhere, new PlainRequest(facts, settings), log)

@@ -4,17 +4,21 @@
 export const OTHER = '_OTHER'
 
 export interface BoundedNames {
-  /** Whether it has a place; `mayEnter`: it gets one, where there is room. */
-  has(name: string, mayEnter: boolean): boolean
+  has(name: string): boolean
+  /** Gives it a place, where there is room; false where there is none. `guest`: among those that have half of the places at most. */
+  enter(name: string, guest?: boolean): boolean
 }
 
 export function createBoundedNames(most: number): BoundedNames {
   const known = new Set<string>()
+  const mostGuests = Math.ceil(most / 2)
+  let guests = 0
   return {
-    has(name, mayEnter) {
-      if (known.has(name)) return true
-      if (!mayEnter || known.size >= most) return false
+    has: name => known.has(name),
+    enter(name, guest = false) {
+      if (known.size >= most || (guest && guests >= mostGuests)) return false
       known.add(name)
+      if (guest) guests++
       return true
     },
   }

@@ -26,6 +26,9 @@ const KINDS: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
+/** Outcomes of a call that the host let through to its handler's end. */
+const WELL: ReadonlySet<string> = new Set(['ok', 'tool_error', 'input_required'])
+
 const createTables = () => ({
   durations: createHistogram(
     {
@@ -115,7 +118,7 @@ function createCallSeries({ durations }: Tables, bytesOn: (route: string | undef
   return (record: CallRecord): CallSeries => {
     const { route, method, item, revision, outcome } = record
     const kind = item?.kind
-    const isNamed = item === undefined || item.name === OTHER || items.has(item.name, true)
+    const isNamed = item === undefined || item.name === OTHER || items.has(item.name) || items.enter(item.name)
     const name = isNamed ? item?.name : OTHER
     const byName = below(below(below(below(known, route), method), revision), kind)
     const byWhat = below(byName, name)
@@ -146,22 +149,27 @@ function createClientCounts({ clients, questions }: Tables, most: number) {
     return count
   }
 
-  function shownNames({ client, outcome }: CallRecord): readonly [string | undefined, string | undefined] {
+  /** Whoever only ever fails takes no place; who is nobody, and may call itself anything, takes none of those kept for users. */
+  const enter = (key: string, { call, outcome }: CallRecord) =>
+    WELL.has(outcome) && names.enter(key, call?.user === undefined)
+
+  function shownNames(record: CallRecord): readonly [string | undefined, string | undefined] {
+    const { client } = record
     if (!client) return [undefined, undefined]
     const { name, version } = client
-    // Whoever only ever fails takes no place.
-    const mayEnter = outcome === 'ok' || outcome === 'tool_error' || outcome === 'input_required'
-    return names.has(`${name}\n${version}`, mayEnter) ? [name, version] : [OTHER, OTHER]
+    const key = `${name}\n${version}`
+    return names.has(key) || enter(key, record) ? [name, version] : [OTHER, OTHER]
   }
 
   return (record: CallRecord) => {
-    const { asked } = record
+    const { asked, revision } = record
     const [client, version] = shownNames(record)
     countOf(client, version, record).value++
     for (const method of asked) {
       const kind = KINDS[method] ?? OTHER
-      const key = `${client}\n${version}\n${kind}`
-      const question = questions.find(key) ?? questions.add(key, { client, version, kind })
+      const key = `${client}\n${version}\n${revision}\n${kind}`
+      const labels = { client, version, protocol_version: revision, kind }
+      const question = questions.find(key) ?? questions.add(key, labels)
       question.value++
     }
   }
@@ -218,7 +226,7 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
       if (record.http) countPlain(tables, record)
       const bytes = bytesOn(record.route)
       bytes.out.value += record.bytesOut ?? 0
-      // What a refused request says of its length was not read.
+      // Who was refused had no use of what came.
       if (outcome === 'ok') bytes.in.value += record.bytesIn ?? 0
     }
     if (outcome === 'error' || outcome === 'refused') countRefusal(tables, record)

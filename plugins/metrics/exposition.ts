@@ -81,7 +81,8 @@ function joined(snapshots: readonly Snapshot[], format: Format): Metric[][] {
 
 export interface Exposition {
   readonly type: string
-  readonly text: string
+  /** The bytes of the text: once in memory, however many read it. */
+  readonly body: Buffer
 }
 
 /** `given`: what each process gave. */
@@ -93,5 +94,5 @@ export async function expose(
   const registry = registries.aggregate(joined(given.filter(isSnapshot), format))
   const type = format === 'openmetrics' ? registries.OPENMETRICS_CONTENT_TYPE : registries.PROMETHEUS_CONTENT_TYPE
   registry.setContentType(type)
-  return { type, text: await registry.metrics() }
+  return { type, body: Buffer.from(await registry.metrics()) }
 }

@@ -19,8 +19,9 @@ import { type Exposition, expose, type Format, snapshotOf } from './exposition.t
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
 import { readProcess, watchProcess } from './read-process.ts'
-import { READY, readReadiness } from './read-readiness.ts'
+import { createReadinessReader, READY } from './read-readiness.ts'
 import type { Metric } from './series.ts'
+import { shareInTurn } from './share-in-turn.ts'
 
 export type MetricsOptions = BuiltInOptions['metrics']
 type Filled = FilledOptions['metrics']
@@ -77,13 +78,14 @@ async function setup(host: PluginHost, options: Filled) {
   const figures = createFigureReader(host.log, taken)
   host.figures.readBy(figures.reader)
 
+  const readReadiness = createReadinessReader(host)
   async function readAll(): Promise<Metric[]> {
-    const own = [...counts.read(), ...figures.read(), await readReadiness(host)]
+    const own = [...counts.read(), ...figures.read(), await readReadiness()]
     return options.process ? [...own, ...(await readProcess())] : own
   }
   const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
-  const scrape = async (req: IncomingMessage): Promise<Exposition> =>
-    expose(await askAll(), formatFor(req), prometheus.AggregatorRegistry)
+  const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
+  const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
   if (options.process && host.purpose !== 'inspect') host.starting(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
@@ -93,9 +95,9 @@ async function setup(host: PluginHost, options: Filled) {
       const detail = 'the metrics need Authorization: Bearer <token>'
       throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
     }
-    const { type, text } = await scrape(ctx.req)
+    const { type, body } = await scrape(ctx.req)
     ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': type })
-    ctx.body = text
+    ctx.body = body
   }
   host.endpoint(path, { methods: { GET: show, HEAD: show } })
 }
@@ -130,7 +132,13 @@ function serveOnOwnPort(
   let close: (() => void) | undefined
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
-    const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, failed })
+    const news = {
+      sentAhead: (ip?: string) =>
+        host.log.debug({ ip }, 'closed a connection to the metrics that sent too many requests ahead'),
+      slowReaders: (readers: object) =>
+        host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
+    }
+    const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, news, failed })
     host.log.info({ url }, 'serving metrics')
     close = () => {
       server.close()
@@ -173,7 +181,8 @@ export const metrics = definePlugin<MetricsOptions, Filled>({
         minimum: 0,
         maximum: 10_000,
         default: 100,
-        description: 'How many names and versions of clients are counted apart. All others are `_OTHER`.',
+        description:
+          'How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`.',
       },
       process: {
         type: 'boolean',

@@ -1,11 +1,18 @@
 // A server for the metrics alone, on a port of their own: away from the clients, and answering while the host drains.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+// Whoever reaches it may ask as often as it likes: connections, what each sends ahead, and their time have bounds.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
+import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
 
 export const OWN_PATH = '/metrics'
+
+/** Connections at a time; more are closed. A few scrapers ask, one connection each. */
+export const MOST_CONNECTIONS = 64
+/** Milliseconds. */
+const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
 export interface OwnPort {
   /** The keys that lead to the plugin's options. */
@@ -15,6 +22,7 @@ export interface OwnPort {
   /** Undefined: whoever reaches it may read. */
   readonly mayRead: ((headers: IncomingMessage['headers']) => boolean) | undefined
   scrape(req: IncomingMessage): Promise<Exposition>
+  readonly news: ServerNews
   failed(error: unknown): void
 }
 
@@ -39,29 +47,36 @@ function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRea
   return undefined
 }
 
+const hasBody = ({ headers }: IncomingMessage) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
 async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort) {
-  const send = (status: number, type: string, text: string, headers = {}) => {
-    const length = Buffer.byteLength(text)
-    res.writeHead(status, { 'Content-Type': type, 'Content-Length': length, 'Cache-Control': 'no-store', ...headers })
-    res.end(req.method === 'HEAD' ? undefined : text)
+  const send = (status: number, type: string, body: Buffer, headers = {}) => {
+    // Node would read a body to its end, to find the next request.
+    const ending = hasBody(req) ? { Connection: 'close' } : {}
+    const facts = { 'Content-Type': type, 'Content-Length': body.length, 'Cache-Control': 'no-store' }
+    res.writeHead(status, { ...facts, ...ending, ...headers })
+    res.end(req.method === 'HEAD' ? undefined : body)
   }
+  const say = (status: number, text: string, headers = {}) =>
+    send(status, 'text/plain; charset=utf-8', Buffer.from(`${text}\n`), headers)
   const refusal = refusalOf(req, own)
-  if (refusal) return send(refusal.status, 'text/plain; charset=utf-8', `${refusal.text}\n`, refusal.headers)
+  if (refusal) return say(refusal.status, refusal.text, refusal.headers)
   try {
-    const { type, text } = await own.scrape(req)
-    send(200, type, text)
+    const { type, body } = await own.scrape(req)
+    send(200, type, body)
   } catch (error) {
     own.failed(error)
-    send(500, 'text/plain; charset=utf-8', 'the metrics could not be read; the log says why\n')
+    say(500, 'the metrics could not be read; the log says why')
   }
 }
 
 /** Resolves with the server once it listens; rejects with a StartError. It does not keep the process alive. */
 export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
   const { host, port } = own
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, maxHeaderSize: 8_192 }, (req, res) => {
-    void answer(req, res, own)
-  })
+  const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own)
+  const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
+  server.maxConnections = MOST_CONNECTIONS
   server.unref()
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {

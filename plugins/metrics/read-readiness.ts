@@ -14,16 +14,23 @@ const FACTS = {
   aggregator: 'min',
 } as const
 
-export async function readReadiness({ readiness }: Pick<PluginHost, 'readiness'>): Promise<Metric> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(resolve, PATIENCE, undefined)
-  })
-  const found = await Promise.race([readiness(), late])
-  clearTimeout(timer)
-  const values = Object.entries(found?.checks ?? {}).map(([check, holds]) => ({
-    labels: { check },
-    value: holds ? 1 : 0,
-  }))
-  return { ...FACTS, values }
+/** A scrape that finds no answer in time has what was answered last, to a scrape before: a condition that hangs must not hide. */
+export function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
+  let checks: Readonly<Record<string, boolean>> = {}
+
+  async function ask() {
+    const found = await readiness()
+    checks = found.checks
+  }
+
+  return async () => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, PATIENCE)
+    })
+    await Promise.race([ask(), late])
+    clearTimeout(timer)
+    const values = Object.entries(checks).map(([check, holds]) => ({ labels: { check }, value: holds ? 1 : 0 }))
+    return { ...FACTS, values }
+  }
 }

@@ -1,10 +1,12 @@
-// What `mcp-host login` takes for an MCP server, and what not, by the answer to its `initialize`.
+// What `mcp-host login` takes for an MCP server, and what not, by the answer to what it asks.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { verifyServer } from '../../cli/client/verify-server.ts'
 import { defineTool } from '../../core/index.ts'
+import { plugin } from '../fixtures/plugins.ts'
+import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startDesk, stopDesks } from './login-desk.ts'
 
@@ -30,6 +32,21 @@ describe('what answers at an address', function () {
       ['/admin', '/admin/nope', '/health'].map(path => verifyServer(url + path, fetch, signal)),
     )
     expect(found).to.deep.equal([{ kind: 'mcp' }, { kind: 'other', status: 404 }, { kind: 'other', status: 405 }])
+  })
+
+  it('does not count it among the clients that need an older revision', async () => {
+    const revisions: unknown[] = []
+    const observes = plugin(host =>
+      host.observe(({ method, revision }) => void revisions.push(`${method} ${revision}`)),
+    )
+    const { url } = await startHost({
+      toolsets,
+      routes: { '/admin': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, observes },
+    })
+    expect(await verifyServer(`${url}/admin`, fetch, signal)).to.deep.equal({ kind: 'mcp' })
+    await eventually('the record', () => revisions.length > 0)
+    expect(revisions).to.deep.equal(['server/discover 2026-07-28'])
   })
 
   for (const [status, body, expected] of [

@@ -1,5 +1,7 @@
 // What observers are told of HTTP requests that became no Call: one record each, whoever refused it, and of every record: that
 // it names who, what and where without a secret, in few words of the client's own.
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect } from 'chai'
 import { type CallRecord, defineResource, defineTool, HostError } from '../../core/index.ts'
 import { META } from '../../core/transport.ts'
@@ -234,6 +236,19 @@ describe('what observers are told of requests', () => {
     expect(neither?.bytesOut).to.equal(Buffer.byteLength(text))
     expect(neither?.bytesIn).to.be.within(100, 1_000)
     expect(Math.abs((neither?.at ?? 0) - Date.now())).to.be.lessThan(60_000)
+  })
+
+  it('has no bytes that were announced and did not come', async () => {
+    const { url, recordsOf } = await startObserved()
+    const [record] = await recordsOf(async () => {
+      const { port, hostname } = new URL(url)
+      const socket = connect(Number(port), hostname)
+      socket.write('PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{}')
+      await once(socket, 'data')
+      socket.destroy()
+    })
+    expect(record?.http).to.deep.equal({ verb: 'PUT', status: 404 })
+    expect(record?.bytesIn).to.equal(undefined)
   })
 
   it('cuts what a client calls itself, and leaves it nothing that steers a terminal', async () => {

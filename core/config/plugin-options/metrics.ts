@@ -10,7 +10,7 @@ export interface MetricsOptions {
   path?: string
   /** What a reader shows as `Authorization: Bearer <token>`: at least 16 characters. */
   token?: string
-  /** How many names and versions of clients are counted apart. All others are `_OTHER`. Default `100`. */
+  /** How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`. Default `100`. */
   clients?: number
   /** Whether memory, CPU, event loop and garbage collection of the process are among them. Default `true`. */
   process?: boolean

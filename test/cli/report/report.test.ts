@@ -3,11 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { showReading } from '../../../cli/report/progress.ts'
 import type { Report } from '../../../cli/report/report.ts'
 import { createTally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
 import { reportVerb } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { printedBy } from '../printed-by.ts'
 import { keepsItsRoom } from './keeps-its-room.ts'
 import { callLine, oldLine } from './log-lines.ts'
@@ -17,7 +19,7 @@ afterEach(() => {
   process.exitCode = 0
 })
 
-const ALWAYS = { since: -Infinity, until: Infinity }
+const ALWAYS = { since: -Infinity, until: Infinity, future: Infinity }
 
 function reportOn(lines: ReadonlyArray<string | undefined>, most = 10): Report {
   const tally = createTally(ALWAYS)
@@ -32,6 +34,22 @@ async function reportOf(files: Readonly<Record<string, string | Buffer>>, values
     return join(folder, name)
   })
   return JSON.parse(await printedBy(() => reportVerb.run({ json: true, ...values }, paths)))
+}
+
+/** What is written to stderr while a verb runs, and what it prints. */
+async function toldBy(work: () => Promise<unknown>): Promise<readonly [told: string, printed: string]> {
+  const { write } = process.stderr
+  let told = ''
+  process.stderr.write = ((text: string) => {
+    told += text
+    return true
+  }) as typeof write
+  try {
+    const printed = await printedBy(work)
+    return [told, printed]
+  } finally {
+    process.stderr.write = write
+  }
 }
 
 const rowOf = ({ legacy }: Report, feature: string) => legacy.features.find(row => row.feature === feature)
@@ -116,7 +134,7 @@ describe('a report on an access log', () => {
       callLine('2026-99-99T10:00:00.000Z'),
       callLine('2026-11-20T10:00:00.000Z', { outcome: 'constructor' }),
     ])
-    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, skipped: 9 })
+    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, future: 0, skipped: 9 })
   })
 
   it('keeps what a forged line says from the terminal, and cuts it', () => {
@@ -135,6 +153,56 @@ describe('a report on an access log', () => {
   it('stays small, however many lines and names there are', function () {
     this.timeout(60_000)
     keepsItsRoom(30_000)
+  })
+})
+
+describe('a report on an access log that was sampled', () => {
+  const at = '2026-11-01T10:00:00.000Z'
+  const later = '2026-11-21T10:00:00.000Z'
+  const sampled = (fields: object) => callLine(at, { sample: 0.1, user: 'u', ...fields })
+  const fast = Array.from({ length: 10 }, (_, index) => sampled({ ms: index + 1 }))
+  const failed = Array.from({ length: 4 }, () => callLine(later, { outcome: 'tool_error', ms: 50 }))
+  const slow = Array.from({ length: 6 }, () => callLine(later, { ms: 2_000, slow: true }))
+
+  it('counts each line for as many as it stands for, and what is always written once', () => {
+    const plain = '{"time":"2026-11-02T13:00:00.000Z","verb":"GET","status":200,"outcome":"ok","ms":1,"sample":0.25}'
+    const report = reportOn([...fast, ...failed, ...slow, plain])
+    expect(report).to.include({ estimated: true, calls: 110, errors: 4, requests: 4 })
+    expect(report.outcomes).to.deep.equal({ ok: 110, tool_error: 4 })
+    expect(report.lines?.counted).to.equal(21)
+    const [say] = report.busiest
+    expect(say).to.include({ tool: 'say', calls: 110, errors: 4 })
+    // Of 110: 100 are fast, 10 are not.
+    expect(say?.p50).to.be.within(5.8, 6.2)
+    expect(say?.p95).to.be.within(1_960, 2_040)
+  })
+
+  it('says "about", and does not tell what nobody can know', () => {
+    const report = reportOn([...fast, ...failed, ...slow])
+    expect([report.users, report.clients, report.sessions]).to.deep.equal([undefined, undefined, undefined])
+    const text = reportText(report, 120)
+    expect(text).to.match(
+      /\nabout 110 calls, 4 errors \(about 3\.6 %\); 0 other requests\n20 lines counted\nnote: the access log was sampled/,
+    )
+    expect(text).to.contain('\nbusiest tools (about)\n')
+    expect(reportText(reportOn(failed), 120)).not.to.contain('about')
+  })
+
+  it('does not say that nobody used something, for it may have been left out', () => {
+    const old = oldLine(at, 'ada 1.0', { transport: 'transport-sse', sample: 0.5 })
+    const report = reportOn([old, ...fast, ...slow])
+    expect(rowOf(report, 'HTTP+SSE')).to.include({ verdict: 'used', calls: 2 })
+    expect(rowOf(report, 'roots')).to.include({ verdict: 'untold' })
+    const advice = report.legacy.advice.join('\n')
+    expect(advice).to.contain('At least 1 client still uses HTTP+SSE, last at 2026-11-01 10:00: ada 1.0.')
+    expect(advice).not.to.match(/Nobody|may go/)
+  })
+
+  it('takes no weight from a line that is forged, or is always written', () => {
+    expect(reportOn([sampled({ outcome: 'input_required' })])).to.include({ estimated: true, calls: 10 })
+    const odd = [0, -1, 1, 2, 1e-300, '0.1', null].map(sample => sampled({ sample }))
+    const report = reportOn([...odd, sampled({ slow: true }), sampled({ outcome: 'error', error: 'internal' })])
+    expect(report).to.include({ estimated: false, calls: 9, errors: 1 })
   })
 })
 
@@ -199,7 +267,7 @@ describe('who still uses the old protocol', () => {
       expect(rowOf(report, feature), feature).to.include({ verdict: 'unused' })
     }
     expect(rowOf(report, 'sessions')).to.include({ verdict: 'used' })
-    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, skipped: 0 })
+    expect(report.lines).to.deep.equal({ counted: 1, outside: 0, future: 0, skipped: 0 })
     expect(report.notes).to.deep.equal([
       'the audit says that it lost 4 lines',
       'the audit counts 7 refusals of anonymous requests: their causes are not listed',
@@ -231,14 +299,14 @@ describe('mcp-host report', () => {
     const noise = Buffer.from([0xff, 0x00, 0xc0, 0x0a])
     const huge = Buffer.from(`{"a":"${'x'.repeat(3_000_000)}"}\n`)
     const report = await reportOf({ log: Buffer.concat([Buffer.from(line), huge, noise, Buffer.from(line)]) })
-    expect(report.lines).to.deep.equal({ counted: 2, outside: 0, skipped: 2 })
+    expect(report.lines).to.deep.equal({ counted: 2, outside: 0, future: 0, skipped: 2 })
   })
 
   it('--since and --until choose by time, and a line of the future is left out', async () => {
     const hour = 3_600_000
     const log = [recent(50 * hour), recent(20 * hour), recent(hour), recent(-200 * hour)].map(at => callLine(at))
     const file = { log: log.join('\n') }
-    expect((await reportOf(file)).lines).to.include({ counted: 3, outside: 1 })
+    expect((await reportOf(file)).lines).to.include({ counted: 3, outside: 0, future: 1 })
     expect((await reportOf(file, { since: '24h' })).calls).to.equal(2)
     expect((await reportOf(file, { since: '3d', until: '2h' })).calls).to.equal(2)
     expect((await reportOf(file, { since: recent(10 * hour) })).calls).to.equal(1)
@@ -253,10 +321,45 @@ describe('mcp-host report', () => {
     expect(text).to.match(/\n1 client still uses sessions, last at [\d: -]+: ada 1\.0\.\n/)
   })
 
-  it('says that nothing was counted, and exits 1', async () => {
+  it('says that nothing was counted, and why, in the place of tables of nothing, and exits 1', async () => {
     const report = await reportOf({ log: 'no line of ours\n' })
     expect(report.lines).to.include({ counted: 0, skipped: 1 })
+    expect(report.notes[0]).to.match(/log has no line of an access log or an audit$/)
     expect(process.exitCode).to.equal(1)
+    for (const [log, values, why] of [
+      ['no line of ours\n\nnor this', {}, /: 2 lines, and none is of an access log or an audit; .* format: 'json'$/],
+      [callLine(recent(7_200_000)), { since: '1h' }, /: 1 lines are outside of --since and --until$/],
+      [callLine(recent(-1e9)), {}, /: 1 lines have times that are not yet; /],
+      ['', {}, /: there is no line of a request in it$/],
+    ] as const) {
+      const folder = await makeFolder({ log })
+      const [told, printed] = await toldBy(() => reportVerb.run(values, [join(folder, 'log')]))
+      expect(printed).to.equal('')
+      expect(told.trimEnd())
+        .to.match(/^mcp-host: nothing was counted/)
+        .and.to.match(why)
+    }
+  })
+
+  it('says which of several files is none of ours', async () => {
+    const report = await reportOf({ log: callLine(recent(1_000)), other: 'not ours\n' })
+    expect(report.calls).to.equal(1)
+    expect(report.notes).to.have.length(1)
+    expect(report.notes[0]).to.match(/other has no line of an access log or an audit$/)
+    expect(process.exitCode ?? 0).to.equal(0)
+  })
+
+  it('shows at a terminal how far it is, and takes it away', async () => {
+    const written: string[] = []
+    const stderr = { isTTY: true, columns: 40, write: (text: string) => written.push(text) }
+    const folder = await makeFolder({ log: 'x'.repeat(100) })
+    const source = { path: join(folder, 'log'), bytesRead: 45 }
+    const { end } = showReading('log', source, () => 7, stderr as unknown as NodeJS.WriteStream)
+    await eventually('the line', async () => written.length > 0)
+    end()
+    expect(written).to.include('\r\u001b[K7  lines of log, 45 %')
+    expect(written.at(-1)).to.equal('\r\u001b[K')
+    showReading('log', source, () => 7, { ...stderr, isTTY: false } as unknown as NodeJS.WriteStream).end()
   })
 
   for (const [what, values, sources, message] of [

@@ -22,7 +22,7 @@ export function createFigures() {
     registry,
     calls,
     clients,
-    questions: counter('mcp_host_client_questions_total', ['client', 'version', 'kind']),
+    questions: counter('mcp_host_client_questions_total', ['client', 'version', 'protocol_version', 'kind']),
     refusals: counter('mcp_host_refusals_total', ['route', 'error_type', 'refused_by']),
     plain: counter('mcp_host_http_requests_total', ['route', 'verb', 'status', 'outcome']),
     sessions: gauge('mcp_host_sessions', ['route', 'protocol_version', 'transport']),
@@ -51,16 +51,19 @@ export interface FakePage {
   figures: FakeFigures
   /** The status, and the text where it is not the page's own. */
   answer: { status: number; text?: string }
+  /** The status of all else. */
+  mcp: { status: number }
   /** What callers said of themselves, in order. */
   readonly authorizations: (string | undefined)[]
   close(): Promise<void>
 }
 
 export async function startFakePage(): Promise<FakePage> {
-  const fake = { figures: createFigures(), answer: { status: 200 } as FakePage['answer'] }
+  const fake = { figures: createFigures(), answer: { status: 200 } as FakePage['answer'], mcp: { status: 405 } }
   const authorizations: (string | undefined)[] = []
   const server: Server = createServer(async (req, res) => {
     if (req.url !== '/metrics') {
+      if (fake.mcp.status !== 405) return res.writeHead(fake.mcp.status).end()
       res.writeHead(405, { 'Content-Type': 'application/json' })
       return res.end('{"jsonrpc":"2.0","error":{"code":-32000,"message":"method not allowed"},"id":null}')
     }

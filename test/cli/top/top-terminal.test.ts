@@ -33,7 +33,7 @@ describe('mcp-host report in a pipe', () => {
     const { child, ended } = startCli(['report', '-', '--json'], await makeFolder({}))
     child.stdin.end(`${callLine('2026-11-20T10:00:00.000Z')}\ntorn`)
     const { code, stdout } = await ended
-    expect(JSON.parse(stdout)).to.deep.include({ calls: 1, lines: { counted: 1, outside: 0, skipped: 1 } })
+    expect(JSON.parse(stdout)).to.deep.include({ calls: 1, lines: { counted: 1, outside: 0, future: 0, skipped: 1 } })
     expect(code).to.equal(0)
   })
 })

@@ -1,4 +1,6 @@
 // `mcp-host top` at a terminal that the test holds, before a page whose figures it moves; and `report` on the same page.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import { expect } from 'chai'
 import { askPage } from '../../../cli/metrics-page/ask-page.ts'
@@ -45,11 +47,11 @@ class Input extends PassThrough {
 }
 
 /** At a terminal, with the page asked each 5 ms. */
-function watch(url = page.url, token?: string) {
+function watch(url = page.url, token?: string, interval = 5) {
   const [input, output, over] = [new Input(), new Output(), new AbortController()]
   const ended = watchFigures({
     url,
-    interval: 5,
+    interval,
     ask: signal => askPage({ url, token }, signal),
     input,
     output,
@@ -95,15 +97,16 @@ function fill({ figures }: FakePage) {
 describe('mcp-host top', () => {
   it('shows what is there now, the busiest tools, and refusals by cause', async () => {
     fill(page)
-    const { shows, quit } = watch()
+    // One look alone.
+    const { shows, quit } = watch(page.url, undefined, 3_600_000)
     const frame = await shows(/think/)
     expect(frame).to.match(/^http:\/\/127\.0\.0\.1:\d+\/metrics, up \d+ seconds\n/)
-    expect(frame).to.match(/\ncalls +\d\.\d+\/s, errors 0\.\d+\/s, p50 \d+ ms, p99 \d+ ms, since the host began\n/)
+    expect(frame).to.match(/\ncalls +-\/s, errors -\/s, p50 \d+ ms, p99 \d+ ms, of all until now; rates follow\n/)
     expect(frame).to.contain('2 in flight, 4 streams, 1.5 MB waiting for readers\n')
     expect(frame).to.contain('sessions 4 (2025-06-18: 4)\n')
     expect(frame).to.contain('123 MB memory, event loop lag 12 ms\n')
     expect(frame).to.contain('session-store-redis AWAY\n')
-    expect(frame).to.match(/\nsay +\/mcp +0\.\d+ +0\.00 +1 % /)
+    expect(frame).to.match(/\nsay +\/mcp +- +- +1 % /)
     expect(frame).to.match(/\nunauthorized +auth-jwt +\S+ +7\n/)
     expect(frame).to.match(/q quits, p pauses, s sorts by time$/)
     await quit()
@@ -207,16 +210,35 @@ describe('mcp-host top', () => {
 
   it('prints the figures once where there is no terminal', async () => {
     fill(page)
-    const text = await printedBy(() => topVerb.run({ once: true, token: 'sesame' }, [page.url]))
+    // A worker that a reload began; what was counted is of those before it, too.
+    page.figures.started.set(Date.now() / 1_000 - 1)
+    const text = await printedBy(() => topVerb.run({ once: true, interval: '1', token: 'sesame' }, [page.url]))
     expect(text)
-      .to.match(/since the host began/)
+      .to.match(/\ncalls +0\.00\/s, errors 0\.00\/s, p50 - ms, p99 - ms, of the last \d s\n/)
       .and.not.to.contain('\x1b')
+    expect(text).to.match(/\nsay +\/mcp +0\.00 +0\.00 /)
     expect(text).not.to.contain('q quits')
-    expect(page.authorizations).to.deep.equal(['Bearer sesame'])
+    expect(page.authorizations).to.deep.equal(['Bearer sesame', 'Bearer sesame'])
+  })
+
+  it('says where the metrics are before it asks for a token, which the other address may not want', async () => {
+    fill(page)
+    const closed = createServer((_, res) => res.writeHead(401, { 'WWW-Authenticate': challenge }).end())
+    let challenge = 'Bearer'
+    await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
+    const origin = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    const refusal = async () => String(await topVerb.run({ once: true }, [`${origin}/mcp`]).catch(error => error))
+    expect(await refusal()).to.match(/\/mcp: it answers 401: give --token @file$/)
+    challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource"`
+    expect(await refusal()).to.match(/\/mcp: it answers 401 as an MCP endpoint does; metrics are where the options/)
+    closed.close()
+    page.mcp = { status: 401 }
+    const found = String(await topVerb.run({ once: true }, [`${page.origin}/mcp`]).catch(error => error))
+    expect(found).to.match(/\/mcp: it answers 401; metrics are at http:\S+\/metrics$/)
   })
 
   for (const [what, answer, message] of [
-    ['a page that wants a token', { status: 401 }, /it answers 401: give --token @file; metrics are /],
+    ['a page that wants a token', { status: 401 }, /it answers 401: give --token @file$/],
     ['a redirect', { status: 302 }, /it answers 302, and redirects are not followed/],
     [
       'a page of something else',
@@ -268,8 +290,9 @@ describe('mcp-host report on a metrics page', () => {
     clients.inc({ client: 'ada', version: '1.0', protocol_version: '2025-06-18', transport: 'transport-streamable' }, 5)
     clients.inc({ client: 'bob', version: '2.0', protocol_version: '2024-11-05', transport: 'transport-sse' }, 2)
     clients.inc({ client: 'new', version: '1.0', protocol_version: '2026-07-28', transport: '' }, 93)
-    questions.inc({ client: 'ada', version: '1.0', kind: 'sampling' }, 1)
-    questions.inc({ client: 'new', version: '1.0', kind: 'roots' }, 1)
+    questions.inc({ client: 'ada', version: '1.0', protocol_version: '2025-06-18', kind: 'sampling' }, 1)
+    questions.inc({ client: 'ada', version: '1.0', protocol_version: '2026-07-28', kind: 'elicitation' }, 1)
+    questions.inc({ client: 'new', version: '1.0', protocol_version: '2026-07-28', kind: 'roots' }, 1)
     const report = JSON.parse(await printedBy(() => reportVerb.run({ json: true }, [page.url])))
     expect(report).to.include({ source: 'metrics', calls: 100, errors: 20, errorRatio: 0.2, requests: 7 })
     expect(report.outcomes).to.deep.equal({ ok: 80, tool_error: 20, refused: 7 })
@@ -287,6 +310,7 @@ describe('mcp-host report on a metrics page', () => {
       'HTTP+SSE': 'used',
       batches: 'untold',
       sampling: 'used',
+      elicitation: 'unused',
       roots: 'unused',
       DCR: 'untold',
     })

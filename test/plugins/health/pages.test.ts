@@ -126,8 +126,12 @@ describe('health: a host that closes', () => {
 
 describe('health: a condition', () => {
   it('that never answers is one cause, within seconds; the others are told', async () => {
+    let asked = 0
     const checks = plugin(host => {
-      host.ready('hangs', () => new Promise(() => undefined))
+      host.ready('hangs', () => {
+        asked++
+        return new Promise(() => undefined)
+      })
       host.ready('well', () => true)
     })
     const { url } = await startHost(withPlugins({ checks, health: {} }))
@@ -135,6 +139,10 @@ describe('health: a condition', () => {
     expect(status).to.equal(503)
     expect(json.checks).to.deep.equal({ accepting: true, hangs: false, well: true })
     expect(json.reasons).to.deep.equal({ hangs: 'no answer within 2 s' })
+    // What the first one began may still run: no probe begins another.
+    const again = await Promise.all([read(`${url}/readyz`), read(`${url}/readyz`)])
+    expect(again.map(answer => answer.json.reasons)).to.deep.equal([json.reasons, json.reasons])
+    expect(asked).to.equal(1)
   })
 
   it('is asked once for all who ask at the same time, and anew for who asks later', async () => {

@@ -69,11 +69,29 @@ describe('the number of series', function () {
     console.log(`      ${MANY} tools, clients and users: ${samples} samples`)
     // 1,000 tools and the others, each with 15 buckets, a sum and a count.
     expect(countOf(metrics, 'mcp_server_operation_duration_seconds')).to.equal(1_001 * 17)
-    expect(countOf(metrics, 'mcp_host_client_calls_total')).to.equal(101)
-    expect(countOf(metrics, 'mcp_host_client_questions_total')).to.equal(101 * 2)
+    expect(countOf(metrics, 'mcp_host_client_calls_total')).to.equal(51)
+    expect(countOf(metrics, 'mcp_host_client_questions_total')).to.equal(51 * 2)
     const calls = metrics.find(({ name }) => name === 'mcp_host_client_calls_total')?.values ?? []
     expect(calls.reduce((sum, { value }) => sum + value, 0)).to.equal(MANY)
     expect(samples).to.be.below(20_000)
+  })
+
+  it('leaves half of the names of clients to users, whatever those say who are none', () => {
+    const { observe, read } = createRequestCounts(10)
+    const callBy = (name: string, subject?: string, outcome: CallRecord['outcome'] = 'ok') => {
+      const user = subject === undefined ? undefined : { subject }
+      const call = { headers: {}, user } as unknown as CallRecord['call']
+      observe(recordOf({ call, outcome, client: { name, version: '1' } }))
+    }
+    for (let index = 0; index < 50; index++) callBy(`anyone-${index}`)
+    for (let index = 0; index < 50; index++) callBy(`refused-${index}`, 'ada', 'error')
+    for (let index = 0; index < 50; index++) callBy(`known-${index}`, 'ada')
+    callBy('known-0')
+    const calls = read().find(({ name }) => name === 'mcp_host_client_calls_total')?.values ?? []
+    const counts = Object.fromEntries(calls.map(({ labels, value }) => [labels['client'], value]))
+    const named = (name: string) => Object.keys(counts).filter(key => key.startsWith(name)).length
+    expect([named('anyone'), named('refused'), named('known'), counts['known-0']]).to.deep.equal([5, 0, 5, 2])
+    expect(counts['_OTHER']).to.equal(45 + 50 + 45)
   })
 
   it('is bounded for figures of plugins that tell what they must not', () => {

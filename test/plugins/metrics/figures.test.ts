@@ -119,4 +119,10 @@ describe('figures as metrics', () => {
     expect(await metered.one('mcp_host_sessions_evicted_total')).to.equal(0)
     expect(await metered.one('mcp_host_ready', { check: 'accepting' })).to.equal(1)
   })
+
+  it('show a condition of readiness that hangs as one that does not hold, though no scrape waits for it', async () => {
+    const hangs = plugin(host => host.ready('hangs', () => new Promise(() => undefined)))
+    const metered = await startMetered({ toolsets, routes, plugins: { hangs } })
+    await eventually('the condition', async () => (await metered.one('mcp_host_ready', { check: 'hangs' })) === 0)
+  })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
+import { ERROR_KINDS } from '../../../core/transport.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -109,6 +110,28 @@ function expectKnown(query: string, families: ReadonlyMap<string, Family>) {
   }
 }
 
+/** Values that metrics have in every host, beside those that the page names in the row of one. */
+const CONSTANT: Readonly<Record<string, readonly string[]>> = {
+  error_type: [...Object.keys(ERROR_KINDS), 'tool_error', ''],
+  mcp_method_name: ['tools/call', 'subscriptions/listen'],
+}
+const OUTCOMES = ['ok', 'tool_error', 'input_required', 'error', 'refused', 'cancelled']
+
+/** What a query looks for must be what a metric says: a misspelt value finds nothing, for ever. */
+function expectKnownValues(query: string) {
+  const rows = readPage('docs/plugins/metrics.md').split('\n')
+  for (const [, metric = '', matchers = ''] of query.matchAll(/(\w+)\{([^}]*)\}/g)) {
+    const name = metric.replace(/_(bucket|sum|count)$/, '')
+    const row = rows.find(line => line.startsWith(`| \`${metric}\``) || line.startsWith(`| \`${name}\``)) ?? ''
+    const named = [...row.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
+    for (const [, label = '', values = ''] of matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
+      if (values.includes('$') || label === 'job') continue
+      const known = CONSTANT[label] ?? (name === 'mcp_server_operation_duration_seconds' ? OUTCOMES : named)
+      expect(known, `${label} of ${metric}, in ${query}`).to.include.members(values.split('|'))
+    }
+  }
+}
+
 describe('what is written of the metrics', function () {
   this.timeout(60_000)
   let real = new Map<string, Family>()
@@ -141,6 +164,7 @@ describe('what is written of the metrics', function () {
       'mcp_server_operation_duration_seconds mcp_resource_uri',
       'mcp_host_client_questions_total client',
       'mcp_host_client_questions_total version',
+      'mcp_host_client_questions_total protocol_version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
       'mcp_host_rate_limited_total limit',
@@ -160,6 +184,7 @@ describe('what is written of the metrics', function () {
     expect(shown.length).to.be.above(25)
     for (const { expr, legendFormat } of shown) {
       expectKnown(expr, documented())
+      expectKnownValues(expr)
       const legend = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)
       expect(namesIn(expr).grouped, expr).to.include.members(legend)
     }
@@ -186,6 +211,7 @@ describe('what is written of the metrics', function () {
       expect(rule).to.have.all.keys('alert', 'expr', 'for', 'labels', 'annotations')
       expect(rule.for).to.match(/^\d+[smh]$/)
       expectKnown(rule.expr, documented())
+      expectKnownValues(rule.expr)
       const told = [...JSON.stringify(rule.annotations).matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label)
       expect(
         [...namesIn(rule.expr).grouped, ...(/\bup\b/.test(rule.expr) ? ADDED : [])],
