@@ -136,7 +136,7 @@ describe('mcp-host start with code that throws', () => {
       before: failing("setup(host) { host.starting(async () => { throw new Error('no connection') }) }"),
       plugins: 'broken: broken()',
     })
-    expectMessage(ended, 1, 'plugins\\.broken failed to start: no connection')
+    expectMessage(ended, 1, 'mcp\\.config\\.mjs:9: plugins\\.broken failed to start: no connection')
   })
 
   it('names the toolset and the file of a module that throws, and exits 2', async () => {

@@ -34,7 +34,7 @@ describe('what a plugin adds', () => {
     expect(asked - before).to.equal(0)
   })
 
-  it('is served at its fixed path and under each of its routes, behind the route’s middleware unless public', async () => {
+  it('is served at its fixed path and under each of its routes, behind the route’s middleware unless public; whoever finds nothing passed the edge', async () => {
     const pages = plugin(host => {
       host.edge((ctx, next) => {
         ctx.set('X-Edge', 'passed')
@@ -56,7 +56,7 @@ describe('what a plugin adds', () => {
     expect(await get('/a/public')).to.deep.equal([200, 'public of /a', null])
     expect(await get('/a/private')).to.deep.equal([200, 'private of /a', 'passed'])
     expect([await get('/some'), await get('/a/some')]).to.deep.equal([
-      [404, '', null],
+      [404, '', 'passed'],
       [200, 'only a', null],
     ])
     const posted = await fetch(`${url}/fixed`, { method: 'POST' })
