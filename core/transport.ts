@@ -5,6 +5,7 @@ export { whenTokenExpires } from './access/token-expiry.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
+export { addField } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
 export type {

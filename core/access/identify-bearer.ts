@@ -1,6 +1,8 @@
 // Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
 // verify it, answers what was refused with a challenge and logs it in one line, without the token.
 
+import { hash } from 'node:crypto'
+import type { Socket } from 'node:net'
 import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
@@ -25,8 +27,15 @@ export interface TokenPlace {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Verifies a token. What it throws is a bug: 500. */
-export type VerifyToken = (token: string, place: TokenPlace) => TokenVerdict | Promise<TokenVerdict>
+/**
+ * Verifies a token. What it throws is a bug: 500. `digest`: SHA-256 of the token, base64url, to remember by; it is computed
+ * once while a connection shows the same token.
+ */
+export type VerifyToken = (
+  token: string,
+  place: TokenPlace,
+  digest: () => string,
+) => TokenVerdict | Promise<TokenVerdict>
 
 /** Characters. Node's own limit for all headers of a request is 16 kB. */
 const MAX_TOKEN_LENGTH = 12 * 1_024
@@ -34,7 +43,19 @@ const MAX_TOKEN_LENGTH = 12 * 1_024
 const SCHEME = /^bearer(?: +|$)/i
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
-type Presented = { readonly token: string } | { readonly refused: string; readonly malformed?: true }
+interface PresentedToken {
+  readonly token: string
+  readonly digest: () => string
+}
+
+type Presented = PresentedToken | { readonly refused: string; readonly malformed?: true }
+
+/** What the last request of a connection showed; the next one mostly shows the same. */
+const LAST = Symbol('the credential of the last request')
+
+interface Connection extends Socket {
+  [LAST]?: { readonly header: string; readonly shown: PresentedToken }
+}
 
 /** Undefined where the request shows no bearer token. */
 function readToken(ctx: HostContext): Presented | undefined {
@@ -45,15 +66,34 @@ function readToken(ctx: HostContext): Presented | undefined {
     }
   }
   const header = ctx.req.headers.authorization
-  const scheme = header === undefined ? null : SCHEME.exec(header)
-  if (header === undefined || !scheme) {
+  if (header === undefined) return undefined
+  const connection: Connection = ctx.req.socket
+  const last = connection[LAST]
+  if (last?.header === header) return last.shown
+  const shown = readHeader(header)
+  if (shown && 'token' in shown) connection[LAST] = { header, shown }
+  return shown
+}
+
+function presentToken(token: string): PresentedToken {
+  let known: string | undefined
+  const digest = () => {
+    known ??= hash('sha256', token, 'base64url')
+    return known
+  }
+  return { token, digest }
+}
+
+function readHeader(header: string): Presented | undefined {
+  const scheme = SCHEME.exec(header)
+  if (!scheme) {
     // A second header, which Node joined to one of another scheme: whose credential counts is not ours to guess.
-    return header !== undefined && /,\s*bearer(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
+    return /,\s*bearer(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
   }
   const token = header.slice(scheme[0].length)
   if (token.includes(',')) return TWO_HEADERS
   if (token.length > MAX_TOKEN_LENGTH) return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters` }
-  return TOKEN.test(token) ? { token } : { refused: 'the Authorization header holds no bearer token' }
+  return TOKEN.test(token) ? presentToken(token) : { refused: 'the Authorization header holds no bearer token' }
 }
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', malformed: true }
@@ -113,7 +153,7 @@ export function identifyBearer(
     const presented = route && readToken(ctx)
     if (!route || presented === undefined) return next()
     const place = { route, params }
-    const verdict = 'token' in presented ? await verify(presented.token, place) : presented
+    const verdict = 'token' in presented ? await verify(presented.token, place, presented.digest) : presented
     if ('user' in verdict) {
       told.accepted()
       ctx.state.user = verdict.user

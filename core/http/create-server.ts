@@ -2,6 +2,7 @@
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { serveInTurn } from './in-turn.ts'
+import { HostResponse } from './response.ts'
 import { endSlowReaders, type SlowReaders } from './slow-readers.ts'
 
 /** Refuses what a client expects and nobody promises (RFC 9110 section 10.1.1); else Node would, past those who take turns. */
@@ -47,6 +48,7 @@ export function createHttpServer(
   const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
   const server = createServer(
     {
+      ServerResponse: HostResponse,
       requestTimeout,
       headersTimeout: requestTimeout,
       keepAliveTimeout,

@@ -14,7 +14,7 @@ import {
   parseDuration,
   StartError,
 } from '../../core/index.ts'
-import { requestIdIn } from '../../core/transport.ts'
+import { addField, requestIdIn } from '../../core/transport.ts'
 import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
 import { Lines } from './lines.ts'
@@ -54,7 +54,7 @@ function giveIds(host: PluginHost) {
     const id = requestIdIn(headers) ?? randomUUID()
     // Whoever asks for it behind this finds the one that is told.
     headers['x-request-id'] = id
-    ctx.set('X-Request-Id', id)
+    addField(ctx.res, 'X-Request-Id', id)
     return next()
   })
 }

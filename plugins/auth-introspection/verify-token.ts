@@ -1,6 +1,5 @@
 // Verifies an opaque token by asking; what was found active is believed for a short while. Several requests with one
 // token share one question.
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
@@ -9,6 +8,7 @@ import {
   stringsAt,
   type TokenPlace,
   type TokenVerdict,
+  type VerifyToken,
 } from '../../core/auth.ts'
 import type { Logger } from '../../core/index.ts'
 
@@ -44,7 +44,7 @@ interface Answer {
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-export function createVerifier(settings: VerifierSettings) {
+export function createVerifier(settings: VerifierSettings): VerifyToken {
   const { ask, issuer, origin, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
@@ -83,9 +83,9 @@ export function createVerifier(settings: VerifierSettings) {
     return { user }
   }
 
-  return function verifyToken(token: string, place: TokenPlace): TokenVerdict | Promise<TokenVerdict> {
+  return function verifyToken(token, place, digest) {
     const wanted = audienceAt?.(place)
-    const id = `${hash('sha256', token, 'base64url')}${wanted?.join(' ') ?? ''}`
+    const id = `${digest()}${wanted?.join(' ') ?? ''}`
     const known = remembered.get(id)
     if (known && now() < known.until) return known.verdict
     const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))

@@ -1,8 +1,14 @@
 // Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type Claims, readUser, sameResources, type TokenPlace, type TokenVerdict } from '../../core/auth.ts'
+import {
+  type Claims,
+  readUser,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
+} from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
 import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
 import type { Algorithm } from './options.ts'
@@ -52,7 +58,7 @@ function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: re
   return { reason }
 }
 
-export function createVerifier({ profile, resourceAt, now = Date.now }: VerifierSettings) {
+export function createVerifier({ profile, resourceAt, now = Date.now }: VerifierSettings): VerifyToken {
   const { issuers, validate, clockTolerance } = profile
   const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
   const byResource = [...issuers.values()].some(({ audience }) => audience === undefined)
@@ -100,9 +106,9 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     return { verdict: { user }, source: issuer.keys, key, until }
   }
 
-  return function verifyToken(token: string, place: TokenPlace): TokenVerdict | Promise<TokenVerdict> {
+  return function verifyToken(token, place, digest) {
     const resource = byResource ? resourceAt(place) : ''
-    const id = `${hash('sha256', token, 'base64url')}${resource}`
+    const id = `${digest()}${resource}`
     const entry = remembered.get(id)
     if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict
     return verify(token, resource).then(outcome => {

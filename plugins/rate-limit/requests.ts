@@ -1,23 +1,17 @@
 // The limits of HTTP requests: per address before anybody asks who calls, per user and OAuth client once that is known.
-import type { ServerResponse } from 'node:http'
 import type { HostContext, HostMiddleware } from '../../core/index.ts'
+import { addField } from '../../core/transport.ts'
 import { addressKey, callerKey, clientKey } from './caller.ts'
 import type { Limit, Limits } from './limits.ts'
 import { overLimit, type Refusing, standing } from './refusal.ts'
 import type { Tally } from './tally.ts'
 
-/** Adds a member to a field that is a list: one line, whatever the number of limits. */
-function addMember(res: ServerResponse, field: string, member: string): void {
-  const others = res.getHeader(field)
-  res.setHeader(field, others === undefined ? member : `${others}, ${member}`)
-}
-
 /** Throws where it is one too many, else says what is left: these fields go out with every answer, streams as well. */
 function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusing: Refusing): void {
   if (!tally) return
   if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
-  addMember(ctx.res, 'RateLimit-Policy', limit.policy)
-  addMember(ctx.res, 'RateLimit', standing(limit, tally))
+  addField(ctx.res, 'RateLimit-Policy', limit.policy)
+  addField(ctx.res, 'RateLimit', standing(limit, tally))
 }
 
 /** Counts a request; nothing where it may pass, a promise where that is not known yet. */

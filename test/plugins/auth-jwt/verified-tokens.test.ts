@@ -28,7 +28,7 @@ function createSubject() {
   const profile = { issuers, validate, clockTolerance: 60, streamsOutliveToken: false, remote: new Map() }
   const verify = createVerifier({ profile, resourceAt: () => state.resource, now: () => state.time })
   const place = { route: {} as Route, params: {} }
-  return { state, ask: async (shown = token) => verify(shown, place) }
+  return { state, ask: async (shown = token) => verify(shown, place, () => shown) }
 }
 
 describe('a verified token', () => {
