@@ -2,7 +2,7 @@
 // (core/mcp/call-record.ts): no token, no argument, no whole session id.
 import { randomUUID } from 'node:crypto'
 import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import {
   type BuiltInOptions,
@@ -15,6 +15,7 @@ import {
   StartError,
 } from '../../core/index.ts'
 import { addField, requestIdIn } from '../../core/transport.ts'
+import { claimFile } from '../families/own-file/index.ts'
 import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
 import { Lines } from './lines.ts'
@@ -60,7 +61,7 @@ function giveIds(host: PluginHost) {
 }
 
 function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['access-log']) {
-  const path = file === undefined ? undefined : isAbsolute(file) ? file : join(host.directory, file)
+  const path = file === undefined ? undefined : resolve(host.directory, file)
   // What a client reads over stdio is the protocol alone.
   const stream = host.purpose === 'stdio' ? STDERR : STDOUT
   const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
@@ -70,6 +71,7 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['
   let lines: Lines | undefined
   host.figures.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
   const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
+  if (path !== undefined) claimFile(host, path)
   if (path !== undefined && host.purpose !== 'test') host.checking(() => checkFolder(host, path))
   host.starting(() => {
     if (!isKept) return

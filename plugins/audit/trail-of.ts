@@ -1,7 +1,8 @@
 // The audit that an instance of the plugin writes to: one for each file, with its figures, its folder looked at beforehand.
 import { access, constants } from 'node:fs/promises'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { type FilledOptions, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import { claimFile } from '../families/own-file/index.ts'
 import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { folderProblem, OpenTrail } from './open-trail.ts'
@@ -61,7 +62,7 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
 /** Instances of one file, such as those of several routes, have one writer. */
 export function trailOf(host: PluginHost, options: Filled): Opened {
   const { file, sync, headEvery, rotate } = options
-  const path = isAbsolute(file) ? file : join(host.directory, file)
+  const path = resolve(host.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
   const said = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)
@@ -73,6 +74,7 @@ export function trailOf(host: PluginHost, options: Filled): Opened {
     )
   }
   if (known) return known.opened
+  claimFile(host, path)
   const opened = open(host, path, options)
   trails.set(path, { opened, said })
   return opened

@@ -77,6 +77,7 @@ const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-re
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/glob': ['tool-policy', 'rate-limit'],
+  'families/own-file': ['access-log', 'audit'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
 }
 

@@ -272,6 +272,18 @@ describe('what start, and check, say of places', () => {
     expect(await readdir(join(folder, 'there'))).to.deep.equal([])
   })
 
+  it('tells of a file that two plugins would write, by whatever spelling, and of one that is a folder', async () => {
+    const folder = await makeFolder({ 'logs/there': '' })
+    const fault = (plugins: NonNullable<Config['plugins']>) => faultsOf(plugins, {}, folder)
+    const both = await fault({ 'access-log': { file: 'logs/all' }, audit: { file: './logs/../logs/all' } })
+    expect(both).to.match(
+      /plugins\.(audit|access-log)\.file: (access-log|audit) writes this file, too: give each a file of its own/,
+    )
+    for (const name of ['audit', 'access-log']) {
+      expect(await fault({ [name]: { file: 'logs' } })).to.match(/\.file: .*logs is a folder: name a file/)
+    }
+  })
+
   it('tells of folders that this user may not write', async function () {
     // Nothing is forbidden to root.
     if (process.getuid?.() === 0) this.skip()

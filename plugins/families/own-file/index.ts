@@ -1,0 +1,29 @@
+// A file that one plugin writes, and no other: what two wrote into it, neither could read.
+import { statSync } from 'node:fs'
+import { type PluginHost, StartError } from '../../../core/index.ts'
+
+interface Owner {
+  readonly name: string
+  readonly at: PluginHost['at']
+}
+
+const FILES = Symbol('files that plugins write')
+
+/** Reports, at the option `file`, a file that another plugin writes, or that is a folder. `path`: absolute. */
+export function claimFile(host: PluginHost, path: string): void {
+  const at = [...host.at, 'file']
+  const owners = host.share(FILES, () => new Map<string, Owner>())
+  const owner = owners.get(path)
+  if (owner && owner.name !== host.name) {
+    host.report(
+      new StartError(`${owner.name} writes this file, too: give each a file of its own`, { at, also: [owner] }),
+    )
+  }
+  owners.set(path, owner ?? { name: host.name, at })
+  if (host.purpose !== 'test') host.checking(() => refuseFolder(host, path, at))
+}
+
+function refuseFolder({ report }: PluginHost, path: string, at: PluginHost['at']) {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
+  report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+}
