@@ -10,6 +10,7 @@ import { compiledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { auditsIn, linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
+import { mountSmall } from './small-disk.ts'
 
 after(removeFolders)
 afterEach(stopHosts)
@@ -247,16 +248,6 @@ describe('audit: its file', () => {
 
 const ignore = () => undefined
 const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
-
-/** A disk of 32 kB; false where this process may not mount one. */
-function mountSmall(folder: string): boolean {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', folder], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
 
 describe('audit: what cannot be written', () => {
   /** Takes the folder of the file away, and gives it back. */
