@@ -4,6 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { StartError } from '../../core/index.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
 import { linesOf } from './lines-of.ts'
+import { plainText } from './plain-text.ts'
 
 const LINE_FEED = 0x0a
 
@@ -19,12 +20,12 @@ export interface Tail {
   readonly torn: Buffer
 }
 
-/** A power cut leaves zeros; how many says all of them. */
+/** A power cut leaves zeros; how many says all of them. What is no text is not shown: the line has a hash of all bytes. */
 export const shownTorn = (torn: Buffer): string =>
-  torn
-    .toString('latin1')
-    .replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`)
-    .slice(0, MOST_TORN)
+  plainText(
+    torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),
+    MOST_TORN,
+  )
 
 async function readAt(handle: FileHandle, from: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, from)
