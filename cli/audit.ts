@@ -87,15 +87,16 @@ const resultText = (broken: Broken | undefined): string => {
   return broken.isKeyMissing ? 'cannot be verified: no key' : 'BROKEN'
 }
 
-function chainText(report: ChainReport): string {
+/** `isCut`: a line that there must be is in none of the chains. */
+function chainText(report: ChainReport, isCut: boolean): string {
   const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, head, broken } = report
   const { lost, refused, healed, changed } = report
   const rows = [
     ['chain', chain],
     ['files', String(files.length)],
     ['lines', lines === 0 ? '0' : `${lines}, seq ${firstSeq} to ${lastSeq}`],
-    ['time', `${firstTime} to ${lastTime}`],
-    ['signed', signedBy.join(', ') || 'by nothing that is known'],
+    ...(lines > 0 ? [['time', `${firstTime} to ${lastTime}`]] : []),
+    ...(signedBy.length > 0 ? [['signed', signedBy.join(', ')]] : []),
     ...(firstSeq > 1 ? [['before', `${firstSeq - 1} lines stand in files that were not given, or were removed`]] : []),
     ...(lost + refused > 0
       ? [['gaps', `${lost} lines were lost and ${refused} calls refused while it could not be written`]]
@@ -105,7 +106,7 @@ function chainText(report: ChainReport): string {
       ? [['changed', `${changed} times the host noticed that somebody changed a file while it wrote`]]
       : []),
     ['head', head || '-'],
-    ['result', resultText(broken)],
+    ['result', isCut && !broken ? 'BROKEN: lines were cut off, here or in another chain' : resultText(broken)],
   ]
   return rows.map(([label = '', text = '']) => `${label.padEnd(8)}${printable(text)}`).join('\n')
 }
@@ -120,7 +121,8 @@ async function verify(places: readonly string[], values: AuditValues): Promise<v
   const secrets = await secretsOf(values)
   const signers = secrets.generated ? [] : secrets.keys('audit').map(keySigner)
   const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places), { signers, allowPlain, heads })
-  if (chains.length > 0) console.log(chains.map(chainText).join('\n\n'))
+  const isCut = missingHeads.length > 0
+  if (chains.length > 0) console.log(chains.map(chain => chainText(chain, isCut)).join('\n\n'))
   const broken = [...strange, ...chains.flatMap(({ broken }) => broken ?? [])]
   const missing = broken.length > 0 ? [] : missingHeads.map(head => `--head ${head}: no line has it: ${CUT}`)
   const problems = [...broken.map(brokenText), ...missing]

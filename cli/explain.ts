@@ -7,10 +7,11 @@ import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import { openLog } from './log.ts'
 import { readToken } from './read-token.ts'
-import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTION,
+  ...ENV_FILE_OPTION,
   route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /' },
   token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
   tool: { type: 'string', value: '<name>', help: 'one tool' },
@@ -180,7 +181,8 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
 }
 
 async function explain(options: ExplainOptions): Promise<void> {
-  const { config, verbose = false } = options
+  const { config, 'env-file': files, verbose = false } = options
+  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files).load()
   const token = readToken(options.token)
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })

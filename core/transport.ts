@@ -5,6 +5,7 @@ export { whenTokenExpires } from './access/token-expiry.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
+export { requestIdIn } from './http/request-id.ts'
 export { addField } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
@@ -19,7 +20,6 @@ export type {
   RequestFacts,
   SessionSetting,
 } from './mcp/call.ts'
-export { requestIdIn } from './mcp/call-record.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
 export { encodeAnswer } from './mcp/encode-answer.ts'

@@ -16,12 +16,23 @@ export class HostResponse<Request extends IncomingMessage = IncomingMessage> ext
     const added = this.#added.splice(0)
     if (added.length === 0) return super.writeHead(status, ...(rest as [string, Given]))
     const [only] = rest
-    if (rest.length === 1 && Array.isArray(only) && this.getHeaderNames().length === 0) {
-      return super.writeHead(status, only.concat(added))
+    if (rest.length === 1 && isList(only) && this.getHeaderNames().length === 0) {
+      return super.writeHead(status, [...only, ...missingIn(only, added)])
     }
     setAll(this, added)
     return super.writeHead(status, ...(rest as [string, Given]))
   }
+}
+
+/** Names and values in turn; Node takes pairs, too. */
+const isList = (head: string | Given | undefined): head is string[] =>
+  Array.isArray(head) && head.every(part => typeof part === 'string')
+
+/** What is added and not there: what the head says of a field is all that is said of it. */
+function missingIn(head: readonly string[], added: string[]): string[] {
+  const names = new Set<string>()
+  for (let at = 0; at < head.length; at += 2) names.add((head[at] as string).toLowerCase())
+  return added.filter((_, index) => !names.has((added[index & ~1] as string).toLowerCase()))
 }
 
 /** A field that was set already says all that is to be said. */

@@ -46,8 +46,8 @@ export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly log: Logger
   /** Default: the first mistake stops. */
   readonly report?: Report
-  /** Is told of each request as it begins, once it is known where from it comes. */
-  readonly begun?: ((ctx: HostContext) => void) | undefined
+  /** Is told of each request as it begins, once it is known where from it comes; what it gives, when that is decided. */
+  readonly begun?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -147,7 +147,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    begun?.(ctx)
+    const watch = begun?.(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
@@ -157,9 +157,10 @@ export async function createPipeline(
       ctx.originalUrl = ctx.req.url
       ctx.request.originalUrl = ctx.req.url
     }
-    if (!found) return runNowhere(ctx)
-    if (found.target.route) state.route = found.target.route
-    return found.target.run(ctx)
+    if (found?.target.route) state.route = found.target.route
+    const decided = found ? found.target.run(ctx) : runNowhere(ctx)
+    watch?.(decided)
+    return decided
   })
   // What fails behind Koa's back: a body midway, what an app emits.
   app.on('error', tellFailure)

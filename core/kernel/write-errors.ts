@@ -3,6 +3,7 @@
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
 import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
+import { requestIdIn } from '../http/request-id.ts'
 import { shownUrl } from '../http/shown-url.ts'
 import { isShownInstead } from '../http/visit.ts'
 import type { Endpoint, HostContext } from './endpoint.ts'
@@ -21,10 +22,11 @@ function shownPath({ state, req }: HostContext): string {
 
 function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: HostError) {
   const fix = typeof cause === 'string' ? { fix: cause } : {}
+  const requestId = requestIdIn(ctx.req.headers)
   if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
-    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, ...fix }, 'refused a request')
+    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, requestId, ...fix }, 'refused a request')
   } else {
-    log.debug({ refused: kind, detail, path: shownPath(ctx) }, 'refused a request')
+    log.debug({ refused: kind, detail, path: shownPath(ctx), requestId }, 'refused a request')
   }
 }
 
@@ -50,7 +52,7 @@ export function createFailureLog(log: Logger): TellFailure {
     // Of one that breaks off, Koa tells twice.
     if (told.has(ctx) && told.get(ctx) === err) return
     told.set(ctx, err)
-    const fields = { err, ...blamed(err), path: shownPath(ctx) }
+    const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
     if (!isToClient(err)) log.error(fields, 'a request failed')
     tellApp(err, ctx)

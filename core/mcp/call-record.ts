@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
+import { requestIdIn } from '../http/request-id.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
@@ -89,14 +90,6 @@ const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 /** A text of others, cut, and without what steers a terminal or ends a line. */
 const shortText = (text: unknown, most: number): string =>
   typeof text === 'string' ? text.slice(0, most).replace(UNPRINTABLE, '?') : ''
-
-const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
-
-/** The id that a request came with: 1 to 128 letters, digits and `_ . : / + = @ -`; undefined for anything else. */
-export function requestIdIn(headers: Readonly<IncomingHttpHeaders>): string | undefined {
-  const id = headers['x-request-id']
-  return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined
-}
 
 /** W3C Trace Context, version 00: a trace and a span that are not zero. */
 const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/

@@ -85,7 +85,7 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 export function createRequestWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (ctx: HostContext) => void {
+): (ctx: HostContext) => (decided: Promise<unknown>) => void {
   const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
   function tell(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
@@ -111,8 +111,28 @@ export function createRequestWatch(
   }
   return ctx => {
     const began = performance.now()
-    ctx.res.on('close', () => tell(ctx, began))
+    return decided => ctx.res.on('close', () => whenDecided(ctx, decided, () => tell(ctx, began)))
   }
+}
+
+/** How long a record waits for what the host decides of a request whose client has left, milliseconds. */
+const DECIDED_WITHIN = 60_000
+
+/** A client that leaves early takes no record with it, of a refusal that comes later least of all. */
+function whenDecided({ req, res }: HostContext, decided: Promise<unknown>, tell: () => void): void {
+  if ((req.headers as Headers)[CALLED]) return
+  if (res.writableFinished) {
+    tell()
+    return
+  }
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise(resolve => {
+    timer = setTimeout(resolve, DECIDED_WITHIN).unref()
+  })
+  void Promise.allSettled([Promise.race([decided, late])]).then(() => {
+    clearTimeout(timer)
+    tell()
+  })
 }
 
 /** Tells the observers of a route of requests that were refused before they were Calls, where no HTTP request says it of one alone. */

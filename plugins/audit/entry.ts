@@ -31,16 +31,19 @@ function nameOf({ item, call, route }: CallRecord, settings: EntrySettings): str
   return typeof asked === 'string' && settings.isKnown(route, item.kind, asked) ? asked : OTHER
 }
 
+/** Its client ended a session, whether it waited to be told or not. */
+export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outcome' | 'http' | 'session'>): boolean =>
+  http?.verb === 'DELETE' && (outcome === 'ok' || outcome === 'cancelled') && session !== undefined
+
 /** A JSON object, without what holds it in its chain. Fields that are undefined are left out. */
 export function entryOf(record: CallRecord, settings: EntrySettings): string {
   const { call, at, outcome, error, http, item, client } = record
   const user = settings.clear ? call?.user : undefined
   const name = nameOf(record, settings)
-  const isDelete = http?.verb === 'DELETE' && outcome === 'ok'
   const given = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
   return JSON.stringify({
     time: new Date(at).toISOString(),
-    event: call ? 'call' : isDelete ? 'session ended' : 'request',
+    event: call ? 'call' : isSessionEnd(record) ? 'session ended' : 'request',
     decision: decisionOf(record),
     outcome,
     error: error?.kind,

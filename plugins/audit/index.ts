@@ -13,7 +13,7 @@ import {
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
-import { entryOf } from './entry.ts'
+import { entryOf, isSessionEnd } from './entry.ts'
 import { lintArguments } from './lint-arguments.ts'
 import type { OpenTrail } from './open-trail.ts'
 import { trailOf } from './trail-of.ts'
@@ -63,7 +63,7 @@ const WELL: ReadonlySet<string> = new Set(['ok', 'input_required', 'cancelled'])
 
 /** Whether a record is written: what was refused or failed, what did or read something, and sessions that their client ended. */
 const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: ReadonlySet<string>): boolean => {
-  if (!call) return outcome === 'refused' || (http?.verb === 'DELETE' && outcome === 'ok' && session !== undefined)
+  if (!call) return outcome === 'refused' || isSessionEnd({ outcome, http, session })
   return !leftOut.has(call.method) || !WELL.has(outcome)
 }
 

@@ -67,6 +67,7 @@ describe('mcp-host audit', () => {
     const missing = await run(['verify', file], { head: ['0'.repeat(64)] })
     expect(missing.error?.exitCode).to.equal(1)
     expect(String(missing.error)).to.match(/--head 0+: no line has it: lines were cut off the end/)
+    expect(missing.text).to.match(/result {2}BROKEN: lines were cut off/)
     await writeFile(file, (await readFile(file, 'utf8')).replace('"name":"say"', '"name":"ask"'))
     const { text, error } = await run(['verify', file])
     expect(text).to.match(/result {2}BROKEN$/)

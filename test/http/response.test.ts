@@ -71,6 +71,21 @@ for (const [kind, create] of KINDS) {
       expect([of('x-one'), of('x-two')]).to.deep.equal([['theirs'], ['2']])
     })
 
+    it('has what its head says in the place of what was added', async () => {
+      const heads: RequestListener[] = [
+        (_, res) => res.writeHead(200, ['X-One', 'theirs']).end(),
+        (_, res) => res.writeHead(200, { 'X-One': 'theirs' }).end(),
+      ]
+      for (const write of heads) {
+        const of = await fieldsOf((req, res) => {
+          addField(res, 'x-one', 'added')
+          addField(res, 'X-Two', '2')
+          write(req, res)
+        })
+        expect([of('x-one'), of('x-two')]).to.deep.equal([['theirs'], ['2']])
+      }
+    })
+
     it('takes no field that would end its line', async () => {
       let thrown: unknown
       const of = await fieldsOf((_, res) => {
