@@ -46,6 +46,13 @@ async function secretsOf({ config, 'env-file': files = [] }: AuditValues): Promi
 /** The lock beside an audit, and what a killed process left of one: a glob such as `audit*` names them, too. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
+/** What is no file, such as a pipe that nobody writes to, would be read without end. */
+async function fileIn(place: string): Promise<string[]> {
+  if ((await stat(place)).isFile()) return [await realpath(place)]
+  console.error(printable(`${place}: skipped, it is no file`))
+  return []
+}
+
 /** The files, and those of folders whose names end with `.jsonl`, each once. */
 async function filesOf(places: readonly string[]): Promise<string[]> {
   const found = new Set<string>()
@@ -55,16 +62,20 @@ async function filesOf(places: readonly string[]): Promise<string[]> {
       continue
     }
     try {
-      const isFolder = (await stat(place)).isDirectory()
+      const info = await stat(place)
+      const isFolder = info.isDirectory()
+      if (!isFolder && !info.isFile()) throw new Error('it is no file, and no folder')
       const names = isFolder ? (await readdir(place)).filter(name => name.endsWith('.jsonl')).sort() : []
       if (isFolder && names.length === 0) throw new Error('the folder has no *.jsonl file')
-      for (const file of isFolder ? names.map(name => join(place, name)) : [place]) found.add(await realpath(file))
+      for (const name of isFolder ? names.map(name => join(place, name)) : [place])
+        for (const file of await fileIn(name)) found.add(file)
     } catch (cause) {
       const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
       throw stop(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
     }
   }
-  if (found.size === 0) throw stop('all that was named are locks: name the audit itself, such as audit.jsonl')
+  if (found.size === 0)
+    throw stop('all that was named are locks, or no files: name the audit itself, such as audit.jsonl')
   return [...found]
 }
 

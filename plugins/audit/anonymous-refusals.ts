@@ -1,6 +1,7 @@
 // Who is nobody and gets nowhere must not fill the audit at a pace of its own: of refused requests without a user that became
 // no call, the first of a period leave a line each, and the rest one line with counts for each address.
 import type { CallRecord } from '../../core/index.ts'
+import { addressKey } from '../families/address/index.ts'
 
 /** Milliseconds. */
 const PERIOD = 60_000
@@ -10,6 +11,8 @@ const MOST_OF_ALL = 200
 /** Addresses that are told apart; what the others do is counted together. */
 const MOST_ADDRESSES = 100
 const OTHERS = '_OTHER'
+/** Of an IPv6 address: one machine has all of such a network. */
+const NETWORK_BITS = 64
 
 export interface AnonymousRefusals {
   /** True: the request was counted, and leaves no line of its own. */
@@ -25,16 +28,6 @@ interface Tally {
   last: number
   /** Who refused and why: `auth-jwt unauthorized`. Both are the host's own words. */
   readonly causes: Map<string, number>
-}
-
-/** An IPv6 network, of which one machine has all addresses; an IPv4 address as it is. */
-export function addressGroup(ip: string): string {
-  if (!ip.includes(':') || ip.includes('.')) return ip
-  const [left = '', right = ''] = ip.split('::')
-  const head = left === '' ? [] : left.split(':')
-  const tail = right === '' ? [] : right.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0')
-  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`
 }
 
 /** What was allowed, was a call, or is a user's is never counted: it has its line. */
@@ -64,7 +57,7 @@ export function createAnonymousRefusals(push: (fields: string) => void): Anonymo
   }
 
   function tallyOf(ip: string): Tally {
-    const group = addressGroup(ip)
+    const group = addressKey(ip, NETWORK_BITS)
     const key = tallies.has(group) || tallies.size < MOST_ADDRESSES ? group : OTHERS
     const found = tallies.get(key) ?? { full: 0, counted: 0, first: 0, last: 0, causes: new Map() }
     tallies.set(key, found)

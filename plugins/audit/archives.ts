@@ -2,8 +2,8 @@
 import { access, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 
-/** `2026-11-22T18-05-09-123Z`, and a number where that is taken: names sort by time. */
-const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z(?:-\d+)?$/
+/** `2026-11-22T18-05-09-123Z`, and a number where that is taken. */
+const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z)(?:-(\d+))?$/
 
 const partsOf = (path: string) => {
   const extension = extname(path)
@@ -14,14 +14,14 @@ const partsOf = (path: string) => {
 export async function archivesOf(path: string): Promise<string[]> {
   const { folder, stem, extension } = partsOf(path)
   const names = await readdir(folder)
-  const isOurs = (name: string) =>
-    name.startsWith(stem) &&
-    name.endsWith(extension) &&
-    STAMP.test(name.slice(stem.length, name.length - extension.length))
-  return names
-    .filter(isOurs)
-    .sort()
-    .map(name => join(folder, name))
+  const found = names.flatMap(name => {
+    if (!name.startsWith(stem) || !name.endsWith(extension)) return []
+    const [stamp, time, number = '1'] = STAMP.exec(name.slice(stem.length, name.length - extension.length)) ?? []
+    return stamp === undefined || time === undefined ? [] : { name, time, number: Number(number) }
+  })
+  // Not by name: there the second of one stamp, `-2`, comes before the first, which has no number, and `-10` before `-2`.
+  found.sort((one, other) => (one.time === other.time ? one.number - other.number : one.time < other.time ? -1 : 1))
+  return found.map(({ name }) => join(folder, name))
 }
 
 const exists = (path: string) =>

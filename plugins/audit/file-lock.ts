@@ -2,13 +2,15 @@
 // of a process on another machine nobody can ask the system, so its lock counts while it is touched.
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/index.ts'
 
 /** Milliseconds between two touches, and after how many of them without one the writer is taken for gone. */
 const TOUCH = 10_000
 const MISSED = 6
+/** How often a lock that comes and goes is tried. */
+const MOST_ROUNDS = 100
 
 export interface FileLock {
   /** Makes it again where it was removed with its folder; throws where another process has it since. */
@@ -41,12 +43,20 @@ function isRunning(pid: number, began: unknown): boolean {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** What the lock says; undefined: it is not there. */
-const read = (path: string): Promise<string | undefined> =>
-  readFile(path, 'utf8').catch((error: unknown) => {
+const stop = (what: string) => new StartError(what, { exitCode: 2 })
+
+/** What the lock says; undefined: it is not there. What is no file is not read: a link to nothing never goes, a pipe never ends. */
+async function read(path: string): Promise<string | undefined> {
+  try {
+    const info = await lstat(path)
+    if (info.isFile()) return await readFile(path, 'utf8')
+    const what = info.isSymbolicLink() ? 'a symbolic link' : 'no file'
+    throw stop(`${path} is ${what}, and stands where the lock of the audit goes: take it away`)
+  } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
-  })
+  }
+}
 
 /** Who holds a lock that says this, in words; undefined: nobody does any more. */
 async function holderOf(path: string, text: string): Promise<string | undefined> {
@@ -55,7 +65,9 @@ async function holderOf(path: string, text: string): Promise<string | undefined>
     const held: unknown = JSON.parse(text)
     if (!isObject(held)) return undefined
     const { pid, began, machine } = held
-    if (typeof pid !== 'number' || typeof machine !== 'string') return undefined
+    // 0 and what is below mean groups of processes, of which one always runs.
+    if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
+    if (typeof machine !== 'string') return undefined
     const isLive = machine === hostname() ? isRunning(pid, began) : Date.now() - mtimeMs < MISSED * TOUCH
     return isLive ? `process ${pid} on ${machine.replace(/[^\w.-]/g, '?')}` : undefined
   } catch (error) {
@@ -74,8 +86,8 @@ function newText(): string {
 /** Makes the lock, with what it says: a process that only begins finds no half of it. */
 async function make(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
-  await writeFile(draft, text, { flag: 'wx', mode: 0o640 })
   try {
+    await writeFile(draft, text, { flag: 'wx', mode: 0o640 })
     await link(draft, path)
     return true
   } catch (error) {
@@ -106,15 +118,25 @@ async function clear(path: string, text: string): Promise<string | undefined> {
   return undefined
 }
 
+/** Puts a lock there that says this; says who holds it, where somebody does. */
+async function put(path: string, text: string): Promise<string | undefined> {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    // Looked at first: on a full disk, too, another's lock is what is wrong.
+    const found = await read(path)
+    const holder = found === undefined ? undefined : ((await holderOf(path, found)) ?? (await clear(path, found)))
+    if (holder !== undefined) return holder
+    if (await make(path, text)) return undefined
+  }
+  throw stop(
+    `${path} comes and goes all the time: stop the other processes that start with this audit, and start again`,
+  )
+}
+
 /** Says who holds it, where somebody does. */
 async function take(path: string): Promise<{ lock: FileLock } | { holder: string }> {
   const text = newText()
-  while (!(await make(path, text))) {
-    const found = await read(path)
-    if (found === undefined) continue
-    const holder = (await holderOf(path, found)) ?? (await clear(path, found))
-    if (holder !== undefined) return { holder }
-  }
+  const holder = await put(path, text)
+  if (holder !== undefined) return { holder }
   async function hold() {
     if ((await read(path)) === text || (await make(path, text))) return
     throw new Error(`${path} is another process's now: it began when the lock of this one was removed`)
@@ -138,10 +160,9 @@ export async function lockFile(file: string): Promise<FileLock> {
   const taken = await take(`${file}.lock`)
   if ('lock' in taken) return taken.lock
   const wait = (MISSED * TOUCH) / 1_000
-  throw new StartError(
+  throw stop(
     `${file} is written by ${taken.holder}: two writers would break its chain. Give each host a \`file\` of its own, or ` +
       `stop the other; one on another machine counts as gone ${wait} s after its last sign of life`,
-    { exitCode: 2 },
   )
 }
 
@@ -151,5 +172,5 @@ export async function lockFirst(files: readonly string[]): Promise<{ file: strin
     const taken = await take(`${file}.lock`)
     if ('lock' in taken) return { file, lock: taken.lock }
   }
-  throw new StartError(`all of ${files[0]} to ${files.at(-1)} are written by other processes`, { exitCode: 2 })
+  throw stop(`all of ${files[0]} to ${files.at(-1)} are written by other processes`)
 }

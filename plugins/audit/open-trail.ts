@@ -21,28 +21,25 @@ export class OpenTrail {
     return this.#trail?.failure
   }
 
+  /** A disk that is full or fails is no reason not to start: the trail goes on trying. */
   async start(): Promise<void> {
+    const trail = new Trail({ ...this.#settings, claim: () => this.#claim() })
     try {
-      await this.#open()
+      await trail.start()
     } catch (error) {
+      await this.#lock?.release()
       throw explained(error, this.#settings.path)
     }
+    this.#trail = trail
   }
 
-  async #open(): Promise<void> {
+  async #claim() {
     const { path } = this.#settings
     // A reload starts new processes beside the old ones.
     const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
     const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
     this.#lock = lock
-    const trail = new Trail({ ...this.#settings, path: file, hold: () => lock.hold() })
-    try {
-      await trail.start()
-    } catch (error) {
-      await lock.release()
-      throw error
-    }
-    this.#trail = trail
+    return { path: file, hold: () => lock.hold() }
   }
 
   push(fields: string): void {

@@ -1,9 +1,10 @@
 // What an audit's file ends with: its last whole line, and what a killed process or a power cut left of the next ones. Where
 // it ends with something else, what that is, and where.
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { StartError } from '../../core/index.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
 import { linesOf } from './lines-of.ts'
+import { plainText } from './plain-text.ts'
 
 const LINE_FEED = 0x0a
 
@@ -19,12 +20,12 @@ export interface Tail {
   readonly torn: Buffer
 }
 
-/** A power cut leaves zeros; how many says all of them. */
+/** A power cut leaves zeros; how many says all of them. What is no text is not shown: the line has a hash of all bytes. */
 export const shownTorn = (torn: Buffer): string =>
-  torn
-    .toString('latin1')
-    .replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`)
-    .slice(0, MOST_TORN)
+  plainText(
+    torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),
+    MOST_TORN,
+  )
 
 async function readAt(handle: FileHandle, from: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, from)
@@ -68,8 +69,33 @@ export async function readTail(handle: FileHandle, size: number): Promise<Tail |
   return { facts, last: found.last, size: from + found.until, torn: end.subarray(found.until) }
 }
 
+/** Of a file that is only read; undefined: it is no audit, or has no whole line. */
+export async function readTailOf(path: string): Promise<Tail | undefined> {
+  const handle = await open(path, 'r')
+  try {
+    const tail = await readTail(handle, (await handle.stat()).size)
+    return tail && 'last' in tail ? tail : undefined
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Opens a file to add to, or makes it. Throws a StartError for one that is something else. */
+export async function openTail(path: string, mode: number) {
+  const handle = await open(path, 'a+', mode)
+  try {
+    const info = await handle.stat()
+    const tail = info.isFile() ? await readTail(handle, info.size) : undefined
+    if (!tail) throw await strangeFile(path, info.isFile())
+    return { handle, tail, bornAt: info.birthtimeMs || Date.now() }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
 /** What to do about a file that `readTail` cannot read, with its line that is wrong. */
-export async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
+async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
   const stop = (what: string) => new StartError(what, { exitCode: 2 })
   if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)
   let lines = 0

@@ -2,38 +2,14 @@
 // when this one is full, or was moved or emptied by others. It knows its head: the last line that is whole on disk.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import type { Logger } from '../../core/index.ts'
 import { archivesOf, moveAway, removeOldest } from './archives.ts'
-import { type FileFacts, FORMAT, type Head, NO_HASH, plainSigner, type Signer } from './chain.ts'
-import { readTail, shownTorn, strangeFile, type Tail } from './tail.ts'
+import { FORMAT, type Head, NO_HASH, plainSigner, type Signer } from './chain.ts'
+import type { Appended, FileSettings } from './file-settings.ts'
+import { openTail, readTail, readTailOf, shownTorn, type Tail } from './tail.ts'
 import { PartlyWritten, writeLines } from './write-lines.ts'
 
 /** Of a new file: its owner and group read it, nobody else. */
 const MODE = 0o640
-
-export interface FileSettings {
-  /** Absolute. */
-  readonly path: string
-  /** What new lines are signed with comes first; the others verify what older keys signed. */
-  readonly signers: readonly Signer[]
-  readonly node: string
-  readonly log: Logger
-  /** Bytes. */
-  readonly rotateAt: number
-  /** Milliseconds; Infinity: never. */
-  readonly rotateAfter: number
-  /** Files that are kept beside the one that is written; Infinity: all. */
-  readonly keep: number
-  /** Sees to it that the lock is there, which may have gone with its folder; rejects where another process has it. */
-  hold?(): Promise<void>
-}
-
-export interface Appended {
-  /** So many of the entries are whole on disk. */
-  readonly written: number
-  /** Why not all of them are. */
-  readonly failure?: unknown
-}
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
@@ -53,30 +29,40 @@ export class TrailFile {
   #changedAt: number | undefined
   /** One line of the chain for each file says that others changed it. */
   #toldChanged = false
+  /** What the start has still to write. */
+  #steps: (() => Promise<unknown>)[] = []
+  /** What a killed process wrote of a line, until there is a line that has it. */
+  #healing: Buffer | undefined
 
   constructor(settings: FileSettings) {
     this.#settings = settings
     this.#signer = settings.signers[0] ?? plainSigner
   }
 
+  get path(): string {
+    return this.#settings.path
+  }
+
   get head(): Head {
     return this.#head
   }
 
-  /** Goes on where the file ends, or begins it. Throws a StartError for a file that is something else. */
+  /**
+   * Goes on where the file ends, or begins it. Throws a StartError for a file that is something else. After what a disk throws it
+   * can be called again: what was done is not done twice.
+   */
   async start(): Promise<void> {
-    const { path, node } = this.#settings
-    const { facts, torn } = await this.#adopt(path)
-    if (!facts) {
-      // The one before was rotated away, and the process killed before there was a new one.
-      const [last] = (await archivesOf(path)).slice(-1)
-      if (last !== undefined) await this.#followArchive(last)
-      await this.#writeOpened('start')
-    } else if (facts.key !== this.#signer.key || facts.algorithm !== this.#signer.algorithm) {
-      await this.#rotate('key')
+    await this.#settings.hold?.()
+    try {
+      if (!this.#handle) await this.#adopt()
+      else if (this.#torn > 0) await this.#cutTorn(this.#handle)
+      for (let [step] = this.#steps; step; [step] = this.#steps) {
+        await step()
+        this.#steps.shift()
+      }
+    } catch (failure) {
+      throw failure instanceof PartlyWritten ? failure.cause : failure
     }
-    if (torn.length > 0) await this.#writeHealed(torn)
-    if (facts) await this.#writeOwn({ event: 'started', node })
     await this.#noteTime()
   }
 
@@ -202,38 +188,41 @@ export class TrailFile {
     log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
   }
 
-  /** Opens the file and takes over what it ends with: facts where it has a line, and what is torn, which is cut off. */
-  async #adopt(path: string): Promise<{ readonly facts?: FileFacts; readonly torn: Buffer }> {
-    const handle = await open(path, 'a+', MODE)
-    this.#handle = handle
-    const info = await handle.stat()
-    const tail = info.isFile() ? await readTail(handle, info.size) : undefined
-    if (!tail) {
-      await this.close()
-      throw await strangeFile(path, info.isFile())
-    }
-    this.#openedAt = info.birthtimeMs || Date.now()
+  /** Opens the file and takes over what it ends with; what is torn is cut off. */
+  async #adopt(): Promise<void> {
+    const { path, node, log } = this.#settings
+    const { handle, tail, bornAt } = await openTail(path, MODE)
     const torn = 'empty' in tail ? tail.empty : tail.torn
-    if ('last' in tail) this.#follow(path, tail)
-    this.#size = 'last' in tail ? tail.size : 0
+    const size = 'last' in tail ? tail.size : 0
     if (torn.length > 0) {
       // Before it is cut off: were we killed behind it, the log would have it all the same.
       const text = shownTorn(torn)
-      this.#settings.log.warn({ file: path, bytes: torn.length, text }, 'the last line of the audit was not whole')
-      await handle.truncate(this.#size)
+      if (!this.#healing) log.warn({ file: path, bytes: torn.length, text }, 'the last line of the audit was not whole')
+      this.#healing = torn
+      await handle.truncate(size).catch(async (error: unknown) => {
+        await handle.close()
+        throw error
+      })
     }
-    return 'last' in tail ? { facts: tail.facts, torn } : { torn }
+    this.#handle = handle
+    this.#openedAt = bornAt
+    this.#size = size
+    const facts = 'last' in tail ? tail.facts : undefined
+    if ('last' in tail) this.#follow(path, tail)
+    this.#steps = facts ? [] : [() => this.#begin()]
+    if (facts && (facts.key !== this.#signer.key || facts.algorithm !== this.#signer.algorithm))
+      this.#steps.push(() => (this.#size > 0 ? this.#rotate('key') : this.#writeOpened('key')))
+    this.#steps.push(() => this.#writeHealed())
+    if (facts) this.#steps.push(() => this.#writeOwn({ event: 'started', node }))
   }
 
-  async #followArchive(path: string): Promise<void> {
-    const handle = await open(path, 'r')
-    try {
-      const { size } = await handle.stat()
-      const tail = await readTail(handle, size)
-      if (tail && 'last' in tail) this.#follow(path, tail)
-    } finally {
-      await handle.close()
-    }
+  async #begin(): Promise<void> {
+    const { path } = this.#settings
+    // The one before was rotated away, and the process killed before there was a new one.
+    const [last] = (await archivesOf(path)).slice(-1)
+    const tail = last === undefined ? undefined : await readTailOf(last)
+    if (last !== undefined && tail) this.#follow(last, tail)
+    await this.#writeOpened('start')
   }
 
   #follow(path: string, { facts, last }: Tail): void {
@@ -249,9 +238,12 @@ export class TrailFile {
   }
 
   /** What a killed process wrote of a line is no line, but it is kept. */
-  async #writeHealed(torn: Buffer): Promise<void> {
+  async #writeHealed(): Promise<void> {
+    const torn = this.#healing
+    if (!torn) return
     const sha256 = createHash('sha256').update(torn).digest('hex')
     await this.#writeOwn({ event: 'healed', bytes: torn.length, sha256, text: shownTorn(torn) })
+    this.#healing = undefined
   }
 
   async #rotate(why: string): Promise<void> {

@@ -1,9 +1,12 @@
 // The one writer of an audit: takes entries as they come, writes them in order a batch at a time while nobody waits, and says
 // what it does when it cannot: the host's log, readiness, and later a line of the audit itself.
 import { errorText } from '../../core/index.ts'
-import { type FileSettings, TrailFile } from './trail-file.ts'
+import type { Appended, FileSettings } from './file-settings.ts'
+import { TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {
+  /** Takes the lock, before the file is opened; one of several processes has a file of its own. */
+  claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>
   readonly sync: 'always' | 'second' | 'never'
   /** Milliseconds between two lines of the host's log with the newest hash. */
   readonly headEvery: number
@@ -18,15 +21,21 @@ const MOST_WAITING = 8 * 1024 * 1024
 const RETRY = 1_000
 const SECOND = 1_000
 
+/** What a disk says that is full or fails: it ends without a change of the config, so a start does not wait for its end. */
+const OF_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EIO'])
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
 const TOO_FAST = 'requests come faster than the disk takes their lines'
 
 export class Trail {
   readonly #settings: TrailSettings
-  readonly #file: TrailFile
+  #file: TrailFile | undefined
+  #isOpen = false
   #queue: string[] = []
   #waiting = 0
   #writing: Promise<void> | undefined
-  #failure: { readonly since: string; readonly why: string } | undefined
+  #failure: { readonly since: string; readonly why: string; readonly code: unknown } | undefined
   #lost = 0
   #refused = 0
   #syncing: NodeJS.Timeout | undefined
@@ -36,7 +45,6 @@ export class Trail {
 
   constructor(settings: TrailSettings) {
     this.#settings = settings
-    this.#file = new TrailFile(settings)
   }
 
   /** Why lines cannot be written; undefined while they can. */
@@ -44,10 +52,30 @@ export class Trail {
     return this.#failure?.why ?? (this.#lost > 0 ? TOO_FAST : undefined)
   }
 
+  /** Rejects where the config or another process is at fault; what the disk does not take now is tried again as lines are. */
   async start(): Promise<void> {
-    await this.#file.start()
+    try {
+      await this.#open()
+    } catch (problem) {
+      if (!OF_DISK.has(codeOf(problem))) {
+        await this.#file?.close()
+        throw problem
+      }
+      this.#fail(problem)
+    }
     this.#telling = setInterval(() => this.#tellHead(), this.#settings.headEvery)
     this.#telling.unref()
+  }
+
+  get #path(): string {
+    return this.#file?.path ?? this.#settings.path
+  }
+
+  async #open(): Promise<void> {
+    if (this.#isOpen) return
+    this.#file ??= new TrailFile({ ...this.#settings, ...(await this.#settings.claim?.()) })
+    await this.#file.start()
+    this.#isOpen = true
   }
 
   /** `fields`: a JSON object that has some. Returns at once. */
@@ -76,21 +104,24 @@ export class Trail {
     this.#enqueue(JSON.stringify({ time: new Date().toISOString(), event: 'closed' }))
     await this.#write()
     clearTimeout(this.#retrying)
-    const { path, log } = this.#settings
+    const { log } = this.#settings
     const lines = this.#queue.length + this.#lost
     if (lines > 0)
-      log.error({ file: path, lines, problem: this.failure }, 'closed with lines of the audit that were not written')
-    else await this.#file.sync().catch(problem => this.#fail(problem))
+      log.error(
+        { file: this.#path, lines, problem: this.failure },
+        'closed with lines of the audit that were not written',
+      )
+    else await this.#file?.sync().catch(problem => this.#fail(problem))
     this.#tellHead()
     clearTimeout(this.#syncing)
     clearTimeout(this.#retrying)
-    await this.#file.close()
+    await this.#file?.close()
   }
 
   #lose(): void {
-    const { path, log, count } = this.#settings
+    const { log, count } = this.#settings
     count?.('lost', 1)
-    if (this.#lost++ === 0) log.error({ file: path, problem: this.failure }, 'lines of the audit are lost')
+    if (this.#lost++ === 0) log.error({ file: this.#path, problem: this.failure }, 'lines of the audit are lost')
   }
 
   #enqueue(fields: string): void {
@@ -111,7 +142,7 @@ export class Trail {
     await new Promise(setImmediate)
     while (this.#queue.length > 0) {
       const batch = this.#queue.slice(0, TOGETHER)
-      const { written, failure } = await this.#file.append(batch)
+      const { written, failure } = await this.#append(batch)
       for (const fields of this.#queue.splice(0, written)) this.#waiting -= fields.length
       if (written > 0) this.#settings.count?.('written', written)
       const problem = failure ?? (await this.#settle())
@@ -124,6 +155,15 @@ export class Trail {
     this.#writing = undefined
   }
 
+  async #append(batch: readonly string[]): Promise<Appended> {
+    try {
+      await this.#open()
+    } catch (failure) {
+      return { written: 0, failure }
+    }
+    return this.#file?.append(batch) ?? { written: 0 }
+  }
+
   /** Brings what was written to the disk, as `sync` says; resolves with what is wrong. */
   async #settle(): Promise<unknown> {
     const { sync } = this.#settings
@@ -132,7 +172,7 @@ export class Trail {
       this.#syncing ??= setTimeout(() => void this.#syncLater(), SECOND).unref()
       return undefined
     }
-    return this.#file.sync().then(
+    return this.#file?.sync().then(
       () => undefined,
       (problem: unknown) => problem,
     )
@@ -141,7 +181,7 @@ export class Trail {
   async #syncLater(): Promise<void> {
     this.#syncing = undefined
     try {
-      await this.#file.sync()
+      await this.#file?.sync()
     } catch (problem) {
       this.#fail(problem)
     }
@@ -149,9 +189,11 @@ export class Trail {
 
   #fail(problem: unknown): void {
     const why = errorText(problem)
-    const { path, log } = this.#settings
-    if (!this.#failure) log.error({ file: path, problem: why }, 'the audit cannot be written')
-    this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why }
+    const code = codeOf(problem)
+    // Another cause is told, too: that the disk has room again helps nobody who is not told of the lock.
+    if (!this.#failure || this.#failure.code !== code)
+      this.#settings.log.error({ file: this.#path, problem: why }, 'the audit cannot be written')
+    this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why, code }
     clearTimeout(this.#retrying)
     this.#retrying = setTimeout(() => this.#retry(), RETRY).unref()
   }
@@ -165,18 +207,19 @@ export class Trail {
   #succeed(): void {
     // Where lines were lost to a rush alone, all that waited is written first: with `refuse` nothing else would end it.
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
-    const { path, log } = this.#settings
     const since = this.#failure?.since
-    log.info({ file: path, since, lost: this.#lost, refused: this.#refused }, 'the audit is written again')
+    const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }
+    this.#settings.log.info(told, 'the audit is written again')
     this.#failure = undefined
     this.#noteGap()
   }
 
   /** Whoever keeps these lines elsewhere can tell whether lines were cut off the end. */
   #tellHead(): void {
+    if (!this.#file || !this.#isOpen) return
     const { seq, hash, chain } = this.#file.head
     if (hash === this.#told) return
     this.#told = hash
-    this.#settings.log.info({ file: this.#settings.path, chain, seq, head: hash }, 'the head of the audit')
+    this.#settings.log.info({ file: this.#path, chain, seq, head: hash }, 'the head of the audit')
   }
 }

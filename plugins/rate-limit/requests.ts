@@ -1,7 +1,8 @@
 // The limits of HTTP requests: per address before anybody asks who calls, per user and OAuth client once that is known.
 import type { HostContext, HostMiddleware } from '../../core/index.ts'
 import { addField } from '../../core/transport.ts'
-import { addressKey, callerKey, clientKey } from './caller.ts'
+import { addressKey } from '../families/address/index.ts'
+import { callerKey, clientKey } from './caller.ts'
 import type { Limit, Limits } from './limits.ts'
 import { overLimit, type Refusing, standing } from './refusal.ts'
 import type { Tally } from './tally.ts'

@@ -1,5 +1,6 @@
 // `mcp-host audit`: what it prints of an audit that is whole and of one that is not, from where it has its secrets, and who
 // is meant by what stands for a person.
+import { execFileSync } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -119,10 +120,21 @@ describe('mcp-host audit', () => {
       expect(error).to.equal(undefined)
       expect(text).to.match(/result {2}whole/)
       const only = await run(['verify', `${file}.lock`])
-      expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 all that was named are locks/)
+      expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 all that was named are locks, or no files/)
     } finally {
       await lock.release()
     }
+  })
+
+  it('verify does not wait for a pipe that nobody writes to', async () => {
+    const { folder } = await madeAudit()
+    const pipe = join(folder, 'x.jsonl')
+    execFileSync('mkfifo', [pipe])
+    const { text, error } = await run(['verify', folder])
+    expect(error).to.equal(undefined)
+    expect(text).to.match(/result {2}whole/)
+    const only = await run(['verify', pipe])
+    expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 .*x\.jsonl: it is no file, and no folder$/)
   })
 
   it('verify says what is no file, and what is no audit', async () => {

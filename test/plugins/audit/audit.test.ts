@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
 import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
-import { addressGroup, createAnonymousRefusals } from '../../../plugins/audit/anonymous-refusals.ts'
+import { createAnonymousRefusals } from '../../../plugins/audit/anonymous-refusals.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { ALL_CAPABILITIES } from '../../fixtures/asking-client.ts'
 import { legacy, modern, post } from '../../support/rpc.ts'
@@ -85,10 +85,18 @@ describe('audit: what is written', () => {
     const counts = pushed.map(fields => JSON.parse(fields))
     expect(counts.map(({ ip }) => ip)).to.deep.equal(['_OTHER'])
     expect(counts[0].count).to.equal(5_000 - 110)
-    expect(addressGroup('2001:db8::1')).to.equal('2001:db8:0:0::/64')
-    expect(addressGroup('2001:db8:1:2:3:4:5:6')).to.equal('2001:db8:1:2::/64')
-    expect(addressGroup('::1')).to.equal('0:0:0:0::/64')
-    expect(addressGroup('::ffff:10.0.0.1')).to.equal('::ffff:10.0.0.1')
+  })
+
+  it('takes all spellings of an address for one, and an IPv4 address for no IPv6 network', () => {
+    const pushed: string[] = []
+    const refusals = createAnonymousRefusals(fields => pushed.push(fields))
+    const record = (ip: string) => ({ outcome: 'refused', ip, at: 1, refusedBy: 'mcp-host' }) as unknown as CallRecord
+    const spellings = ['2001:DB8::', '2001:db8::1', '::ffff:1.2.3.4', '::ffff:102:304', '1.2.3.4', '::1']
+    for (const ip of spellings) for (let count = 0; count < 10; count++) refusals.count(record(ip))
+    refusals.close()
+    const counts = pushed.map(fields => JSON.parse(fields)).map(({ ip, count }) => `${ip}: ${count}`)
+    // Of each the first ten have lines of their own.
+    expect(counts).to.deep.equal(['2001:db8:0:0:0:0:0:0/64: 10', '1.2.3.4: 20'])
   })
 
   it('a name in `arguments` that nothing has is warned of, with what may have been meant', async () => {

@@ -1,7 +1,7 @@
 // The lock beside an audit: one of many takes over what a killed process left, and nobody takes away another's.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -39,6 +39,33 @@ describe('audit: its lock', () => {
     const lock = await lockFile(file)
     await lock.release()
     expect(await locksIn(folder)).to.deep.equal([])
+  })
+
+  for (const pid of [-1, 0, 1.5, 2 ** 60, '1']) {
+    it(`of ${JSON.stringify(pid)}, which is no process, is taken over`, async () => {
+      const folder = await makeFolder({ 'a.jsonl.lock': JSON.stringify({ pid, machine: hostname() }) })
+      const lock = await lockFile(join(folder, 'a.jsonl'))
+      await lock.release()
+      expect(await locksIn(folder)).to.deep.equal([])
+    })
+  }
+
+  it('where a link to nothing or a folder stands, the start stops, says so and leaves no draft', async () => {
+    const folder = await makeFolder({})
+    const file = join(folder, 'a.jsonl')
+    const told = () =>
+      lockFile(file).then(
+        () => 'locked',
+        (error: unknown) => String(error),
+      )
+    await symlink(join(folder, 'gone'), `${file}.lock`)
+    expect(await told()).to.match(
+      /a\.jsonl\.lock is a symbolic link, and stands where the lock of the audit goes: take it/,
+    )
+    await rm(`${file}.lock`)
+    await mkdir(`${file}.lock`)
+    expect(await told()).to.match(/a\.jsonl\.lock is no file/)
+    expect(await locksIn(folder)).to.deep.equal(['a.jsonl.lock'])
   })
 
   it('is left alone by who does not hold it any more', async () => {

@@ -5,11 +5,13 @@ import { appendFile, mkdir, open, readdir, readFile, rename, rm, truncate, write
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
+import { shownTorn } from '../../../plugins/audit/tail.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { compiledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { auditsIn, linesIn, SECRET, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
+import { mountSmall } from './small-disk.ts'
 
 after(removeFolders)
 afterEach(stopHosts)
@@ -91,6 +93,13 @@ describe('audit: its file', () => {
       expect(healed?.['text']).to.match(/^\{"seq":/)
       expect(await verdictOn(first.folder)).to.equal('whole, 1')
     }
+  })
+
+  it('shows of half a line its letters, and nothing that steers a terminal', () => {
+    const torn = Buffer.from('{"name":"J\u00fcrgen \u00db\u009b2J\u001b[31m\n\0\0')
+    expect(shownTorn(torn)).to.equal('{"name":"J\u00fcrgen \u00db?2J?[31m?[2 zero bytes]')
+    expect(shownTorn(Buffer.from([0x9b, 0x41]))).to.equal('\ufffdA')
+    expect(shownTorn(Buffer.alloc(5_000, 'x'))).to.have.length(2_049)
   })
 
   it('that a power cut left with zeros is healed', async () => {
@@ -247,16 +256,6 @@ describe('audit: its file', () => {
 
 const ignore = () => undefined
 const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
-
-/** A disk of 32 kB; false where this process may not mount one. */
-function mountSmall(folder: string): boolean {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', folder], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
 
 describe('audit: what cannot be written', () => {
   /** Takes the folder of the file away, and gives it back. */

@@ -3,7 +3,7 @@
 import { expect } from 'chai'
 import type { CallRecord } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/index.ts'
-import { addressKey } from '../../../plugins/rate-limit/caller.ts'
+import { addressKey } from '../../../plugins/families/address/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest, post } from '../../support/rpc.ts'
 import { openSession, postOpen, readWhole } from '../../support/session-client.ts'
@@ -104,6 +104,8 @@ describe('rate-limit: requests', () => {
   for (const [ip, prefix, key] of [
     ['10.0.0.1', 64, '10.0.0.1'],
     ['::ffff:10.0.0.1', 64, '10.0.0.1'],
+    ['::ffff:102:304', 64, '1.2.3.4'],
+    ['2001:DB8::', 64, '2001:db8:0:0:0:0:0:0/64'],
     ['::', 64, '0:0:0:0:0:0:0:0/64'],
     ['::1', 128, '0:0:0:0:0:0:0:1/128'],
     ['fe80::1%eth0', 64, 'fe80:0:0:0:0:0:0:0/64'],
