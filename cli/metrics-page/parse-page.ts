@@ -8,12 +8,16 @@ export interface Sample {
 
 export interface MetricsPage {
   readonly samples: ReadonlyMap<string, readonly Sample[]>
-  /** Lines that are none. */
+  /** Lines that are none, as far as the page was read. */
   readonly skipped: number
 }
 
 /** Samples that are kept; ours have some thousand. */
 export const MOST_SAMPLES = 200_000
+/** Lines that are none: past them nothing more is read. They are more than a page of its greatest size may have. */
+export const MOST_SKIPPED = 100_000
+/** Empty lines and comments; more are skipped as what is no sample. */
+const MOST_PASSED = 4 * MOST_SAMPLES
 const MOST_LABELS = 64
 /** Characters of a line. */
 const MOST_LINE = 64 * 1024
@@ -67,16 +71,27 @@ function readSample(line: string): (Sample & { readonly name: string }) | undefi
   return value === undefined ? undefined : { name, labels: read.labels, value: numberOf(value) }
 }
 
+/** One after the other: a page of line breaks alone has many million. */
+function* linesOf(text: string): Generator<string> {
+  for (let start = 0; start <= text.length; ) {
+    const found = text.indexOf('\n', start)
+    const end = found === -1 ? text.length : found
+    yield text.slice(start, end)
+    start = end + 1
+  }
+}
+
 export function parsePage(text: string): MetricsPage {
   const samples = new Map<string, Sample[]>()
   let skipped = 0
+  let passed = 0
   let count = 0
-  for (const whole of text.split('\n')) {
+  for (const whole of linesOf(text)) {
     const line = whole.trim()
-    if (line === '' || line.startsWith('#')) continue
+    if ((line === '' || line.startsWith('#')) && passed++ < MOST_PASSED) continue
     const sample = count < MOST_SAMPLES && line.length <= MOST_LINE ? readSample(line) : undefined
     if (!sample) {
-      skipped++
+      if (++skipped === MOST_SKIPPED) break
       continue
     }
     count++

@@ -1,6 +1,6 @@
 // Where lines go: a file, followed by its path when somebody renames or removes it, as logrotate does; or a stream, whose
 // reader may not read. For lines.ts.
-import { closeSync, fstatSync, openSync, type Stats, statSync, write } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 
@@ -21,10 +21,28 @@ const sameFile = (one: Stats, other: Stats) => one.ino === other.ino && one.dev 
 
 const openAppending = (file: string) => openSync(file, 'a', MODE)
 
+const LINE_FEED = Buffer.from('\n')
+
+/** Whether the last line has no end: whoever wrote it was killed, or its disk was full. A file that cannot be read is taken as whole. */
+function endsTorn(file: string, opened: Stats): boolean {
+  if (!opened.isFile() || opened.size === 0) return false
+  let fd: number | undefined
+  try {
+    fd = openSync(file, 'r')
+    const last = Buffer.alloc(1)
+    return readSync(fd, last, 0, 1, opened.size - 1) === 1 && !last.equals(LINE_FEED)
+  } catch {
+    return false
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}
+
 /** `file`: absolute. Throws where it cannot be opened. */
 export function toFile(file: string): Destination {
   let fd = openAppending(file)
   let opened = fstatSync(fd)
+  let isTorn = endsTorn(file, opened)
   let lookedAt = performance.now()
 
   /** Another file may be at its path by now, or none. */
@@ -37,11 +55,16 @@ export function toFile(file: string): Destination {
     closeSync(fd)
     fd = next
     opened = fstatSync(fd)
+    isTorn = endsTorn(file, opened)
   }
 
   return {
     async write(bytes, from) {
       follow()
+      if (isTorn) {
+        await writeTo(fd, LINE_FEED)
+        isTorn = false
+      }
       const { bytesWritten } = await writeTo(fd, bytes, from)
       return bytesWritten
     },

@@ -11,6 +11,8 @@ const AT_MOST = 500
 const MOST_WAITING = 8 * 1024 * 1024
 /** Milliseconds until what failed is tried again. */
 const RETRY = 1_000
+/** How long a write may take before it is told, milliseconds. A pipe whose reader does not read takes one, and never says so. */
+const PATIENCE = 5_000
 /** How long the end of the host waits for what is left, milliseconds. */
 const CLOSE_TIME = 3_000
 
@@ -21,6 +23,16 @@ export interface LinesSettings {
   readonly log: Logger
   /** Hears of lines that will never be written. */
   lost(lines: number): void
+  /** Milliseconds that a write may take before it counts as failing. Default 5,000. */
+  readonly patience?: number
+}
+
+const LINE_FEED = 10
+
+function linesFrom(bytes: Buffer, from: number): number {
+  let lines = 0
+  for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) lines++
+  return lines
 }
 
 export class Lines {
@@ -28,10 +40,12 @@ export class Lines {
   #waiting: string[] = []
   #size = 0
   /** What is being written, and how far it is. */
-  #batch: { readonly bytes: Buffer; readonly lines: number; from: number } | undefined
+  #batch: { readonly bytes: Buffer; from: number } | undefined
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failure: string | undefined
+  /** The write that is out takes too long; it may come back yet. */
+  #isStuck = false
   #lost = 0
   #closing = false
   #abandoned = false
@@ -82,10 +96,14 @@ export class Lines {
   async #writeSome(): Promise<unknown> {
     this.#batch ??= this.#take()
     const batch = this.#batch
+    const { patience = PATIENCE } = this.#settings
+    const stuck = setTimeout(() => this.#stick(patience), patience).unref()
     try {
       batch.from += await this.#settings.destination.write(batch.bytes, batch.from)
     } catch (error) {
       return error
+    } finally {
+      clearTimeout(stuck)
     }
     if (batch.from === batch.bytes.length) this.#batch = undefined
     this.#succeed()
@@ -96,16 +114,27 @@ export class Lines {
     const lines = this.#waiting
     this.#waiting = []
     this.#size = 0
-    return { bytes: Buffer.from(lines.join('')), lines: lines.length, from: 0 }
+    return { bytes: Buffer.from(lines.join('')), from: 0 }
   }
 
-  #fail(error: unknown) {
-    const problem = errorText(error)
+  #stick(patience: number) {
+    const what = this.#settings.file === undefined ? 'its reader does not read' : 'the disk does not answer'
+    this.#tell(`a write has not come back for ${patience / 1_000} s: ${what}`)
+    this.#isStuck = true
+  }
+
+  /** Once, until it is over. A write that took too long and then fails is another matter. */
+  #tell(problem: string) {
     const { file, log } = this.#settings
-    if (this.#failure === undefined) {
+    if (this.#failure === undefined || this.#isStuck) {
       log.error({ file, problem }, 'the access log cannot be written; its lines wait, up to 8 MB of them')
     }
     this.#failure = problem
+    this.#isStuck = false
+  }
+
+  #fail(error: unknown) {
+    this.#tell(errorText(error))
     if (!this.#closing) this.#timer = setTimeout(() => this.#begin(), RETRY).unref()
   }
 
@@ -114,6 +143,7 @@ export class Lines {
     const { file, log } = this.#settings
     log.info({ file, lost: this.#lost }, 'the access log is written again')
     this.#failure = undefined
+    this.#isStuck = false
     this.#lost = 0
   }
 
@@ -135,7 +165,7 @@ export class Lines {
     late.abort()
     this.#abandoned = true
     const { file, log, lost, destination } = this.#settings
-    const left = this.#waiting.length + (this.#batch?.lines ?? 0)
+    const left = this.#waiting.length + (this.#batch ? linesFrom(this.#batch.bytes, this.#batch.from) : 0)
     if (left > 0) {
       lost(left)
       const problem = this.#failure ?? 'nobody takes them'

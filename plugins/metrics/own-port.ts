@@ -6,13 +6,16 @@ import { isLoopback } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
+import { limitPlaces, type Places } from './places.ts'
 
 export const OWN_PATH = '/metrics'
 
-/** Connections at a time; more are closed. A few scrapers ask, one connection each. */
+/** Connections at a time. A few scrapers ask, one connection each. */
 export const MOST_CONNECTIONS = 64
+/** Connections of an address at a time that have not shown the token. */
+export const MOST_OF_ADDRESS = 8
 /** Milliseconds. */
-const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
 export interface OwnPort {
   /** The keys that lead to the plugin's options. */
@@ -50,7 +53,7 @@ function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRea
 const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort) {
+async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, places: Places) {
   const send = (status: number, type: string, body: Buffer, headers = {}) => {
     // Node would read a body to its end, to find the next request.
     const ending = hasBody(req) ? { Connection: 'close' } : {}
@@ -61,7 +64,9 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort) {
   const say = (status: number, text: string, headers = {}) =>
     send(status, 'text/plain; charset=utf-8', Buffer.from(`${text}\n`), headers)
   const refusal = refusalOf(req, own)
-  if (refusal) return say(refusal.status, refusal.text, refusal.headers)
+  // A connection that is refused and kept would hold its place for as long as it asks.
+  if (refusal) return say(refusal.status, refusal.text, { ...refusal.headers, Connection: 'close' })
+  places.keep(req.socket)
   try {
     const { type, body } = await own.scrape(req)
     send(200, type, body)
@@ -74,9 +79,11 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort) {
 /** Resolves with the server once it listens; rejects with a StartError. It does not keep the process alive. */
 export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
   const { host, port } = own
-  const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own)
+  const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own, places)
   const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
-  server.maxConnections = MOST_CONNECTIONS
+  // Without a token all come from this machine, and whoever asks may read.
+  const perAddress = own.mayRead ? MOST_OF_ADDRESS : MOST_CONNECTIONS
+  const places = limitPlaces(server, { all: MOST_CONNECTIONS, perAddress })
   server.unref()
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { Counter, Registry } from 'prom-client'
 import { grown, grownHistogram, histogramsBy, quantileOf, sum } from '../../../cli/metrics-page/figures.ts'
-import { parsePage } from '../../../cli/metrics-page/parse-page.ts'
+import { MOST_SAMPLES, MOST_SKIPPED, parsePage } from '../../../cli/metrics-page/parse-page.ts'
 
 const one = (line: string) => [...parsePage(line).samples.values()].flat()
 
@@ -48,6 +48,22 @@ describe('the reader of a metrics page', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  for (const [what, text] of [
+    ['line breaks', '\n'.repeat(32 * 1024 * 1024)],
+    ['comments', '#\n'.repeat(16 * 1024 * 1024)],
+    ['lines that are no samples', '1\n'.repeat(16 * 1024 * 1024)],
+  ] as const) {
+    it(`reads no more than a part of a page of ${what}`, () => {
+      const { samples, skipped } = parsePage(`a 1\n${text}b 1`)
+      expect([[...samples.keys()], skipped]).to.deep.equal([['a'], MOST_SKIPPED])
+    })
+  }
+
+  it('keeps as many samples as it may, and counts those behind them', () => {
+    const { samples, skipped } = parsePage('a 1\n'.repeat(MOST_SAMPLES + 3))
+    expect([samples.get('a')?.length, skipped]).to.deep.equal([MOST_SAMPLES, 3])
   })
 
   it('takes any text without an error', () => {

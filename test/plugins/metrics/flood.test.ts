@@ -1,14 +1,15 @@
 // Readers of the metrics who ask without an end: calls are answered meanwhile, and the figures are read a bounded number of times.
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { MOST_CONNECTIONS } from '../../../plugins/metrics/own-port.ts'
+import { MOST_CONNECTIONS, MOST_OF_ADDRESS } from '../../../plugins/metrics/own-port.ts'
+import { callerAt } from '../../../plugins/metrics/places.ts'
 import { shareInTurn } from '../../../plugins/metrics/share-in-turn.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { type Metered, startMetered } from './scrape.ts'
+import { type Metered, scrapeOf, startMetered } from './scrape.ts'
 
 const open: Socket[] = []
 afterEach(async () => {
@@ -30,9 +31,9 @@ async function startCounted(options: object = {}): Promise<Metered & { renders()
   return { ...metered, renders: () => reads }
 }
 
-function connectTo(address: string): Socket {
+function connectTo(address: string, from: Partial<TcpNetConnectOpts> = {}): Socket {
   const { port, hostname } = new URL(address)
-  const socket = connect(Number(port), hostname)
+  const socket = connect({ ...from, port: Number(port), host: hostname })
   // Whoever is closed while it writes is reset.
   socket.on('error', () => undefined)
   open.push(socket)
@@ -52,6 +53,109 @@ function flood(address: string, count: number, request = GET): Promise<number> {
     socket.write(request.repeat(count))
   })
 }
+
+/** Connections that send nothing, the oldest first. */
+async function connectAll(address: string, count: number): Promise<Socket[]> {
+  const all: Socket[] = []
+  for (let at = 0; at < count; at++) {
+    const socket = connectTo(address)
+    await once(socket, 'connect')
+    all.push(socket)
+  }
+  return all
+}
+
+const TOKEN = 'a token of more than 16'
+const headers = { Authorization: `Bearer ${TOKEN}` }
+
+/** What the answer says, once the connection is closed. */
+async function answerTo(socket: Socket, request: string): Promise<string> {
+  let text = ''
+  socket.on('data', chunk => {
+    text += String(chunk)
+  })
+  socket.write(request)
+  await once(socket, 'close')
+  return text
+}
+
+describe('readers of the metrics without the token', function () {
+  this.timeout(60_000)
+
+  it('are closed with their refusal, whatever is refused', async () => {
+    const { address } = await startCounted({ token: TOKEN })
+    const open = await startCounted()
+    const own = `Host: localhost\r\nAuthorization: Bearer ${TOKEN}`
+    for (const [status, at, request] of [
+      [401, address, GET],
+      [403, open.address, GET.replace('localhost', 'page.example')],
+      [404, address, `GET /other HTTP/1.1\r\n${own}\r\n\r\n`],
+      [405, address, `DELETE /metrics HTTP/1.1\r\n${own}\r\n\r\n`],
+    ] as const) {
+      const text = await answerTo(connectTo(at), request)
+      expect(text).to.match(new RegExp(`^HTTP/1.1 ${status} [^]*\r\nConnection: close\r\n`))
+    }
+  })
+
+  it('cost the scraper of their own address no scrape, however often they come', async () => {
+    const { address } = await startCounted({ token: TOKEN })
+    let came = 0
+    for (let wave = 0; wave < 10; wave++) {
+      const all = await connectAll(address, MOST_CONNECTIONS + 6)
+      for (const socket of all) socket.write(came++ % 2 ? GET : GET.slice(0, 10))
+      const samples = await scrapeOf(address, headers)
+      expect(samples.length).to.be.above(0)
+    }
+    expect(came).to.equal(10 * (MOST_CONNECTIONS + 6))
+  })
+
+  it('cost the scraper of another address no scrape, however fast they come', async function () {
+    // Elsewhere than on Linux a machine has no second address of its own.
+    if (process.platform !== 'linux') return this.skip()
+    const { address } = await startCounted({ token: TOKEN })
+    let came = 0
+    let isOver = false
+    function come() {
+      if (isOver) return
+      const socket = connectTo(address, { localAddress: '127.0.0.2' }).resume()
+      if (came++ % 2) socket.write(GET)
+      socket.once('close', () => {
+        open.splice(open.indexOf(socket), 1)
+        setImmediate(come)
+      })
+    }
+    for (let count = 0; count < MOST_CONNECTIONS * 2; count++) come()
+    let scrapes = 0
+    while (scrapes < 10 || came < 10 * MOST_CONNECTIONS) {
+      const samples = await scrapeOf(address, { ...headers, Connection: 'close' })
+      if (samples.length > 0) scrapes++
+    }
+    isOver = true
+    console.log(`      ${scrapes} scrapes, ${came} connections without the token meanwhile`)
+  })
+
+  it('are one caller with all of their /64', () => {
+    for (const [address, caller] of [
+      ['10.0.0.1', '10.0.0.1'],
+      ['::ffff:10.0.0.1', '::ffff:10.0.0.1'],
+      ['::1', '0:0:0:0'],
+      ['2001:db8::1', '2001:db8:0:0'],
+      ['2001:db8::5:6:7:8', '2001:db8:0:0'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+      ['fe80::1%eth0', 'fe80:0:0:0'],
+    ] as const) {
+      expect(callerAt(address), address).to.equal(caller)
+    }
+  })
+
+  it('have few places of an address, and the newest gets one', async () => {
+    const { address } = await startCounted({ token: TOKEN })
+    const all = await connectAll(address, MOST_OF_ADDRESS + 2)
+    const gone = all.slice(0, 2)
+    await Promise.all(gone.map(socket => socket.destroyed || once(socket, 'close')))
+    expect(all.slice(2).filter(socket => socket.destroyed)).to.have.length(0)
+  })
+})
 
 describe('a flood of readers of the metrics', function () {
   this.timeout(60_000)
@@ -83,13 +187,24 @@ describe('a flood of readers of the metrics', function () {
     expect((await fetch(address)).status).to.equal(200)
   })
 
-  it('has so many connections, and no more', async () => {
+  it('has so many connections, and no more: the oldest that was not answered goes', async () => {
     const { address } = await startCounted()
-    const all = Array.from({ length: MOST_CONNECTIONS }, () => connectTo(address))
-    await Promise.all(all.map(socket => once(socket, 'connect')))
-    const late = connectTo(address)
-    await once(late, 'close')
-    for (const socket of all.splice(0, 2)) {
+    const [oldest, ...others] = await connectAll(address, MOST_CONNECTIONS)
+    if (!oldest) throw new Error('no connection')
+    expect(await flood(address, 1)).to.equal(1)
+    if (!oldest.destroyed) await once(oldest, 'close')
+    expect(others.filter(socket => socket.destroyed)).to.have.length(0)
+  })
+
+  it('keeps nobody out where all places have readers, for longer than these stay', async () => {
+    const { address } = await startCounted()
+    const readers = await connectAll(address, MOST_CONNECTIONS)
+    const answered = Promise.all(readers.map(socket => once(socket, 'data')))
+    for (const socket of readers) socket.write(GET)
+    await answered
+    await once(connectTo(address), 'close')
+    expect(readers.filter(socket => socket.destroyed)).to.have.length(0)
+    for (const socket of readers.slice(0, 2)) {
       socket.end()
       await once(socket, 'close')
     }

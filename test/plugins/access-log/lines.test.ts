@@ -1,0 +1,77 @@
+// The writer of lines: what it says of a write that does not come back, and how many lines it counts as lost.
+import { expect } from 'chai'
+import type { Logger } from '../../../core/index.ts'
+import type { Destination } from '../../../plugins/access-log/destination.ts'
+import { Lines } from '../../../plugins/access-log/lines.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const CANNOT = 'the access log cannot be written; its lines wait, up to 8 MB of them'
+
+/** A writer whose patience is short, what it logged, and how many lines it lost. */
+function startLines(write: Destination['write'], patience = 5) {
+  const told: Array<{ readonly message: string; readonly problem?: string; readonly lines?: number }> = []
+  const tell = (facts: object, message: string) => void told.push({ ...facts, message })
+  const log = { debug: tell, info: tell, warn: tell, error: tell } as unknown as Logger
+  let lost = 0
+  const lines = new Lines({
+    destination: { write, close: () => undefined },
+    file: undefined,
+    log,
+    patience,
+    lost(count) {
+      lost += count
+    },
+  })
+  return { lines, told, lost: () => lost }
+}
+
+describe('the writer of the access log', () => {
+  it('says once that a write does not come back, and when it did', async () => {
+    let comeBack: ((taken: number) => void) | undefined
+    const { lines, told, lost } = startLines((bytes, from) => {
+      if (comeBack) return Promise.resolve(bytes.length - from)
+      return new Promise(resolve => {
+        comeBack = resolve
+      })
+    })
+    lines.write('one\n')
+    await eventually('the failure', () => lines.failure)
+    expect(lines.failure).to.equal('a write has not come back for 0.005 s: its reader does not read')
+    lines.write('two\n')
+    expect(told.map(({ message }) => message)).to.deep.equal([CANNOT])
+    comeBack?.('one\n'.length)
+    await eventually('its end', () => lines.failure === undefined)
+    expect(told[1]?.message).to.equal('the access log is written again')
+    await lines.close()
+    expect(lost()).to.equal(0)
+  })
+
+  it('says why a write failed that had not come back for long', async () => {
+    let fail: ((error: Error) => void) | undefined
+    const { lines, told } = startLines(
+      () =>
+        new Promise((_, reject) => {
+          fail = reject
+        }),
+    )
+    lines.write('one\n')
+    await eventually('the failure', () => lines.failure)
+    fail?.(new Error('EPIPE'))
+    await eventually('the reason', () => lines.failure === 'EPIPE')
+    expect(told.map(({ message }) => message)).to.deep.equal([CANNOT, CANNOT])
+    expect(told[1]?.problem).to.equal('EPIPE')
+  })
+
+  it('counts as lost at its end what is not written, and no line that is', async () => {
+    let writes = 0
+    const { lines, told, lost } = startLines(async () => {
+      // The first line, and a part of the second.
+      if (writes++ === 0) return 'one\nt'.length
+      throw new Error('ENOSPC')
+    }, 5_000)
+    for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line)
+    await lines.close()
+    expect(lost()).to.equal(2)
+    expect(told.find(({ message }) => message.startsWith('closed'))?.lines).to.equal(2)
+  })
+})
