@@ -2,6 +2,10 @@
 // and the oldest that has not shown it may read goes: first of the same address, so that one address cannot empty all others.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { addressKey } from '../families/address/index.ts'
+
+/** Bits of an IPv6 address that are one caller's: who has one address of a /64 has them all. */
+const NETWORK = 64
 
 export interface PlaceLimits {
   /** Connections at a time. */
@@ -13,17 +17,6 @@ export interface PlaceLimits {
 export interface Places {
   /** It may read: its place is its own until it closes. */
   keep(socket: Socket): void
-}
-
-const groupsOf = (text: string) => (text === '' ? [] : text.split(':'))
-
-/** A /64 of IPv6 is one caller: who has one address of it has them all. */
-export function callerAt(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address
-  const [left = '', right = ''] = address.split('::')
-  const [first, last] = [groupsOf(left), groupsOf(right)]
-  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0')
-  return [...first, ...zeros, ...last].slice(0, 4).join(':')
 }
 
 export function limitPlaces(server: Server, { all, perAddress }: PlaceLimits): Places {
@@ -40,7 +33,7 @@ export function limitPlaces(server: Server, { all, perAddress }: PlaceLimits): P
     // A client that is gone has no address, and its socket is destroyed already.
     const { remoteAddress } = socket
     if (remoteAddress === undefined) return
-    const caller = callerAt(remoteAddress)
+    const caller = addressKey(remoteAddress, NETWORK)
     const ofCaller = [...newcomers.keys()].filter(other => newcomers.get(other) === caller)
     const isFull = newcomers.size + readers.size >= all
     const oldest = ofCaller.length >= perAddress ? ofCaller[0] : isFull ? newcomers.keys().next().value : undefined

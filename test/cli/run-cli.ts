@@ -23,13 +23,16 @@ export interface Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   /** Resolves when it has ended and all it wrote was read. */
   readonly ended: Promise<Ended>
-  /** Waits until stdout, or stderr, has `words` and returns the match. Rejects when the process ends without it. */
+  /** Waits until stdout, or stderr, has `words` and returns the match. Rejects when the process ends without it, or takes too long. */
   printed(words: RegExp, stream?: 'stdout' | 'stderr'): Promise<RegExpExecArray>
   /** The same for stderr. */
   logged(words: RegExp): Promise<RegExpExecArray>
   /** Waits until it serves, and returns where. */
   listening(): Promise<string>
 }
+
+/** Milliseconds; less than tests have, so that it is said what there was in the place of what is waited for. */
+const PATIENCE = 50_000
 
 const running = new Set<ChildProcessByStdio<Writable, Readable, Readable>>()
 
@@ -58,13 +61,22 @@ export function startProgram([file = '', ...argv]: readonly string[], cwd: strin
   })
 
   async function printed(words: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
-    for (;;) {
-      const match = words.exec(text[stream])
-      if (match) return match
-      const end = await Promise.race([once(child[stream], 'data'), ended])
-      if (!Array.isArray(end) && !words.test(end[stream])) {
-        throw new Error(`ended with ${end.code} without ${words}:\n${end.stdout}${end.stderr}`)
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), PATIENCE).unref()
+    try {
+      for (;;) {
+        const match = words.exec(text[stream])
+        if (match) return match
+        const end = await Promise.race([once(child[stream], 'data', { signal: late.signal }), ended])
+        if (!Array.isArray(end) && !words.test(end[stream])) {
+          throw new Error(`ended with ${end.code} without ${words}:\n${end.stdout}${end.stderr}`)
+        }
       }
+    } catch (cause) {
+      if (!late.signal.aborted) throw cause
+      throw new Error(`waited ${PATIENCE} ms in vain for ${words}:\n${text.stdout}${text.stderr}`, { cause })
+    } finally {
+      clearTimeout(timer)
     }
   }
 

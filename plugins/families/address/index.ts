@@ -1,4 +1,4 @@
-// The one spelling of an address, by which rate-limit and audit count; no plugin itself. One machine has a whole IPv6 network.
+// The one spelling of an address, by which rate-limit, audit and metrics count; no plugin itself. One machine has a whole IPv6 network.
 
 const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8

@@ -4,7 +4,6 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { MOST_CONNECTIONS, MOST_OF_ADDRESS } from '../../../plugins/metrics/own-port.ts'
-import { callerAt } from '../../../plugins/metrics/places.ts'
 import { shareInTurn } from '../../../plugins/metrics/share-in-turn.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { modern } from '../../support/rpc.ts'
@@ -132,20 +131,6 @@ describe('readers of the metrics without the token', function () {
     }
     isOver = true
     console.log(`      ${scrapes} scrapes, ${came} connections without the token meanwhile`)
-  })
-
-  it('are one caller with all of their /64', () => {
-    for (const [address, caller] of [
-      ['10.0.0.1', '10.0.0.1'],
-      ['::ffff:10.0.0.1', '::ffff:10.0.0.1'],
-      ['::1', '0:0:0:0'],
-      ['2001:db8::1', '2001:db8:0:0'],
-      ['2001:db8::5:6:7:8', '2001:db8:0:0'],
-      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-      ['fe80::1%eth0', 'fe80:0:0:0'],
-    ] as const) {
-      expect(callerAt(address), address).to.equal(caller)
-    }
   })
 
   it('have few places of an address, and the newest gets one', async () => {
