@@ -152,7 +152,6 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
   }
 
   const watch = await watchProject({ folder, always, changed })
-  start()
   await new Promise<void>(leave => {
     let quits = 0
     const quit = () => {
@@ -170,6 +169,8 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
     process.once('exit', giveBack)
+    // Once the keys are read: a Node that ends puts its terminal back to how it was as it began, for all who have it.
+    start()
   })
   say('stopping; once more ends at once')
   types.end()
