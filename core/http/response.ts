@@ -6,15 +6,17 @@ type Given = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 export class HostResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Names and values, one after the other. */
-  readonly #added: string[] = []
+  #added: string[] | undefined
 
   add(name: string, value: string): void {
-    this.#added.push(name, value)
+    if (this.#added) this.#added.push(name, value)
+    else this.#added = [name, value]
   }
 
   override writeHead(status: number, ...rest: [(string | Given)?, Given?]): this {
-    const added = this.#added.splice(0)
-    if (added.length === 0) return super.writeHead(status, ...(rest as [string, Given]))
+    const added = this.#added
+    this.#added = undefined
+    if (!added) return super.writeHead(status, ...(rest as [string, Given]))
     const [only] = rest
     if (rest.length === 1 && isList(only) && this.getHeaderNames().length === 0) {
       return super.writeHead(status, [...only, ...missingIn(only, added)])
@@ -29,7 +31,7 @@ const isList = (head: string | Given | undefined): head is string[] =>
   Array.isArray(head) && head.every(part => typeof part === 'string')
 
 /** What is added and not there: what the head says of a field is all that is said of it. */
-function missingIn(head: readonly string[], added: string[]): string[] {
+function missingIn(head: readonly string[], added: readonly string[]): string[] {
   const names = new Set<string>()
   for (let at = 0; at < head.length; at += 2) names.add((head[at] as string).toLowerCase())
   return added.filter((_, index) => !names.has((added[index & ~1] as string).toLowerCase()))

@@ -9,7 +9,6 @@ import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
-import { REVISIONS } from './revisions.ts'
 
 /**
  * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
@@ -97,7 +96,8 @@ const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\d
 const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
 
-function clientOf(client: ClientFacts | undefined): CallRecord['client'] {
+/** What a client calls itself. */
+export function clientOf(client: ClientFacts | undefined): CallRecord['client'] {
   const info = client?.info
   return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
 }
@@ -112,19 +112,21 @@ export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
 /** What all records are made from. */
-interface Facts {
+export interface Facts {
   readonly outcome: Outcome
   readonly error: HostError | undefined
   readonly at: number
   readonly milliseconds: number
 }
 
-interface Asker {
+/** Who asked, and with which headers. */
+export interface Asker {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
 }
 
-abstract class Told implements Facts {
+/** What every record says in the same way. */
+export abstract class Told implements Facts {
   outcome: Outcome
   error: HostError | undefined
   readonly at: number
@@ -198,7 +200,6 @@ export class ObservedCall extends Told implements CallRecord {
   readonly call: Call
   readonly http = undefined
   readonly #notes: CallNotes
-
   readonly #tracer: Tracer
 
   constructor(call: Call, notes: CallNotes, settings: RecordSettings & { readonly tracer: Tracer }) {
@@ -246,96 +247,5 @@ export class ObservedCall extends Told implements CallRecord {
   }
   override get traceId() {
     return traceIdOf(this.call, this.#tracer)
-  }
-}
-
-interface PlainFacts extends Facts, Asker, Pick<CallRecord, 'route' | 'ip' | 'http' | 'bytesOut'> {
-  /** Of the session that it was let into. */
-  readonly sessionId: string | undefined
-  /** Whether all of its body came. */
-  readonly isWhole: boolean
-}
-
-/** An HTTP request that became no Call. */
-export class PlainRequest extends Told implements CallRecord {
-  readonly call = undefined
-  readonly method = undefined
-  readonly item = undefined
-  readonly client = undefined
-  readonly revision = undefined
-  readonly transport = undefined
-  readonly asked: readonly string[] = []
-  readonly route: string | undefined
-  readonly ip: string
-  readonly http: CallRecord['http']
-  readonly #sessionId: string | undefined
-  readonly #isWhole: boolean
-  readonly bytesOut: number | undefined
-
-  constructor(facts: PlainFacts, settings: RecordSettings) {
-    super(facts, facts, settings)
-    this.route = facts.route
-    this.ip = facts.ip
-    this.http = facts.http
-    this.bytesOut = facts.bytesOut
-    this.#sessionId = facts.sessionId
-    this.#isWhole = facts.isWhole
-  }
-  override get bytesIn() {
-    return this.#isWhole ? super.bytesIn : undefined
-  }
-  get session() {
-    const { isSessionId, disguise } = this.settings
-    const id = this.#sessionId
-    return id !== undefined && isSessionId(id) ? disguise.session(id) : undefined
-  }
-}
-
-/** A request of a client that was refused before it was a Call. */
-export interface RefusedRequest extends Asker, Pick<CallRecord, 'ip' | 'revision' | 'transport'> {
-  readonly error: HostError
-  readonly route: { readonly path: string }
-  /** As the message has it; undefined where it could not be read. */
-  readonly method: string | undefined
-  readonly client: ClientFacts | undefined
-  readonly sessionId: string | undefined
-}
-
-/** A request that was refused before it was a Call, and that the record of no HTTP request tells of: one of a batch or of a line. */
-export class RefusedMessage extends Told implements CallRecord {
-  readonly call = undefined
-  readonly http = undefined
-  readonly item = undefined
-  readonly bytesOut = undefined
-  readonly asked: readonly string[] = []
-  readonly #refused: RefusedRequest
-
-  constructor(refused: RefusedRequest, settings: RecordSettings) {
-    super({ outcome: 'refused', error: refused.error, at: Date.now(), milliseconds: 0 }, refused, settings)
-    this.#refused = refused
-  }
-  get route() {
-    return this.#refused.route.path
-  }
-  get method() {
-    const { method, route } = this.#refused
-    return method === undefined || this.settings.has(method, route) ? method : OTHER
-  }
-  get revision() {
-    // One that we have not is a client's own words.
-    return REVISIONS.find(known => known === this.#refused.revision)
-  }
-  get transport() {
-    return this.#refused.transport
-  }
-  get ip() {
-    return this.#refused.ip
-  }
-  get client() {
-    return clientOf(this.#refused.client)
-  }
-  get session() {
-    const { sessionId } = this.#refused
-    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
   }
 }

@@ -15,11 +15,9 @@ import {
   ObservedCall,
   OTHER,
   type Outcome,
-  PlainRequest,
   type RecordSettings,
-  RefusedMessage,
-  type RefusedRequest,
 } from './call-record.ts'
+import { PlainRequest, RefusedMessage, type RefusedRequest } from './request-record.ts'
 import { resultTypeOf } from './result-type.ts'
 
 /** What telling takes. */

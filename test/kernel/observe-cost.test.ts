@@ -32,7 +32,9 @@ const median = (values: readonly number[]): number =>
 /** Of the files that make records, the functions that ran. */
 const ranIn = ({ calls }: ObserveCost) =>
   Object.fromEntries(
-    Object.entries(calls).filter(([name, count]) => count > 0 && /^(?:observe|call-record|call-notes) /.test(name)),
+    Object.entries(calls).filter(
+      ([name, count]) => count > 0 && /^(?:observe|call-record|request-record|call-notes) /.test(name),
+    ),
   )
 
 describe('the cost of records', () => {

@@ -17,6 +17,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { modern } from '../support/rpc.ts'
+import { mountSmall, unmount } from '../support/small-disk.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
@@ -285,12 +286,14 @@ describe('what start, and check, say of places', () => {
   })
 
   it('tells of folders that this user may not write', async function () {
-    // Nothing is forbidden to root.
-    if (process.getuid?.() === 0) this.skip()
     const folder = await makeFolder({})
-    await chmod(folder, 0o500)
+    // Nothing is forbidden to root but what is mounted so.
+    const isRoot = process.getuid?.() === 0
+    if (isRoot) mountSmall(this, folder, 'ro')
+    else await chmod(folder, 0o500)
     const told = (await faultsOf({ audit: {}, 'access-log': { file: 'access.log' } }, {}, folder)).split('\n\n')
-    await chmod(folder, 0o700)
+    if (isRoot) unmount(folder)
+    else await chmod(folder, 0o700)
     expect(told.join()).to.match(/the audit cannot be written in .*the access log cannot be written in/s)
   })
 })

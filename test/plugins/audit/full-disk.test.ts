@@ -1,5 +1,4 @@
 // An audit that starts on a disk without room: a real one where this process may mount it. What serves goes on serving.
-import { execFileSync } from 'node:child_process'
 import { appendFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -7,9 +6,9 @@ import { StartError } from '../../../core/index.ts'
 import { Trail } from '../../../plugins/audit/trail.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
+import { mountSmall, unmount } from '../../support/small-disk.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { auditsIn, linesIn, SECRET, signersOf, startAudited, verdictOn } from './audited-host.ts'
-import { mountSmall } from './small-disk.ts'
 
 after(removeFolders)
 afterEach(stopHosts)
@@ -35,7 +34,7 @@ describe('audit: a start on a full disk', () => {
       const folder = await makeFolder({})
       const disk = join(folder, 'disk')
       await mkdir(disk)
-      if (!mountSmall(disk)) return this.skip()
+      mountSmall(this, disk)
       try {
         await fill(disk)
         const options = { file: 'disk/audit.jsonl', onFailure }
@@ -58,7 +57,7 @@ describe('audit: a start on a full disk', () => {
         expect(lines.find(({ event }) => event === 'gap')?.['refused']).to.equal(onFailure === 'refuse' ? 1 : undefined)
       } finally {
         await stopHosts()
-        execFileSync('umount', [disk])
+        unmount(disk)
       }
     })
   }
@@ -67,7 +66,7 @@ describe('audit: a start on a full disk', () => {
     const folder = await makeFolder({})
     const disk = join(folder, 'disk')
     await mkdir(disk)
-    if (!mountSmall(disk)) return this.skip()
+    mountSmall(this, disk)
     try {
       const options = { file: 'disk/audit.jsonl' }
       const file = join(disk, 'audit.jsonl')
@@ -98,7 +97,7 @@ describe('audit: a start on a full disk', () => {
       expect(await auditsIn(disk)).to.have.length(2)
     } finally {
       await stopHosts()
-      execFileSync('umount', [disk])
+      unmount(disk)
     }
   })
 

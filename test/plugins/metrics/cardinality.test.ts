@@ -6,6 +6,7 @@ import { createRequestCounts } from '../../../plugins/metrics/count-requests.ts'
 import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
 import type { Metric } from '../../../plugins/metrics/series.ts'
 import { plugin } from '../../fixtures/plugins.ts'
+import { recordOf } from '../../fixtures/records.ts'
 import { eventually } from '../../support/eventually.ts'
 import { metaOf, modern } from '../../support/rpc.ts'
 import { createTestLog, stopHosts } from '../../support/start-host.ts'
@@ -14,34 +15,6 @@ import { startMetered } from './scrape.ts'
 afterEach(stopHosts)
 
 const MANY = 100_000
-
-function recordOf(fields: Partial<CallRecord>): CallRecord {
-  return {
-    call: { headers: {} } as CallRecord['call'],
-    outcome: 'ok',
-    error: undefined,
-    refusedBy: undefined,
-    at: 0,
-    milliseconds: 3,
-    route: '/mcp',
-    method: 'tools/call',
-    item: undefined,
-    revision: '2026-07-28',
-    transport: undefined,
-    asked: [],
-    ip: '127.0.0.1',
-    http: undefined,
-    client: undefined,
-    user: undefined,
-    oauthClient: undefined,
-    session: undefined,
-    requestId: undefined,
-    traceId: undefined,
-    bytesIn: 10,
-    bytesOut: 10,
-    ...fields,
-  }
-}
 
 const countOf = (metrics: readonly Metric[], name: string) => metrics.find(one => one.name === name)?.values.length
 
