@@ -35,6 +35,7 @@ export {
 } from './mcp/limits.ts'
 export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
+export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
 export {
   ASSUMED_REVISION,

@@ -9,6 +9,7 @@ import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
+import { plainText } from './plain-text.ts'
 
 /**
  * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
@@ -84,11 +85,8 @@ export interface RecordSettings {
   isSessionId(text: string): boolean
 }
 
-const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
-
 /** A text of others, cut, and without what steers a terminal or ends a line. */
-const shortText = (text: unknown, most: number): string =>
-  typeof text === 'string' ? text.slice(0, most).replace(UNPRINTABLE, '?') : ''
+const shortText = (text: unknown, most: number): string => (typeof text === 'string' ? plainText(text, most) : '')
 
 /** W3C Trace Context, version 00: a trace and a span that are not zero. */
 const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/

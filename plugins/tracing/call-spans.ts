@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
 import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
+import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
 type CallStart = Omit<
@@ -51,14 +52,13 @@ function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallS
   }
 }
 
-const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 const MAX_ID = 64
 
 /** What costs more to find out: for spans that are kept. */
 const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attributes => ({
   'mcp.session.id': session,
   'mcp_host.request_id': requestId,
-  'jsonrpc.request.id': id === undefined ? undefined : String(id).slice(0, MAX_ID).replace(UNPRINTABLE, '?'),
+  'jsonrpc.request.id': id === undefined ? undefined : plainText(String(id), MAX_ID),
 })
 
 /** Codes that say that the server failed; others say what the client did wrong. */

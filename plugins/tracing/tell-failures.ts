@@ -2,6 +2,7 @@
 // then how many more there were, once a minute at most.
 import type { DiagLogger } from '@opentelemetry/api'
 import type { PluginHost } from '../../core/index.ts'
+import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
 type Log = PluginHost['log']
@@ -10,7 +11,6 @@ type Log = PluginHost['log']
 const QUIET = 60_000
 /** Characters of a problem in a line: a receiver may answer with a page. */
 const MOST = 300
-const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 const FIX = 'look at the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
 
 /** SDKs write errors as JSON, with a stack and what the receiver said. */
@@ -24,7 +24,10 @@ function messageIn(text: string): string {
   }
 }
 
-const problemIn = (said: unknown): string => messageIn(String(said)).slice(0, MOST).replace(UNPRINTABLE, ' ')
+function problemIn(said: unknown): string {
+  const message = messageIn(String(said)).slice(0, MOST)
+  return plainText(message.replace(/\p{Cc}/gu, ' '), MOST)
+}
 
 /** Of one kind, such as errors. */
 function createTelling(write: (fields: object) => void, now: () => number) {

@@ -153,11 +153,11 @@ describe('mcp-host login', function () {
   ] as const) {
     it(`reads the callback address that is pasted ${how}`, async () => {
       const desk = await startDesk()
-      const { child, printed: waitFor, ended } = desk.start(['login', desk.url, ...args], env)
-      const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m, 'stderr')
-      await waitFor(/Paste that address here: /, 'stderr')
+      const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...args], env)
+      const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
+      await waitFor(/Paste that address here: /)
       child.stdin.write('https://example.com/somewhere\n')
-      await waitFor(/This is no callback address[\s\S]*Paste that address here: /, 'stderr')
+      await waitFor(/This is no callback address[\s\S]*Paste that address here: /)
       child.stdin.end(`${await authorize(address)}\n`)
       const { code, stdout, stderr } = await ended
       expect(code, stderr).to.equal(0)
@@ -199,16 +199,16 @@ describe('mcp-host login', function () {
 
   it('also takes the answer of a browser that the person opened on this machine', async () => {
     const desk = await startDesk()
-    const { printed: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
-    const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m, 'stderr')
+    const { logged: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
+    const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
     await (await fetch(await authorize(address))).body?.cancel()
     expect((await ended).code).to.equal(0)
   })
 
   it('refuses a pasted answer of another login', async () => {
     const desk = await startDesk()
-    const { child, printed: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
-    const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m, 'stderr')
+    const { child, logged: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
+    const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
     const answer = await authorize(address)
     answer.searchParams.set('state', 'somebody-elses')
     child.stdin.end(`${answer}\n`)
@@ -220,8 +220,8 @@ describe('mcp-host login', function () {
   it('shows the code of a device login, and waits', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.device = true
-    const { printed: waitFor, ended } = desk.start(['login', desk.url, '--device'])
-    const [, userCode = ''] = await waitFor(/^Open http:\S+ on any device and enter the code (\S+)$/m, 'stderr')
+    const { logged: waitFor, ended } = desk.start(['login', desk.url, '--device'])
+    const [, userCode = ''] = await waitFor(/^Open http:\S+ on any device and enter the code (\S+)$/m)
     desk.fake.as.decideDevice(userCode, 'approved')
     const { code, stdout } = await ended
     expect(code).to.equal(0)
@@ -410,8 +410,8 @@ describe('mcp-host login', function () {
 
   it('ends on Ctrl-C, and leaves nothing that hinders the next login', async () => {
     const desk = await startDesk()
-    const { child, printed: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
-    await waitFor(/Paste that address here: /, 'stderr')
+    const { child, logged: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
+    await waitFor(/Paste that address here: /)
     child.kill('SIGINT')
     const { code, stderr } = await ended
     expect(code).to.equal(130)

@@ -23,10 +23,10 @@ export interface Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   /** Resolves when it has ended and all it wrote was read. */
   readonly ended: Promise<Ended>
-  /** Waits until stdout, or stderr, has `words` and returns the match. Rejects when the process ends without it, or takes too long. */
-  printed(words: RegExp, stream?: 'stdout' | 'stderr'): Promise<RegExpExecArray>
+  /** Waits until stdout has `words` and returns the match. Rejects when the process ends without it, or after `patience` ms (50,000). */
+  printed(words: RegExp, patience?: number): Promise<RegExpExecArray>
   /** The same for stderr. */
-  logged(words: RegExp): Promise<RegExpExecArray>
+  logged(words: RegExp, patience?: number): Promise<RegExpExecArray>
   /** Waits until it serves, and returns where. */
   listening(): Promise<string>
 }
@@ -60,9 +60,9 @@ export function startProgram([file = '', ...argv]: readonly string[], cwd: strin
     return { code: code ?? signal, ...text }
   })
 
-  async function printed(words: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
+  async function written(stream: 'stdout' | 'stderr', words: RegExp, patience = PATIENCE): Promise<RegExpExecArray> {
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), PATIENCE).unref()
+    const timer = setTimeout(() => late.abort(), patience).unref()
     try {
       for (;;) {
         const match = words.exec(text[stream])
@@ -74,13 +74,14 @@ export function startProgram([file = '', ...argv]: readonly string[], cwd: strin
       }
     } catch (cause) {
       if (!late.signal.aborted) throw cause
-      throw new Error(`waited ${PATIENCE} ms in vain for ${words}:\n${text.stdout}${text.stderr}`, { cause })
+      throw new Error(`waited ${patience} ms in vain for ${words}:\n${text.stdout}${text.stderr}`, { cause })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  const logged = (words: RegExp) => printed(words, 'stderr')
+  const printed = (words: RegExp, patience?: number) => written('stdout', words, patience)
+  const logged = (words: RegExp, patience?: number) => written('stderr', words, patience)
   const listening = async () => (await printed(/^listening on (http:\S+)$/m))[1] ?? ''
   return { child, ended, printed, logged, listening }
 }

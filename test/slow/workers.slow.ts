@@ -13,10 +13,12 @@ after(removeFolders)
 
 const KILLS = 8
 const RELOADS = 3
+/** Milliseconds that a worker may take; the last test waits 51 s for eight of them. */
+const LIMIT = 230_000
 const HANGING = "console.log('hangs')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))"
 
 describe('workers', function () {
-  this.timeout(240_000)
+  this.timeout(LIMIT + 10_000)
 
   it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {
     const { running, url, workers } = await startCrew(2)
@@ -29,6 +31,7 @@ describe('workers', function () {
         new RegExp(
           `"worker":${victim},"code":null,"signal":"SIGKILL"[\\s\\S]*?"worker":(\\d+),"url":"[^"]+","serving":2`,
         ),
+        LIMIT,
       )
       process.kill(victim, 'SIGKILL')
       const [, successor] = await replaced
@@ -51,7 +54,7 @@ describe('workers', function () {
     for (let at = 1; at <= RELOADS; at++) {
       await load.answers(50)
       await reload(crew, version(String(at)))
-      await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`))
+      await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`), LIMIT)
       expect(await callText(crew.url, 'version')).to.equal(String(at))
     }
     const { answered, failures, texts } = await load.stop()
@@ -92,7 +95,7 @@ describe('workers', function () {
     const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     process.kill(workers[0] ?? 0, 'SIGKILL')
-    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/)
+    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/, LIMIT)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const waits = linesOf(stderr).map(({ wait }) => wait)

@@ -105,7 +105,7 @@ export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
     witness: witness(note),
   }
   return {
-    config: { ...config, plugins: { 'transport-streamable': {}, ...eyes, ...config.plugins } } as TestConfig,
+    config: { ...config, plugins: { ...eyes, ...(config.plugins ?? { 'transport-streamable': {} }) } } as TestConfig,
     async close(url, log) {
       await (await provider)?.forceFlush()
       const headers = { Authorization: 'Bearer the-token-of-the-one-who-looks' }
