@@ -44,6 +44,8 @@ export interface HttpSettings {
   host?: string
   /** Port to listen on; 0 takes a free one. Default `3000`. */
   port?: number
+  /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
+  backlog?: number
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
   /** Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413. Default `4mb`. */
@@ -142,6 +144,7 @@ export interface FilledConfig extends Config {
 export interface FilledHttpSettings extends HttpSettings {
   host: string
   port: number
+  backlog: number
   maxBodySize: Size
   keepAliveTimeout: Duration
   requestTimeout: Duration

@@ -43,6 +43,14 @@ const http = closed(
       default: 3000,
       description: 'Port to listen on; 0 takes a free one.',
     },
+    backlog: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 65_535,
+      // Linux's own cap since 5.4: whoever has not changed that gets all that the system gives.
+      default: 4096,
+      description: 'Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn).',
+    },
     publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
       format: 'uri',
       pattern: HTTP_URL_PATTERN,

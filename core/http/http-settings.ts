@@ -4,6 +4,8 @@
 export interface ResolvedHttp {
   readonly host: string
   readonly port: number
+  /** Connections that may wait to be accepted, as far as the system allows. */
+  readonly backlog: number
   readonly publicUrl: string | undefined
   readonly maxBodySize: number
   readonly keepAliveTimeout: number

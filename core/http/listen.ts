@@ -5,7 +5,7 @@ import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 
 /** Resolves once connections are accepted. Rejects with a StartError, for a busy port too. */
-export function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<void> {
+export function listenOn(server: Server, { host, port, backlog }: ResolvedHttp): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const why =
@@ -14,7 +14,8 @@ export function listenOn(server: Server, { host, port }: ResolvedHttp): Promise<
           : `cannot listen on ${host}:${port}: ${cause.message}`
       reject(new StartError(why, { cause }))
     })
-    server.listen(port, host, resolve)
+    // In a worker Node has the primary listen, with the backlog that the first of them says.
+    server.listen({ port, host, backlog }, resolve)
   })
 }
 

@@ -102,8 +102,8 @@ describe('checkConfig', () => {
       [
         '/etc/mcp.config.ts:14  http.prot',
         '  unknown option; did you mean "port"?',
-        '  found a number; expected allowedHosts, allowedOrigins, host, keepAliveTimeout, maxBodySize, port, publicUrl, ' +
-          'requestTimeout, trustProxy or writeTimeout',
+        '  found a number; expected allowedHosts, allowedOrigins, backlog, host, keepAliveTimeout, maxBodySize, port, ' +
+          'publicUrl, requestTimeout, trustProxy or writeTimeout',
         '',
         '/etc/mcp.config.ts:14  stateless',
         '  wrong value',

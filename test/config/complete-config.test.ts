@@ -25,6 +25,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   http: {
     host: '127.0.0.1',
     port: 0,
+    backlog: 4096,
     publicUrl: 'https://mcp.acme.example:8443/base',
     maxBodySize: '4mb',
     keepAliveTimeout: 5_000,

@@ -170,6 +170,7 @@ describe("the host's own settings", () => {
       {
         host: '127.0.0.1',
         port: 0,
+        backlog: 4096,
         publicUrl: undefined,
         maxBodySize: 4 * 1024 * 1024,
         keepAliveTimeout: 5_000,

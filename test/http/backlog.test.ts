@@ -1,0 +1,62 @@
+// How many connections may come at once: those that wait to be accepted are the system's to keep, as many as `http.backlog`
+// says. Opened by a process of its own, for this one's event loop is held up meanwhile.
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { platform } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { requestBytes } from '../support/raw-http.ts'
+import { modernRequest } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const MANY = 2_000
+
+/** What the system keeps at most, whatever it is asked for. */
+function systemCap(): number {
+  if (platform() !== 'linux') return 128
+  return Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'))
+}
+
+const program = fileURLToPath(new URL('../support/open-many.mjs', import.meta.url))
+const argv = (url: string, count: number, request = '') => [program, url, String(count), request]
+
+const start = (http: { backlog?: number } = {}) =>
+  startHost({
+    toolsets: { all: [defineTool({ name: 'here', handler: () => 'here' })] },
+    routes: { '/': { toolsets: 'all', stateless: true } },
+    http,
+  })
+
+/** How many of `count` connections at once are made while nobody accepts any. */
+function connectUnaccepted(url: string, count: number): number {
+  const { stdout, stderr } = spawnSync(process.execPath, argv(url, count), { encoding: 'utf8' })
+  expect(stderr).to.equal('')
+  return JSON.parse(stdout).connected
+}
+
+describe('http.backlog', () => {
+  afterEach(stopHosts)
+
+  it(`lets ${MANY} connections come while the event loop is held up`, async () => {
+    const { url } = await start()
+    expect(connectUnaccepted(url, MANY)).to.equal(Math.min(MANY, systemCap() + 1))
+  })
+
+  it('is what the config says', async function () {
+    if (platform() !== 'linux') this.skip()
+    const { url } = await start({ backlog: 10 })
+    // Linux keeps one more than it is told.
+    expect(connectUnaccepted(url, 30)).to.equal(11)
+  })
+
+  it(`has ${MANY} requests, each on a connection of its own, all answered`, async () => {
+    const { url } = await start()
+    const { headers, body } = modernRequest('tools/call', { name: 'here' })
+    const request = requestBytes(url, body, { headers }).toString('latin1')
+    const { stdout } = await promisify(execFile)(process.execPath, argv(url, MANY, request))
+    console.log(`      ${stdout.trim()}`)
+    expect(JSON.parse(stdout)).to.deep.equal({ connected: MANY, answered: MANY, failed: 0 })
+  })
+})
