@@ -17,6 +17,9 @@ export const MAX_WAITING = 1024 * 1024
 /** Bytes that may wait for all readers together before those who take nothing go. */
 export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
+/** Characters from which a text is kept as bytes while it waits for its reader: once, and outside the heap. */
+export const LARGE_TEXT = 64 * 1024
+
 /** Deepest nesting of arrays and objects in a body. */
 export const MAX_DEPTH = 128
 /**

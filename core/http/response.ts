@@ -1,6 +1,7 @@
 // The response of a host's own server: header fields that many plugins add to each answer are kept as a list and written with
 // the head, which costs a fraction of what `setHeader` does, as that makes Node build and check all of them one by one.
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 type Given = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
@@ -64,3 +65,26 @@ export function addField(res: ServerResponse, name: string, value: string): void
   if (res instanceof HostResponse) res.add(name, value)
   else addForeign(res, name, value)
 }
+
+/** True while something waits in the response itself, which is to leave before anything that its socket is given. */
+const holdsBack = ({ writableLength, socket }: ServerResponse) => writableLength !== socket?.writableLength
+
+/**
+ * Writes text to a body that has no length, as one chunk. On a response of ours it is one write to the socket: Node makes
+ * four of a chunk, which it joins in a later turn, at 16 µs where this takes 11; and one event may go to 10,000 streams.
+ */
+export function writeChunk(res: ServerResponse, text: string): void {
+  const { socket } = res
+  // Whoever has put a `write` of their own in its place gets all that is written.
+  const isOurs = res instanceof HostResponse && res.write === HostResponse.prototype.write
+  if (!isOurs || !socket?.writable || !res.headersSent || !res.chunkedEncoding || holdsBack(res) || text === '') {
+    return void res.write(text)
+  }
+  const size = Buffer.byteLength(text)
+  // Where each character is a byte there is nothing to encode.
+  socket.write(`${size.toString(16)}\r\n${text}\r\n`, size === text.length ? 'latin1' : 'utf8')
+}
+
+/** What says when more may be written: of what `writeChunk` wrote the socket knows, and the response does not. */
+export const drainOf = (res: ServerResponse): ServerResponse | Socket =>
+  (res instanceof HostResponse && res.socket) || res

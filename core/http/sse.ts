@@ -1,10 +1,13 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
-import { MAX_WAITING } from './limits.ts'
+import { LARGE_TEXT, MAX_WAITING } from './limits.ts'
+import { drainOf, writeChunk } from './response.ts'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
+/** Comments go out in so many turns: on 10,000 streams at once they would hold up everybody else for 150 ms. */
+export const KEEP_ALIVE_TURNS = 30
 /** How long a client should wait before it comes back, milliseconds. */
 export const RETRY = 1_000
 
@@ -35,22 +38,42 @@ export interface EventStream {
   drained(): Promise<void>
 }
 
-/** Open streams share one timer. */
-const open = new Set<ServerResponse>()
+type Turn = Set<ServerResponse>
+
+/** Open streams share one timer, and are spread over its turns as they come. */
+const turns: readonly Turn[] = Array.from({ length: KEEP_ALIVE_TURNS }, () => new Set<ServerResponse>())
+let open = 0
 let timer: NodeJS.Timeout | undefined
+/** The turn that was last, and the one that the last stream was given. */
+let lastTurn = 0
+let lastGiven = 0
 
 /** How many there are in this process. */
-export const openStreams = (): number => open.size
+export const openStreams = (): number => open
 
 function keepAlive() {
-  for (const res of open) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
+  lastTurn = (lastTurn + 1) % KEEP_ALIVE_TURNS
+  for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) writeChunk(res, ': keep-alive\n\n')
 }
 
-function forget(res: ServerResponse) {
-  open.delete(res)
-  if (open.size > 0 || timer === undefined) return
-  clearInterval(timer)
-  timer = undefined
+/** Sends comments on it until the returned function is called. */
+function enter(res: ServerResponse): () => void {
+  if (timer === undefined) {
+    timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS).unref()
+    lastGiven = lastTurn + 1
+  }
+  // Backwards: the first of those that come together has the whole interval before it, the next a little less.
+  lastGiven = (lastGiven + KEEP_ALIVE_TURNS - 1) % KEEP_ALIVE_TURNS
+  const turn = turns[lastGiven] as Turn
+  turn.add(res)
+  open++
+  return () => {
+    if (!turn.delete(res)) return
+    open--
+    if (open > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
 }
 
 /** What an event stream is opened with. */
@@ -67,34 +90,52 @@ export function whenClosed(res: ServerResponse, task: () => void): void {
   else res.once('close', task)
 }
 
+/** A message as an event. A large one is bytes, made in one go: as text it would be copied whole to be put together. */
+function encodeEvent(message: string, id?: string): string | Buffer {
+  const head = id === undefined ? 'event: message\ndata: ' : `event: message\nid: ${id}\ndata: `
+  if (message.length <= LARGE_TEXT) return `${head}${message}\n\n`
+  const bytes = Buffer.allocUnsafe(head.length + Buffer.byteLength(message) + 2)
+  bytes.write(message, bytes.write(head, 'latin1'))
+  bytes.write('\n\n', bytes.length - 2)
+  return bytes
+}
+
 /** Turns a response into an event stream; its headers leave at once. */
 export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
-  open.add(res)
-  whenClosed(res, () => forget(res))
-  timer ??= setInterval(keepAlive, KEEP_ALIVE_INTERVAL).unref()
+  const leave = enter(res)
+  whenClosed(res, leave)
 
   // `res.writable` stays true whatever happens to the response.
   const isClosed = () => res.destroyed || res.writableEnded
 
-  function write(text: string): boolean {
+  /**
+   * False, and the stream is closed, where too much waits for its reader: what waited before, for one message alone,
+   * however large, says nothing about its reader.
+   */
+  function canWrite(): boolean {
     if (isClosed()) return false
-    // What waited before counts: one message alone, however large, says nothing about its reader.
-    if (res.writableLength <= MAX_WAITING) {
-      res.write(text)
-      return true
-    }
+    if (res.writableLength <= MAX_WAITING) return true
     log.warn({ waiting: res.writableLength }, 'closed a stream whose reader does not read')
     res.destroy()
     return false
   }
 
+  function write(text: string): boolean {
+    if (!canWrite()) return false
+    writeChunk(res, text)
+    return true
+  }
+
   return {
-    send: (message, id) =>
-      write(
-        id === undefined ? `event: message\ndata: ${message}\n\n` : `event: message\nid: ${id}\ndata: ${message}\n\n`,
-      ),
+    send(message, id) {
+      if (!canWrite()) return false
+      const event = encodeEvent(message, id)
+      if (typeof event === 'string') writeChunk(res, event)
+      else res.write(event)
+      return true
+    },
     event({ event, id, retry, data }) {
       const lines = [
         ...(event === undefined ? [] : [`event: ${event}`]),
@@ -106,24 +147,27 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
     },
     end(retry) {
       if (retry !== undefined) write(`retry: ${retry}\n\n`)
-      forget(res)
+      leave()
       res.end()
     },
     endWith(message) {
-      forget(res)
-      res.end(`event: message\ndata: ${message}\n\n`)
+      leave()
+      res.end(encodeEvent(message))
     },
     get closed() {
       return isClosed()
     },
     async drained() {
-      if (isClosed() || !res.writableNeedDrain) return
+      const drain = drainOf(res)
+      if (isClosed() || !drain.writableNeedDrain) return
       await new Promise<void>(resolve => {
         const settle = () => {
-          res.off('drain', settle).off('close', settle)
+          drain.off('drain', settle)
+          res.off('close', settle)
           resolve()
         }
-        res.once('drain', settle).once('close', settle)
+        drain.once('drain', settle)
+        res.once('close', settle)
       })
     },
   }

@@ -2,8 +2,7 @@
 // connection (core/http/limits.ts). Read wherever something of a client's is kept, echoed or looped over; what an operator
 // sets is in the config.
 
-/** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
-export const LARGE_ANSWER = 64 * 1024
+export { LARGE_TEXT as LARGE_ANSWER } from '../http/limits.ts'
 
 /** Most entries of a batch. */
 export const MAX_BATCH = 50

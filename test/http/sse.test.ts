@@ -1,11 +1,14 @@
-// Event streams on real responses of a real server; only the clock of the keep-alive is the test's own.
+// Event streams on real responses of real servers, the host's and somebody else's; only the clock of the keep-alive is the
+// test's own.
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../core/http/limits.ts'
-import { type EventStream, KEEP_ALIVE_INTERVAL, openEventStream } from '../../core/http/sse.ts'
+import { createHttpServer } from '../../core/http/create-server.ts'
+import { LARGE_TEXT, MAX_WAITING } from '../../core/http/limits.ts'
+import { type EventStream, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TURNS, openEventStream } from '../../core/http/sse.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {
@@ -15,18 +18,31 @@ interface Opened {
   readonly stalled: number[]
 }
 
-let server: Server
+const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
+
+const KINDS: ReadonlyArray<readonly [string, (serve: RequestListener) => Server]> = [
+  ['an event stream', serve => createHttpServer(serve, LIMITS, NEWS).server],
+  ["an event stream of somebody else's server", serve => createServer(serve)],
+]
+
+const servers: Server[] = []
 let url: string
 let accept: (res: ServerResponse) => void
-before(async () => {
-  server = createServer((_req, res) => accept(res)).listen(0, '127.0.0.1')
+
+async function startServer(create: (serve: RequestListener) => Server) {
+  const server = create((_req, res) => accept(res)).listen(0, '127.0.0.1')
+  servers.push(server)
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
+}
+
 after(async () => {
-  server.closeAllConnections()
-  server.close()
-  await once(server, 'close')
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
 })
 
 /** A stream with both of its ends. The response is there before anything was sent. */
@@ -40,73 +56,141 @@ async function openStream(): Promise<Opened> {
   return { response, stalled, ...(await opened) }
 }
 
-describe('an event stream', () => {
-  it('sends its headers at once, for readers and for the proxies between', async () => {
-    const { response, stream } = await openStream()
-    expect(response.status).to.equal(200)
-    expect(response.headers.get('content-type')).to.equal('text/event-stream')
-    expect(response.headers.get('cache-control')).to.equal('no-cache, no-transform')
-    expect(response.headers.get('x-accel-buffering')).to.equal('no')
-    stream.end()
-    expect(await response.text()).to.equal('')
-  })
+for (const [kind, create] of KINDS) {
+  describe(kind, () => {
+    before(() => startServer(create))
 
-  it('sends each message as one event, in order, and the one that it ends with last', async () => {
-    const { response, stream } = await openStream()
-    expect(stream.send('{"a":1}')).to.equal(true)
-    expect(stream.send('{"b":2}')).to.equal(true)
-    stream.endWith('{"c":3}')
-    const event = (data: string) => `event: message\ndata: ${data}\n\n`
-    expect(await response.text()).to.equal(event('{"a":1}') + event('{"b":2}') + event('{"c":3}'))
-  })
-
-  it('sends nothing after its end, and says so', async () => {
-    const { response, stream } = await openStream()
-    stream.end()
-    expect(stream.send('{}')).to.equal(false)
-    expect(await response.text()).to.equal('')
-  })
-
-  it('sends nothing to a reader who is gone, and says so', async () => {
-    const { response, stream, res, stalled } = await openStream()
-    await response.body?.cancel()
-    await once(res, 'close')
-    expect(stream.send('{}')).to.equal(false)
-    expect(stalled).to.deep.equal([])
-  })
-
-  it('takes one message larger than its bound, for a reader who reads', async () => {
-    const { response, stream, stalled } = await openStream()
-    const large = 'x'.repeat(MAX_WAITING + 1)
-    expect(stream.send(large)).to.equal(true)
-    stream.endWith('last')
-    const text = await response.text()
-    expect(text.length).to.be.greaterThan(large.length)
-    expect(text.endsWith('data: last\n\n')).to.equal(true)
-    expect(stalled).to.deep.equal([])
-  })
-
-  it('is closed, and told of once, when more than its bound waits for a reader who does not read', async () => {
-    const stalled: number[] = []
-    const opened = new Promise<[ServerResponse, EventStream]>(resolve => {
-      accept = res => resolve([res, openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } })])
+    it('sends its headers at once, for readers and for the proxies between', async () => {
+      const { response, stream } = await openStream()
+      expect(response.status).to.equal(200)
+      expect(response.headers.get('content-type')).to.equal('text/event-stream')
+      expect(response.headers.get('cache-control')).to.equal('no-cache, no-transform')
+      expect(response.headers.get('x-accel-buffering')).to.equal('no')
+      stream.end()
+      expect(await response.text()).to.equal('')
     })
-    const socket = await openSocket(url)
-    socket.pause()
-    socket.write(requestHead(url, { method: 'GET' }))
-    const [res, stream] = await opened
-    const message = 'x'.repeat(256 * 1024)
-    while (stream.send(message)) await new Promise(resolve => setImmediate(resolve))
-    expect(res.destroyed).to.equal(true)
-    expect(stream.send(message)).to.equal(false)
-    expect(stalled).to.have.length(1)
-    expect(stalled[0]).to.be.within(MAX_WAITING + 1, MAX_WAITING + 2 * message.length)
-    socket.resume()
-    await readToEnd(socket)
+
+    it('sends each message as one event, in order, and the one that it ends with last', async () => {
+      const { response, stream } = await openStream()
+      expect(stream.send('{"a":1}')).to.equal(true)
+      expect(stream.send('{"b":2}')).to.equal(true)
+      stream.endWith('{"c":3}')
+      const event = (data: string) => `event: message\ndata: ${data}\n\n`
+      expect(await response.text()).to.equal(event('{"a":1}') + event('{"b":2}') + event('{"c":3}'))
+    })
+
+    it('sends nothing after its end, and says so', async () => {
+      const { response, stream } = await openStream()
+      stream.end()
+      expect(stream.send('{}')).to.equal(false)
+      expect(await response.text()).to.equal('')
+    })
+
+    it('sends nothing to a reader who is gone, and says so', async () => {
+      const { response, stream, res, stalled } = await openStream()
+      await response.body?.cancel()
+      await once(res, 'close')
+      expect(stream.send('{}')).to.equal(false)
+      expect(stalled).to.deep.equal([])
+    })
+
+    it('takes one message larger than its bound, for a reader who reads', async () => {
+      const { response, stream, stalled } = await openStream()
+      const large = 'x'.repeat(MAX_WAITING + 1)
+      expect(stream.send(large)).to.equal(true)
+      stream.endWith('last')
+      const text = await response.text()
+      expect(text.length).to.be.greaterThan(large.length)
+      expect(text.endsWith('data: last\n\n')).to.equal(true)
+      expect(stalled).to.deep.equal([])
+    })
+
+    it('is closed, and told of once, when more than its bound waits for a reader who does not read', async () => {
+      const stalled: number[] = []
+      const opened = new Promise<[ServerResponse, EventStream]>(resolve => {
+        accept = res => resolve([res, openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } })])
+      })
+      const socket = await openSocket(url)
+      socket.pause()
+      socket.write(requestHead(url, { method: 'GET' }))
+      const [res, stream] = await opened
+      const message = 'x'.repeat(256 * 1024)
+      while (stream.send(message)) await new Promise(resolve => setImmediate(resolve))
+      expect(res.destroyed).to.equal(true)
+      expect(stream.send(message)).to.equal(false)
+      expect(stalled).to.have.length(1)
+      expect(stalled[0]).to.be.within(MAX_WAITING + 1, MAX_WAITING + 2 * message.length)
+      socket.resume()
+      await readToEnd(socket)
+    })
+
+    it('has the same bytes whatever a message is made of: ASCII, Latin-1, or anything, small or large', async () => {
+      const { response, stream } = await openStream()
+      const messages = ['plain', 'caf\u00e9', '\u4f60\u597d \ud83d\ude00'].flatMap(text => [
+        text,
+        text.repeat(LARGE_TEXT),
+      ])
+      const text = response.text()
+      for (const [index, message] of messages.entries()) {
+        stream.send(message, `s.${index}`)
+        await stream.drained()
+      }
+      stream.event({ id: 's.9', data: '' })
+      stream.endWith(messages.at(-1) ?? '')
+      const sent = messages.map((message, index) => `event: message\nid: s.${index}\ndata: ${message}\n\n`)
+      expect(await text).to.equal(
+        [...sent, 'id: s.9\ndata: \n\n', `event: message\ndata: ${messages.at(-1)}\n\n`].join(''),
+      )
+    })
+
+    it('goes in order with what is written to the response by itself, in the same turn too', async () => {
+      const { response, stream, res } = await openStream()
+      stream.send('1')
+      res.write(': by itself\n\n')
+      stream.send('2')
+      stream.endWith('3')
+      expect((await response.text()).match(/by itself|\d/g)).to.deep.equal(['1', 'by itself', '2', '3'])
+    })
+
+    it('passes a `write` that somebody has put in its place', async () => {
+      const { response, stream, res } = await openStream()
+      const { write } = res
+      let written = 0
+      res.write = ((...args: Parameters<typeof write>) => {
+        written++
+        return write.apply(res, args)
+      }) as typeof write
+      stream.send('{}')
+      stream.end()
+      await response.text()
+      expect(written).to.equal(1)
+    })
+
+    it('is drained when its reader has taken what was sent', async () => {
+      const { response, stream } = await openStream()
+      stream.send('x'.repeat(MAX_WAITING / 2))
+      const drained = stream.drained()
+      const text = response.text()
+      await drained
+      stream.end()
+      expect((await text).length).to.be.greaterThan(MAX_WAITING / 2)
+    })
   })
-})
+}
+
+/** A stream of a response that is none: it only counts its comments. */
+function openSilent() {
+  let comments = 0
+  const res = Object.assign(new PassThrough(), { writeHead: () => res, flushHeaders: () => undefined })
+  res.on('data', chunk => {
+    if (String(chunk) === ': keep-alive\n\n') comments++
+  })
+  const stream = openEventStream(res as unknown as ServerResponse, { log: { warn: () => undefined } })
+  return { stream, comments: () => comments }
+}
 
 describe('keeping event streams alive', () => {
+  before(() => startServer(KINDS[0]?.[1] ?? createServer))
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
   afterEach(() => mock.timers.reset())
 
@@ -141,5 +225,19 @@ describe('keeping event streams alive', () => {
     mock.timers.tick(KEEP_ALIVE_INTERVAL)
     stream.end()
     expect(await response.text()).to.equal(': keep-alive\n\n')
+  })
+
+  it('spreads its comments over turns: of many streams that came together, no more than their share gets one at once', async () => {
+    const streams = await Promise.all(Array.from({ length: 3 * KEEP_ALIVE_TURNS }, openSilent))
+    const waiting = () => streams.reduce((sum, { comments }) => sum + comments(), 0)
+    const perTurn: number[] = []
+    for (let turn = 0; turn < KEEP_ALIVE_TURNS; turn++) {
+      const before = waiting()
+      mock.timers.tick(KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS)
+      perTurn.push(waiting() - before)
+    }
+    console.log(`      comments of ${streams.length} streams, by turns: ${perTurn.join(' ')}`)
+    expect(new Set(perTurn)).to.deep.equal(new Set([3]))
+    for (const { stream } of streams) stream.end()
   })
 })
