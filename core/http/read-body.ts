@@ -38,7 +38,7 @@ export function readBody(req: IncomingMessage, limit: number): Promise<string> {
     function onData(chunk: Buffer) {
       size += chunk.length
       if (size <= limit) return void chunks.push(chunk)
-      req.off('data', onData)
+      req.off('data', onData).pause()
       // The rest is not read: the connection ends with the answer.
       const headers = { Connection: 'close' }
       reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
