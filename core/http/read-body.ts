@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
+import { LARGE_TEXT } from './limits.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -43,13 +44,15 @@ export function readBody(req: IncomingMessage, limit: number): Promise<string> {
       const headers = { Connection: 'close' }
       reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
     }
-    req.on('data', onData)
-    req.on('end', () => {
+    function onEnd() {
       const [first] = chunks
       const body = chunks.length === 1 && first ? first : Buffer.concat(chunks)
+      // The request lives as long as its call, and its listeners keep the chunks, and the text that the promise was given.
+      if (size > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
       if (isUtf8(body)) resolve(body.toString('utf8'))
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
-    })
-    req.on('error', cause => reject(new HostError('parseError', { detail: 'the body ended early', cause })))
+    }
+    const onError = (cause: Error) => reject(new HostError('parseError', { detail: 'the body ended early', cause }))
+    req.on('data', onData).on('end', onEnd).on('error', onError)
   })
 }
