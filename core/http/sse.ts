@@ -100,6 +100,21 @@ function encodeEvent(message: string, id?: string): string | Buffer {
   return bytes
 }
 
+/** Resolves once what waits is on its way, or the response is closed. */
+async function whenDrained(res: ServerResponse): Promise<void> {
+  const drain = drainOf(res)
+  if (!drain.writableNeedDrain) return
+  await new Promise<void>(resolve => {
+    const settle = () => {
+      drain.off('drain', settle)
+      res.off('close', settle)
+      resolve()
+    }
+    drain.once('drain', settle)
+    res.once('close', settle)
+  })
+}
+
 /** Turns a response into an event stream; its headers leave at once. */
 export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
@@ -157,18 +172,6 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
     get closed() {
       return isClosed()
     },
-    async drained() {
-      const drain = drainOf(res)
-      if (isClosed() || !drain.writableNeedDrain) return
-      await new Promise<void>(resolve => {
-        const settle = () => {
-          drain.off('drain', settle)
-          res.off('close', settle)
-          resolve()
-        }
-        drain.once('drain', settle)
-        res.once('close', settle)
-      })
-    },
+    drained: async () => (isClosed() ? undefined : whenDrained(res)),
   }
 }

@@ -2,7 +2,10 @@
 // connection (core/http/limits.ts). Read wherever something of a client's is kept, echoed or looped over; what an operator
 // sets is in the config.
 
-export { LARGE_TEXT as LARGE_ANSWER } from '../http/limits.ts'
+import { LARGE_TEXT } from '../http/limits.ts'
+
+/** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
+export const LARGE_ANSWER = LARGE_TEXT
 
 /** Most entries of a batch. */
 export const MAX_BATCH = 50

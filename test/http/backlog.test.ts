@@ -36,7 +36,8 @@ function connectUnaccepted(url: string, count: number): number {
   return JSON.parse(stdout).connected
 }
 
-describe('http.backlog', () => {
+describe('http.backlog', function () {
+  this.timeout(60_000)
   afterEach(stopHosts)
 
   it(`lets ${MANY} connections come while the event loop is held up`, async () => {

@@ -61,7 +61,8 @@ const answers = defineTool({
 
 const heldSince = (before: number) => async () => (await settledBytes()) - before
 
-describe('a message of 10 MiB', () => {
+describe('a message of 10 MiB', function () {
+  this.timeout(60_000)
   let url: string
   before(async () => {
     const toolsets = { all: [waits, answers] }
