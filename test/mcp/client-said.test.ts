@@ -24,7 +24,7 @@ const countValues = (value: unknown): number =>
     : 1
 
 describe('what a client says of itself', () => {
-  it('property: is too large exactly where its JSON or its values are, and its JSON is written only to tell what its length does not', () => {
+  it('property: is too large exactly where its JSON is, or its values are too many; few are written for that', () => {
     const counts = { runs: 0, large: 0, written: 0 }
     const { stringify } = JSON
     try {
