@@ -1,9 +1,10 @@
 // Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
 // in finding and linking them. The last step of `npm run build`. Types stay as they are, and so do names of functions.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin, transformSync } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -18,13 +19,35 @@ function entryPoints(): string[] {
   return [...new Set(named)].map(file => join(ROOT, file))
 }
 
-/** Nobody reads the code of the built validators, and spaces were a third of it. */
-const denseValidators: Plugin = {
-  name: 'dense-validators',
+const require = createRequire(import.meta.url)
+
+/** Dependencies in CommonJS that a start imports. */
+const IN_COMMONJS = [
+  ...['koa', 'koa-compose', 'koa-mount', '@koa/cors', 'pino', 'negotiator', 'proxy-addr', 'fastest-levenshtein'],
+  'cosmiconfig',
+] as const
+
+/**
+ * Has them required: of what is imported Node reads the text once more, for the names of its exports, and that of all that
+ * it re-exports, which was an eighth of a start.
+ */
+const requireCommonJs: Plugin = {
+  name: 'require-commonjs',
   setup(bundling) {
-    bundling.onLoad({ filter: /built-[a-z-]*validators\.js$/ }, ({ path }) => ({
-      contents: transformSync(readFileSync(path, 'utf8'), { minifyWhitespace: true, minifySyntax: true }).code,
-    }))
+    const filter = new RegExp(`^(?:${IN_COMMONJS.join('|')})$`)
+    bundling.onResolve({ filter }, ({ path, kind }) =>
+      kind === 'require-call' ? undefined : { path, namespace: 'required' },
+    )
+    bundling.onLoad({ filter, namespace: 'required' }, ({ path }) => {
+      const names = Object.keys(require(path)).filter(name => /^[A-Za-z]\w*$/.test(name) && name !== 'default')
+      const lines = [
+        `import { createRequire } from 'node:module'`,
+        `const required = createRequire(import.meta.url)('${path}')`,
+        'export default required',
+        ...names.map(name => `export const ${name} = required.${name}`),
+      ]
+      return { contents: lines.join('\n') }
+    })
   },
 }
 
@@ -43,7 +66,7 @@ await build({
   platform: 'node',
   target: 'node20.19',
   packages: 'external',
-  plugins: [denseValidators],
+  plugins: [requireCommonJs],
   logLevel: 'warning',
 })
 for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
