@@ -1,22 +1,20 @@
 // Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
-// in finding and linking them. The last step of `npm run build`. Types stay as they are, and so do names of functions.
+// in finding and linking them. The last step of `npm run build`. Types stay as they are; nothing is minified, for whoever reads a stack.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-
 /** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
-function entryPoints(): string[] {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+function entryPoints(root: string): string[] {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const named: string[] = []
   JSON.stringify([manifest.exports, manifest.bin], (_key, value) => {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  return [...new Set(named)].map(file => join(ROOT, file))
+  return [...new Set(named)].map(file => join(root, file))
 }
 
 const require = createRequire(import.meta.url)
@@ -51,31 +49,35 @@ const requireCommonJs: Plugin = {
   },
 }
 
-const dist = join(ROOT, 'dist')
-const made = join(ROOT, 'dist.bundled')
-rmSync(made, { recursive: true, force: true })
-await build({
-  entryPoints: entryPoints(),
-  outbase: dist,
-  outdir: made,
-  bundle: true,
-  splitting: true,
-  // Below a folder of sources, where `../../` is `dist` for the files of core as it was before.
-  chunkNames: 'core/chunks/[name]-[hash]',
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  packages: 'external',
-  plugins: [requireCommonJs],
-  logLevel: 'warning',
-})
-for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-  if (file.endsWith('.js')) rmSync(join(dist, file))
+const scriptsIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
+
+/** Of the package in this folder, whose `dist` is compiled. */
+export async function bundlePackage(root: string): Promise<void> {
+  const dist = join(root, 'dist')
+  const made = join(root, 'dist.bundled')
+  await build({
+    entryPoints: entryPoints(root),
+    outbase: dist,
+    outdir: made,
+    bundle: true,
+    splitting: true,
+    // Two folders down, as the files of core were that look for others from where they are.
+    chunkNames: 'core/chunks/[name]-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    plugins: [requireCommonJs],
+    logLevel: 'warning',
+  })
+  for (const file of scriptsIn(dist)) rmSync(join(dist, file))
+  for (const file of scriptsIn(made)) {
+    mkdirSync(dirname(join(dist, file)), { recursive: true })
+    renameSync(join(made, file), join(dist, file))
+  }
+  rmSync(made, { recursive: true })
 }
-for (const file of readdirSync(made, { recursive: true, encoding: 'utf8' })) {
-  if (!file.endsWith('.js')) continue
-  const target = join(dist, file)
-  mkdirSync(join(target, '..'), { recursive: true })
-  renameSync(join(made, file), target)
-}
-rmSync(made, { recursive: true })
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await bundlePackage(fileURLToPath(new URL('..', import.meta.url)))
