@@ -129,10 +129,10 @@ describe('a built validator', () => {
       return Number(/LOADED (\d+)/.exec(stdout)?.[1])
     }
     const inputOf = (a: string) => `input: { type: 'object', properties: { a: ${a} } },`
-    const [none, plain] = [await filesWith(''), await filesWith(inputOf('{}'))]
+    const plain = await filesWith(inputOf('{}'))
     const doubtful = await filesWith(inputOf("{ type: 'string', nullable: true }"))
-    console.log(`      files of ajv: ${none}; with a JSON Schema: ${plain}; with one in doubt: ${doubtful}`)
-    expect([none, plain].every(count => count < 5)).to.equal(true)
+    console.log(`      files of ajv with a JSON Schema: ${plain}; with one in doubt: ${doubtful}`)
+    expect(plain).to.be.lessThan(5)
     expect(doubtful).to.be.greaterThan(30)
   })
 })
