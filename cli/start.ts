@@ -1,5 +1,4 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
-import cluster from 'node:cluster'
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
 import type { Host, Logger } from '../core/create-host.ts'
@@ -10,8 +9,6 @@ import { nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
-import { supervise } from './workers/supervisor.ts'
-import { work } from './workers/worker.ts'
 
 const ENDING = ['SIGTERM', 'SIGINT'] as const
 
@@ -94,7 +91,12 @@ async function serveAlone(options: StartOptions): Promise<void> {
 export async function start(options: StartOptions): Promise<void> {
   if (options.workers === undefined) return serveAlone(options)
   const count = parseCount(options.workers)
-  if (!cluster.isWorker) return supervise(count, options)
+  const { default: cluster } = await import('node:cluster')
+  if (!cluster.isWorker) {
+    const { supervise } = await import('./workers/supervisor.ts')
+    return supervise(count, options)
+  }
+  const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
   await readEnvFiles(options['env-file'])
   return work(count, options)

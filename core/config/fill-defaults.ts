@@ -28,7 +28,9 @@ function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): J
 }
 
 function fillList(list: readonly unknown[], parts: readonly JsonSchema[], root: object): readonly unknown[] {
-  const filled = list.map((item, index) => fillAt(item, index, parts, root))
+  // All items have the same: a toolset may be a list of a thousand.
+  const schemas = parts.flatMap(part => schemasBelow(part, 0, root))
+  const filled = list.map(item => fillWith(item, schemas, root))
   return filled.some((item, index) => item !== list[index]) ? filled : list
 }
 
@@ -45,7 +47,13 @@ function fillObject(value: object, parts: readonly JsonSchema[], root: object): 
   return Object.create(Object.getPrototypeOf(value), own)
 }
 
-function fillAt(value: unknown, key: string | number, parts: readonly JsonSchema[], root: object): unknown {
-  const schemas = parts.flatMap(part => schemasBelow(part, key, root))
-  return schemas.reduce((filled, schema) => fill(filled, schema, root), value)
+function fillAt(value: unknown, key: string, parts: readonly JsonSchema[], root: object): unknown {
+  return fillWith(
+    value,
+    parts.flatMap(part => schemasBelow(part, key, root)),
+    root,
+  )
 }
+
+const fillWith = (value: unknown, schemas: readonly JsonSchema[], root: object): unknown =>
+  schemas.reduce((filled, schema) => fill(filled, schema, root), value)

@@ -1,8 +1,9 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
 // The first step of a start; check-config.ts says whether the value is a config.
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
-import { cosmiconfig, type Loader } from 'cosmiconfig'
+import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
@@ -64,16 +65,28 @@ const othersBeside = (file: string): string[] =>
 /** In a folder, in the order in which they are looked for. */
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
+/** A named file needs no search, and twenty files less. */
+async function load(path: string) {
+  const source = await readFile(path, 'utf8')
+  const isEmpty = source.trim() === ''
+  return { filepath: path, isEmpty, config: isEmpty ? undefined : await loaders[extname(path)]?.(path, source) }
+}
+
+async function search(cwd: string) {
+  const { cosmiconfig } = await import('cosmiconfig')
+  const explorer = cosmiconfig('mcp', {
+    searchPlaces: SEARCHED,
+    searchStrategy: 'project',
+    ignoreEmptySearchPlaces: false,
+    cache: false,
+    loaders,
+  })
+  return explorer.search(cwd)
+}
+
 async function find(cwd: string, path: string | undefined) {
   try {
-    const explorer = cosmiconfig('mcp', {
-      searchPlaces: SEARCHED,
-      searchStrategy: 'project',
-      ignoreEmptySearchPlaces: false,
-      cache: false,
-      loaders,
-    })
-    return await (path === undefined ? explorer.search(cwd) : explorer.load(path))
+    return await (path === undefined ? search(cwd) : load(path))
   } catch (error) {
     if (error instanceof StartError) throw error
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'

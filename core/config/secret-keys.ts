@@ -28,22 +28,34 @@ export function isSecretAt(schema: object, path: Path): boolean {
  */
 export function trimSecrets<Value>(value: Value, schema: object): Value
 export function trimSecrets(value: unknown, schema: object): unknown {
+  if (!namesSecrets(schema)) return value
   return trim(value, withBranches(followRef(schema as JsonSchema, schema), schema), schema, false)
+}
+
+const naming = new WeakMap<object, boolean>()
+
+/** Definitions have none: to walk a thousand of them took a fifth of their start. */
+function namesSecrets(schema: object): boolean {
+  const known = naming.get(schema) ?? JSON.stringify(schema).includes('"writeOnly":true')
+  naming.set(schema, known)
+  return known
 }
 
 function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isInSecret: boolean): unknown {
   const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)
   if (typeof value === 'string') return isSecret ? value.replace(/[\r\n]+$/, '') : value
-  const child = (item: unknown, key: string | number) => {
-    const inner = schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
-    return inner.length === 0 ? item : trim(item, inner, root, isSecret)
-  }
+  const below = (key: string | number) =>
+    schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
+  const inside = (item: unknown, inner: readonly JsonSchema[]) =>
+    inner.length === 0 ? item : trim(item, inner, root, isSecret)
   if (Array.isArray(value)) {
-    const list = value.map(child)
+    // All items have the same: a toolset may be a list of a thousand.
+    const inner = below(0)
+    const list = value.map(item => inside(item, inner))
     return list.some((item, index) => item !== value[index]) ? list : value
   }
   if (!isPlain(value)) return value
-  const entries = Object.entries(value).map(([key, item]) => [key, child(item, key)] as const)
+  const entries = Object.entries(value).map(([key, item]) => [key, inside(item, below(key))] as const)
   const isChanged = entries.some(([key, item]) => item !== Reflect.get(value, key))
   return isChanged ? { ...value, ...Object.fromEntries(entries) } : value
 }

@@ -1,6 +1,7 @@
 // Canonical path -> what is served there. Fixed paths are one look-up; the others go through @koa/router's matching.
 // Of several that match, the narrowest is it, whatever the order in which they came.
-import Router from '@koa/router'
+import { createRequire } from 'node:module'
+import type Router from '@koa/router'
 import { StartError } from '../http/errors.ts'
 import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from '../http/path-pattern.ts'
 
@@ -34,6 +35,9 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
   return new StartError(why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
 }
 
+// A twentieth of a start; most hosts have no parameters in their paths.
+const loadRouter = (): typeof Router => createRequire(import.meta.url)('@koa/router')
+
 const NO_PARAMS = Object.freeze({})
 
 /** A pattern as path-to-regexp 8 spells it. */
@@ -51,13 +55,14 @@ export const shapesOf = (path: string): string[] =>
 
 function compile<Target>(entries: Iterable<Entry<Target>>) {
   const fixed = new Map<string, Matched<Target>>()
-  const router = new Router({ sensitive: true })
+  let router: Router | undefined
   const targets = new Map<unknown, Target>()
   const sorted = [...entries].sort((one, other) => rankOf(one.pattern).localeCompare(rankOf(other.pattern)))
   for (const { pattern, target } of sorted) {
     if (pattern.every(({ parameter }) => parameter === undefined)) {
       fixed.set(shapeOf(pattern), { target, params: NO_PARAMS })
     } else {
+      router ??= new (loadRouter())({ sensitive: true })
       targets.set(
         router.register(toRouterPath(pattern), ['POST'], () => undefined),
         target,
@@ -67,7 +72,7 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
 
   return (path: string): Matched<Target> | undefined => {
     const found = fixed.get(path)
-    if (found || targets.size === 0) return found
+    if (found || !router) return found
     // In the order of the layers, and so of their rank.
     const [layer] = router.match(path, 'POST').path
     const target = targets.get(layer)
@@ -87,6 +92,8 @@ export function createPathTable<Target>(): PathTable<Target> {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
         if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
+        // Now, and not at the first request.
+        if (pattern.some(({ parameter }) => parameter !== undefined)) loadRouter()
         if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
       }
     },

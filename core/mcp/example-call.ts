@@ -2,6 +2,7 @@
 // shows. For the start-up page; nothing is called here.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
+import { isStandardSchema } from './schema/schema.ts'
 
 export interface ExampleCall {
   readonly tool: string
@@ -71,8 +72,26 @@ function exampleObject({ properties, required }: Record<string, unknown>, depth:
   return Object.fromEntries(shown.map(([name, schema]) => [name, exampleValue(schema, depth)]))
 }
 
-function exampleOf({ key, input }: ToolItem): ExampleCall | undefined {
+const PLAIN: ReadonlySet<string> = new Set([
+  ...['$schema', 'title', 'description', 'x-mcp-header', 'type', 'properties', 'required', 'additionalProperties'],
+  ...['items', '$defs', 'definitions'],
+])
+const MADE: ReadonlySet<unknown> = new Set(['string', 'boolean', 'number', 'integer', 'array', 'object'])
+
+/** True of a JSON Schema that asks for nothing but what examples have. */
+function isPlain(schema: unknown, depth = 0): boolean {
+  if (!isObject(schema) || depth > MAX_DEPTH || !MADE.has(schema['type'])) return false
+  if (!Object.keys(schema).every(keyword => PLAIN.has(keyword))) return false
+  const { type, properties = {}, required = [] } = schema
+  if (type !== 'object') return true
+  if (!isObject(properties) || !Array.isArray(required)) return false
+  return required.every(name => Object.hasOwn(properties, name) && isPlain(properties[name], depth + 1))
+}
+
+function exampleOf({ key, input, definition }: ToolItem): ExampleCall | undefined {
   const given = exampleObject(input.json, 0)
+  // Of most schemas it is plain, and a start need not load ajv to be told.
+  if (!isStandardSchema(definition.input) && isPlain(input.json)) return { tool: key, arguments: given }
   const checked = input.validate(given)
   // One that has to be waited for would hold up the page.
   return checked instanceof Promise || !checked.ok ? undefined : { tool: key, arguments: given }

@@ -113,7 +113,7 @@ describe('a built validator', () => {
     expect(built).not.to.have.property(schemaKey({ ...schema, required: [] }))
   })
 
-  it('is all that a start needs whose tools bring no JSON Schema: ajv is not loaded', async () => {
+  it('is all that a start needs whose tools bring plain JSON Schemas: ajv is loaded where one must be compiled to be trusted', async () => {
     const loaded = `import m from 'node:module'; process.on('exit', () => console.log('LOADED', Object.keys(m._cache).filter(file => /node_modules.ajv/.test(file)).length))`
     const filesWith = async (input: string) => {
       const tool = `{ name: 'say', ${input} handler: () => 'one' }`
@@ -128,10 +128,12 @@ describe('a built validator', () => {
       expect(code, stderr).to.equal(0)
       return Number(/LOADED (\d+)/.exec(stdout)?.[1])
     }
-    const [none, one] = [await filesWith(''), await filesWith("input: { type: 'object', properties: { a: {} } },")]
-    console.log(`      files of ajv: ${none}; with a JSON Schema: ${one}`)
-    expect(none).to.be.lessThan(5)
-    expect(one).to.be.greaterThan(30)
+    const inputOf = (a: string) => `input: { type: 'object', properties: { a: ${a} } },`
+    const plain = await filesWith(inputOf('{}'))
+    const doubtful = await filesWith(inputOf("{ type: 'string', nullable: true }"))
+    console.log(`      files of ajv with a JSON Schema: ${plain}; with one in doubt: ${doubtful}`)
+    expect(plain).to.be.lessThan(5)
+    expect(doubtful).to.be.greaterThan(30)
   })
 })
 

@@ -1,5 +1,5 @@
-// Compiles what an author gave as `input` or `output`: plain JSON Schema by ajv, Standard Schemas by their library.
-// At start-up, once a definition; a call then only runs what came out of here.
+// What an author gave as `input` or `output`: plain JSON Schema for ajv, Standard Schemas for their library. Checked at
+// start-up, once a definition; what will surely compile is compiled at its first use, and a call then only runs it.
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
@@ -11,6 +11,7 @@ import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { loadAjv } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
+import { surelyCompiles } from './surely-compiles.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
 export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string }
@@ -34,7 +35,7 @@ export class SchemaFault extends Error {
 }
 
 /**
- * Compiles a schema. Throws a text for the author when it is invalid, of a dialect other than draft 2020-12 and
+ * Checks and compiles a schema. Throws a text for the author when it is invalid, of a dialect other than draft 2020-12 and
  * draft-07, too large (64 levels, 5,000 subschemas), refers to a schema outside itself (nothing is ever fetched),
  * is an input that is no object, or a Standard Schema that cannot give its JSON Schema.
  */
@@ -58,7 +59,7 @@ const FIXES: Readonly<Record<string, string>> = {
 }
 const fixFor = (vendor: string): string => FIXES[vendor] ?? LIBRARIES
 
-const isStandardSchema = (schema: unknown): schema is StandardSchema =>
+export const isStandardSchema = (schema: unknown): schema is StandardSchema =>
   ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema
 
 function compileStandardSchema(schema: StandardSchema, role: SchemaRole): CompiledSchema {
@@ -174,10 +175,11 @@ function validateObject(role: SchemaRole): (value: unknown) => Checked {
 function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
   if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)
-  const validates = compileOrExplain(schema, dialect, role)
+  // A thousand tools took 1.5 s of a start to compile, and most are not called before the next one.
+  let compiled = surelyCompiles(schema, dialect) ? undefined : compileOrExplain(schema, dialect, role)
   const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
   let thorough: ValidateFunction | undefined
-  function findErrors(value: unknown): readonly ErrorObject[] {
+  function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
     const first = validates.errors ?? []
     validates.errors = null
     // Every error of a large hostile value would be an object of its own: those answer with their first one.
@@ -189,10 +191,12 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
     return errors
   }
   return value => {
+    compiled ??= compileOrExplain(schema, dialect, role)
+    const validates = compiled
     try {
       return validates(value)
         ? { ok: true, value }
-        : { ok: false, problems: explainErrors(findErrors(value), value, role) }
+        : { ok: false, problems: explainErrors(findErrors(validates, value), value, role) }
     } catch (error) {
       // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
       if (!(error instanceof TypeError)) return tooDeep(role)(error)

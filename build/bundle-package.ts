@@ -1,0 +1,83 @@
+// Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
+// in finding and linking them. The last step of `npm run build`. Types stay as they are; nothing is minified, for whoever reads a stack.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+
+/** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
+function entryPoints(root: string): string[] {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const named: string[] = []
+  JSON.stringify([manifest.exports, manifest.bin], (_key, value) => {
+    if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
+    return value
+  })
+  return [...new Set(named)].map(file => join(root, file))
+}
+
+const require = createRequire(import.meta.url)
+
+/** Dependencies in CommonJS that a start imports. */
+const IN_COMMONJS = [
+  ...['koa', 'koa-compose', 'koa-mount', '@koa/cors', 'pino', 'negotiator', 'proxy-addr', 'fastest-levenshtein'],
+  'cosmiconfig',
+] as const
+
+/**
+ * Has them required: of what is imported Node reads the text once more, for the names of its exports, and that of all that
+ * it re-exports, which was an eighth of a start.
+ */
+const requireCommonJs: Plugin = {
+  name: 'require-commonjs',
+  setup(bundling) {
+    const filter = new RegExp(`^(?:${IN_COMMONJS.join('|')})$`)
+    bundling.onResolve({ filter }, ({ path, kind }) =>
+      kind === 'require-call' ? undefined : { path, namespace: 'required' },
+    )
+    bundling.onLoad({ filter, namespace: 'required' }, ({ path }) => {
+      const names = Object.keys(require(path)).filter(name => /^[A-Za-z]\w*$/.test(name) && name !== 'default')
+      const lines = [
+        `import { createRequire } from 'node:module'`,
+        `const required = createRequire(import.meta.url)('${path}')`,
+        'export default required',
+        ...names.map(name => `export const ${name} = required.${name}`),
+      ]
+      return { contents: lines.join('\n') }
+    })
+  },
+}
+
+const scriptsIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
+
+/** Of the package in this folder, whose `dist` is compiled. */
+export async function bundlePackage(root: string): Promise<void> {
+  const dist = join(root, 'dist')
+  const made = join(root, 'dist.bundled')
+  await build({
+    entryPoints: entryPoints(root),
+    outbase: dist,
+    outdir: made,
+    bundle: true,
+    splitting: true,
+    // Two folders down, as the files of core were that look for others from where they are.
+    chunkNames: 'core/chunks/[name]-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    plugins: [requireCommonJs],
+    logLevel: 'warning',
+  })
+  for (const file of scriptsIn(dist)) rmSync(join(dist, file))
+  for (const file of scriptsIn(made)) {
+    mkdirSync(dirname(join(dist, file)), { recursive: true })
+    renameSync(join(made, file), join(dist, file))
+  }
+  rmSync(made, { recursive: true })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await bundlePackage(fileURLToPath(new URL('..', import.meta.url)))

@@ -1,0 +1,80 @@
+// What a start reads, counted: of the package as it is built, in a process of its own.
+import { cp, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { bundlePackage } from '../../build/bundle-package.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { compiledFile } from '../support/compiled.ts'
+import { startProgram } from './run-cli.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** Prints every file that is imported or required, at the end. */
+const LISTING = `
+import module from 'node:module'
+const hooks = "import { writeSync } from 'node:fs'; export async function load(url, context, next) { if (url.startsWith('file:')) writeSync(1, 'READ ' + url + '\\\\n'); return next(url, context) }"
+module.register('data:text/javascript,' + encodeURIComponent(hooks))
+process.on('exit', () => { for (const file of Object.keys(module._cache)) console.log('READ ' + file) })
+`
+
+const configOf = (input: string, index: string) => `import { defineTool } from '${index}'
+const tools = Array.from({ length: 20 }, (_, at) => defineTool({ name: 'tool-' + at, ${input} handler: () => 'said' }))
+export default { server: { name: 'plain', version: '1.0.0' }, http: { port: 0 }, toolsets: { all: tools },
+  routes: { '/mcp': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} } }`
+
+describe('the files of a start', () => {
+  let main = ''
+  let index = ''
+
+  before(async () => {
+    const folder = await makeFolder({})
+    await cp(join(ROOT, 'package.json'), join(folder, 'package.json'))
+    for (const part of ['core', 'plugins', 'client', 'cli']) {
+      await cp(join(compiledFile('core'), '..', part), join(folder, 'dist', part), { recursive: true })
+    }
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    await bundlePackage(folder)
+    main = join(folder, 'dist/cli/main.js')
+    index = pathToFileURL(join(folder, 'dist/core/index.js')).href
+  })
+  after(removeFolders)
+
+  /** Started, and stopped when it listens. */
+  async function filesOf(name: string, input: string): Promise<string[]> {
+    const folder = await makeFolder({ [name]: configOf(input, index), 'package.json': '{ "type": "module" }' })
+    const listing = `--import=data:text/javascript,${encodeURIComponent(LISTING)}`
+    const program = startProgram([process.execPath, listing, main, 'start', '--config', name], folder, {})
+    await program.printed(/^listening on .*\n/m)
+    program.child.kill('SIGTERM')
+    const { code, stdout, stderr } = await program.ended
+    expect(code, stderr).to.equal(0)
+    return [...new Set([...stdout.matchAll(/^READ (?:file:\/\/)?([^?\n]+)/gm)].map(([, file = '']) => file))]
+  }
+
+  const INPUT = "input: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },"
+  const among = (files: readonly string[], part: string) => files.filter(file => file.includes(part)).length
+
+  it('are few, and none of what a plain config does not need', async () => {
+    const files = await filesOf('mcp.config.mjs', INPUT)
+    console.log(`      ${files.length} files, ${among(files, '/dist/core/chunks/')} chunks of this package`)
+    expect(files.length).to.be.within(50, 160)
+    expect(among(files, '/dist/core/chunks/')).to.be.within(5, 45)
+    expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)
+    const needless = ['tsx', 'cosmiconfig', '@koa/router', 'redis', 'yaml', 'prom-client', 'jsonwebtoken', 'koa-body']
+    const loaded = needless.filter(name => among(files, `/node_modules/${name}/`) > 0)
+    expect(loaded).to.deep.equal([])
+  })
+
+  it('have ajv among them where a schema must be compiled to be trusted, and tsx where the config is TypeScript', async () => {
+    const doubtful = await filesOf('mcp.config.mjs', INPUT.replace("type: 'string'", "type: 'string', nullable: true"))
+    expect(among(doubtful, '/node_modules/ajv/')).to.be.greaterThan(30)
+    expect(among(doubtful, '/node_modules/tsx/')).to.equal(0)
+    const typed = await filesOf('mcp.config.ts', INPUT)
+    expect(among(typed, '/node_modules/tsx/')).to.be.greaterThan(1)
+    expect(among(typed, '/node_modules/ajv/')).to.equal(NAMED.length)
+  })
+})
+
+/** What built validators require of ajv: how to count characters, and to compare. */
+const NAMED = ['ucs2length', 'equal']

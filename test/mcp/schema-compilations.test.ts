@@ -1,0 +1,186 @@
+// When the JSON Schemas of tools are compiled: what surely compiles at its first use, anything else at start-up, where
+// its author hears of it. Counted, not timed.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { defineTool, type JsonSchema } from '../../core/index.ts'
+import { compileSchema } from '../../core/mcp/schema/schema.ts'
+import { testHost } from '../../core/testing.ts'
+
+/** How many schemas of this file `work` had ajv compile; in the sources the host's own are compiled too. */
+async function compilationsOf(work: () => unknown): Promise<number> {
+  const { compile } = Ajv2020.prototype
+  let count = 0
+  Ajv2020.prototype.compile = function counting(this: Ajv2020, ...given: Parameters<typeof compile>) {
+    if (Object.hasOwn(Object(Reflect.get(Object(given[0]), 'properties')), 'a')) count += 1
+    return compile.apply(this, given)
+  } as typeof compile
+  try {
+    await work()
+    return count
+  } finally {
+    Reflect.deleteProperty(Ajv2020.prototype, 'compile')
+  }
+}
+
+const object = (a: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties: { a }, ...more })
+const many = (count: number, schema: JsonSchema) => Array.from({ length: count }, () => schema)
+const nested = (levels: number): JsonSchema => (levels === 0 ? {} : object(nested(levels - 1)))
+
+/** What ajv finds only when it compiles: each stops a start, as it did when all were compiled there. */
+const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegExp]>> = {
+  'a pattern that is none': [object({ pattern: '(' }), /Invalid regular expression/],
+  'a pattern that is none with unicode': [object({ pattern: '\\-' }), /Invalid regular expression/],
+  'a pattern of properties that is none': [object({ patternProperties: { '[': {} } }), /Invalid regular expression/],
+  'a $ref to elsewhere': [object({ $ref: 'https://a.example/b.json' }), /refers to/],
+  'a $ref to a definition that is absent': [object({ $ref: '#/$defs/b' }, { $defs: { a: {} } }), /refers to/],
+  'a $ref into a keyword that is unknown': [
+    object({ $ref: '#/components/b' }, { components: { b: { type: 'text' } } }),
+    /cannot be compiled/,
+  ],
+  'a $ref to an anchor that is absent': [object({ $ref: '#there' }), /refers to/],
+  'two schemas of one $id': [
+    object({ anyOf: [{ $id: '/x', type: 'string' }, { $id: '/x' }] }),
+    /resolves to more than one/,
+  ],
+  'an anchor that is there twice': [object({ anyOf: [{ $anchor: 'x', type: 'null' }, { $anchor: 'x' }] }), /more than/],
+  'an $id below an annotation': [
+    object({ anyOf: [{ $id: '/x', type: 'string' }], 'x-more': { $id: '/x' } }),
+    /resolves to more than one/,
+  ],
+  'an enum without values': [object({ enum: [] }), /enum must have non-empty array/],
+  'an id of draft-04': [object({}, { id: 'x' }), /NOT SUPPORTED: keyword "id"/],
+  'nullable without a type': [object({ nullable: true }), /"nullable" cannot be used without "type"/],
+  'a dependency that is no list': [object({}, { dependencies: 7 }), /./],
+  'an asynchronous schema': [object({}, { $async: true }), /\$async/],
+}
+
+const LAZY: Readonly<Record<string, JsonSchema>> = {
+  'an object of texts': object({ type: 'string', minLength: 1, description: 'a text', default: '' }),
+  'a closed object': object({ type: 'integer' }, { required: ['a'], additionalProperties: false }),
+  'a pattern and a format': object({ pattern: '^\\p{L}+$', format: 'date-time' }),
+  'a definition': object({ $ref: '#/$defs/a' }, { $defs: { a: { type: 'string' } } }),
+  'what refers to itself': object({ $ref: '#' }),
+  'definitions that refer to each other': object(
+    { $ref: '#/$defs/a' },
+    { $defs: { a: { $ref: '#/$defs/b' }, b: object({ $ref: '#/$defs/a' }) } },
+  ),
+  'alternatives of constants': object({ anyOf: many(100, { const: 1 }), oneOf: [{ enum: ['x', null] }, true] }),
+  'a header parameter': object({ type: 'string', 'x-mcp-header': 'Region' }),
+  'many properties': {
+    type: 'object',
+    properties: {
+      a: {},
+      ...Object.fromEntries(many(190, { type: 'string' }).map((schema, index) => [`p${index}`, schema])),
+    },
+  },
+  'as many levels as there may be': nested(63),
+}
+
+const VALUES = fc.oneof(
+  fc.constantFrom<unknown>('string', 'object', '(', '^a$', '#', '#/$defs/a', '#/definitions/a', '/x', 'date', 'x y', 1),
+  fc.constantFrom<unknown>(
+    0,
+    -1,
+    1.5,
+    true,
+    false,
+    null,
+    [],
+    ['a'],
+    ['string', 'null'],
+    {},
+    [{}, true],
+    [1, 'a', null],
+  ),
+)
+const KEYWORDS = fc.constantFrom(
+  ...['type', 'pattern', 'format', 'enum', 'const', 'required', 'minimum', 'multipleOf', 'maxLength', 'uniqueItems'],
+  ...['$ref', '$id', '$anchor', '$dynamicRef', 'id', '$comment', 'default', 'examples', 'nullable', '$async', 'x-a'],
+  ...['dependencies', 'dependentRequired', 'minContains', 'contains', 'items', 'prefixItems', 'additionalProperties'],
+  ...['unevaluatedProperties', 'discriminator', 'readOnly', 'contentEncoding', 'propertyNames', 'if', 'not', 'then'],
+)
+const schemasOf = (levels: number): fc.Arbitrary<JsonSchema> => {
+  if (levels === 0) return fc.dictionary(KEYWORDS, VALUES, { maxKeys: 2 })
+  const below = schemasOf(levels - 1)
+  const named = fc.dictionary(fc.constantFrom('a', 'b', 'toString'), below, { maxKeys: 2 })
+  const list = fc.array(below, { minLength: 1, maxLength: 2 })
+  return fc
+    .tuple(
+      fc.dictionary(KEYWORDS, fc.oneof(VALUES, VALUES, below), { maxKeys: 3 }),
+      fc.dictionary(fc.constantFrom('properties', '$defs', 'definitions'), named, { maxKeys: 2 }),
+      fc.dictionary(fc.constantFrom('anyOf', 'allOf', 'oneOf'), list, { maxKeys: 1 }),
+    )
+    .map(parts => Object.assign({}, ...parts))
+}
+
+describe('the JSON Schema of a tool', () => {
+  for (const [title, [schema, says]] of Object.entries(MISTAKES)) {
+    it(`is refused at start-up: ${title}`, () => {
+      expect(() => compileSchema(schema, 'input')).to.throw(says)
+    })
+  }
+
+  for (const [title, schema] of Object.entries(LAZY)) {
+    it(`is compiled at its first use, once: ${title}`, async () => {
+      let compiled: ReturnType<typeof compileSchema> | undefined
+      const use = () => expect(compiled?.validate({ a: undefined })).to.have.property('ok')
+      const start = () => {
+        compiled = compileSchema(schema, 'input')
+      }
+      const counts = [await compilationsOf(start), await compilationsOf(use), await compilationsOf(use)]
+      // A second one, with all errors, for a value that was refused: that too is kept.
+      const { ok } = (await compiled?.validate({ a: undefined })) ?? { ok: true }
+      expect(counts).to.deep.equal([0, ok ? 1 : 2, 0])
+    })
+  }
+
+  it('never fails to compile at its first use, whatever it says', () => {
+    let taken = 0
+    fc.assert(
+      fc.property(
+        schemasOf(3),
+        fc.constantFrom(undefined, 'http://json-schema.org/draft-07/schema#'),
+        (parts, $schema) => {
+          const schema = { ...parts, type: 'object', ...($schema !== undefined && { $schema }) }
+          let compiled: ReturnType<typeof compileSchema>
+          try {
+            compiled = compileSchema(schema, 'input')
+          } catch {
+            return
+          }
+          taken += 1
+          expect(compiled.validate({ a: 'x', b: [1] })).to.have.property('ok')
+        },
+      ),
+      { numRuns: 600 },
+    )
+    console.log(`      ${taken} schemas were taken`)
+    expect(taken).to.be.greaterThan(60)
+  })
+
+  it('of the one tool of many that is called is the only one that a host compiles', async () => {
+    const input = object({ type: 'string' }, { required: ['a'] })
+    const tools = Array.from({ length: 50 }, (_, index) =>
+      defineTool({ name: `tool-${index}`, input: { ...input }, output: { ...input }, handler: () => ({ a: 'x' }) }),
+    )
+    const config = {
+      server: { name: 'many', version: '1.0.0' },
+      toolsets: { all: tools },
+      routes: { '/mcp': { toolsets: 'all' } },
+    }
+    let host: Awaited<ReturnType<typeof testHost>> | undefined
+    const start = await compilationsOf(async () => {
+      host = await testHost(config)
+    })
+    if (!host) throw new Error('no host')
+    await using client = await host.client()
+    const call = () =>
+      compilationsOf(async () => expect((await client.callTool('tool-7', { a: 'x' })).isError).to.equal(false))
+    const list = await compilationsOf(() => client.listTools())
+    const counts = { start, list, first: await call(), second: await call() }
+    await host.close()
+    // Of the tool that is called: its input and its output.
+    expect(counts).to.deep.equal({ start: 0, list: 0, first: 2, second: 0 })
+  })
+})
