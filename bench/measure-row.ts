@@ -1,19 +1,22 @@
 // Measures one row: starts its servers and checks each, then warms and loads them in turn, A B A B.
-import { applyLoad } from './load.ts'
-import { CAN_READ_COST, processTree, readCpuSeconds, readPeakRss } from './process-cost.ts'
+import { existsSync } from 'node:fs'
+import { type Judged, judge } from './judge.ts'
+import { applyLoad, CONNECTIONS } from './load.ts'
+import { CAN_READ_COST, processTree, readCommandLine, readCpuSeconds, readPeakRss } from './process-cost.ts'
 import { type RunningServer, startServer } from './processes.ts'
 import { type BenchRequest, checkSample } from './requests.ts'
 import type { Contestant, Row, Target } from './row.ts'
 
-/** A server is warm when so many seconds of load in a row made its answers no cheaper; it has at most 12. */
+/** A server is warm when so many seconds of load in a row made its answers no cheaper. */
 const PATIENCE = 2
-const MOST_WARM_UPS = 12
 const STILL_FALLING = 0.95
 
 export interface MeasureOptions {
   /** Of one contestant in one round. */
   readonly seconds: number
   readonly rounds: number
+  /** The most seconds of load to warm a server before its first round, and before each later one. */
+  readonly warmUps: { readonly first: number; readonly later: number }
   readonly scratch: string
   readonly signal: AbortSignal
 }
@@ -34,28 +37,23 @@ export interface Measured {
   readonly peakRss: number | undefined
 }
 
-export interface Judged {
-  readonly text: string
-  /** Undefined when a contestant that it needs did not run. */
-  readonly value: number | undefined
-  readonly met: boolean
-}
-
 export interface RowResult {
   readonly row: string
   readonly measured: readonly Measured[]
   readonly targets: readonly Judged[]
+  /** Whether the others are shown as multiples of the first. */
+  readonly yardstick: boolean
+  /** Contestants that are not installed. */
+  readonly absent: readonly string[]
 }
 
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
+interface RowOptions extends MeasureOptions {
+  readonly connections: number
 }
 
 interface Entrant {
   readonly name: string
+  readonly contestant: Contestant
   readonly server: RunningServer
   readonly request: BenchRequest
   readonly rounds: Round[]
@@ -75,7 +73,7 @@ async function enter(contestant: Contestant, options: MeasureOptions): Promise<E
   try {
     const request = await contestant.request(server.url)
     await checkSample(server.url, request, signal)
-    return { name: contestant.name, server, request, rounds: [] }
+    return { name: contestant.name, contestant, server, request, rounds: [] }
   } catch (cause) {
     await server.stop()
     throw cause
@@ -84,8 +82,11 @@ async function enter(contestant: Contestant, options: MeasureOptions): Promise<E
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-async function loadFor(seconds: number, { server: { pid, url }, request }: Entrant, options: MeasureOptions) {
-  const readAll = () => (CAN_READ_COST ? sum(processTree(pid).map(readCpuSeconds)) : 0)
+async function loadFor(seconds: number, entrant: Entrant, options: RowOptions) {
+  const { contestant, server, request } = entrant
+  const { pid, url } = server
+  const counts = (one: number) => contestant.counts?.(readCommandLine(one)) ?? true
+  const readAll = () => (CAN_READ_COST ? sum(processTree(pid).filter(counts).map(readCpuSeconds)) : 0)
   const before = readAll()
   const result = await applyLoad({ ...options, url, request, seconds })
   const used = CAN_READ_COST ? readAll() - before : result.seconds
@@ -97,11 +98,12 @@ async function loadFor(seconds: number, { server: { pid, url }, request }: Entra
  * code is compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer),
  * after which some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
  */
-async function warmUp(entrant: Entrant, options: MeasureOptions): Promise<number[]> {
+async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> {
+  const most = entrant.rounds.length === 0 ? options.warmUps.first : options.warmUps.later
   const costs: number[] = []
   let least = Number.POSITIVE_INFINITY
   let idle = 0
-  while (costs.length < MOST_WARM_UPS && idle < PATIENCE) {
+  while (costs.length < most && idle < PATIENCE) {
     const { cost } = await loadFor(1, entrant, options)
     idle = cost > least * STILL_FALLING ? idle + 1 : 0
     least = Math.min(least, cost)
@@ -110,39 +112,51 @@ async function warmUp(entrant: Entrant, options: MeasureOptions): Promise<number
   return costs
 }
 
-async function runRound(entrant: Entrant, options: MeasureOptions): Promise<Round> {
+async function runRound(entrant: Entrant, options: RowOptions): Promise<Round> {
   const warmUpCosts = await warmUp(entrant, options)
   const { requests, seconds, cost } = await loadFor(options.seconds, entrant, options)
   await checkSample(entrant.server.url, entrant.request, options.signal)
   return { requests, requestsPerSecond: requests / seconds, cost, warmUpCosts }
 }
 
-function judge({ text, needs, value, holds }: Target, measured: readonly Measured[], rounds: number): Judged {
+function judgeTarget(target: Target, measured: readonly Measured[], rounds: number): Judged {
   const found = new Map(measured.map(one => [one.name, one]))
-  if (!needs.every(name => found.has(name))) return { text, value: undefined, met: false }
   const perRound = Array.from({ length: rounds }, (_, index) =>
-    value(name => found.get(name)?.rounds[index]?.cost ?? Number.NaN),
+    target.value(name => found.get(name)?.rounds[index]?.cost ?? Number.NaN),
   )
-  const middle = median(perRound)
-  return { text, value: middle, met: holds(middle) }
+  return judge(target.text, perRound, target.relation, target.limit)
+}
+
+/** Whether bench/node_modules has it. */
+function isInstalled(name: string): boolean {
+  return existsSync(new URL(`node_modules/${name}/package.json`, import.meta.url))
 }
 
 /** Measures the row's contestants and judges its targets. Whatever it started has ended when it settles. */
 export async function measureRow(row: Row, options: MeasureOptions): Promise<RowResult> {
   const entrants: Entrant[] = []
+  const rowOptions = { ...options, connections: row.connections ?? CONNECTIONS }
+  const [present, absent] = [true, false].map(wanted =>
+    row.contestants.filter(({ needs }) => (needs === undefined || isInstalled(needs)) === wanted),
+  )
   try {
-    for (const contestant of row.contestants)
-      entrants.push(await inContext(contestant.name, enter(contestant, options)))
+    for (const contestant of present ?? []) entrants.push(await inContext(contestant.name, enter(contestant, options)))
     for (let round = 0; round < options.rounds; round++) {
-      for (const entrant of entrants) entrant.rounds.push(await inContext(entrant.name, runRound(entrant, options)))
+      for (const entrant of entrants) entrant.rounds.push(await inContext(entrant.name, runRound(entrant, rowOptions)))
     }
     const measured = entrants.map(({ name, rounds, server }) => ({
       name,
       rounds,
       peakRss: CAN_READ_COST ? sum(processTree(server.pid).map(readPeakRss)) : undefined,
     }))
-    const targets = row.targets.map(target => judge(target, measured, options.rounds))
-    return { row: row.name, measured, targets }
+    const targets = row.targets.map(target => judgeTarget(target, measured, options.rounds))
+    return {
+      row: row.name,
+      measured,
+      targets,
+      yardstick: row.yardstick ?? true,
+      absent: absent?.map(({ name }) => name) ?? [],
+    }
   } finally {
     await Promise.all(entrants.map(({ server }) => server.stop()))
   }

@@ -28,6 +28,15 @@ export function processTree(pid: number): number[] {
   return pids.filter(isUnder)
 }
 
+/** The program of a process and its arguments, with spaces between; empty when it has ended. */
+export function readCommandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
+}
+
 /** User and system time of all threads of a process, seconds. */
 export function readCpuSeconds(pid: number): number {
   const fields = readStat(pid) ?? []
