@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Judged, judge } from './judge.ts'
 import { applyLoad, CONNECTIONS } from './load.ts'
+import type { WarmUps } from './options.ts'
 import { CAN_READ_COST, processTree, readCommandLine, readCpuSeconds, readPeakRss } from './process-cost.ts'
 import { type RunningServer, startServer } from './processes.ts'
 import { type BenchRequest, checkSample } from './requests.ts'
@@ -15,8 +16,7 @@ export interface MeasureOptions {
   /** Of one contestant in one round. */
   readonly seconds: number
   readonly rounds: number
-  /** The most seconds of load to warm a server before its first round, and before each later one. */
-  readonly warmUps: { readonly first: number; readonly later: number }
+  readonly warmUps: WarmUps
   readonly scratch: string
   readonly signal: AbortSignal
 }
@@ -45,6 +45,8 @@ export interface RowResult {
   readonly yardstick: boolean
   /** Contestants that are not installed. */
   readonly absent: readonly string[]
+  /** The part of the machine that others used meanwhile, 0 to 1; undefined where nobody told. */
+  readonly others?: number | undefined
 }
 
 interface RowOptions extends MeasureOptions {
@@ -99,14 +101,16 @@ async function loadFor(seconds: number, entrant: Entrant, options: RowOptions) {
  * after which some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
  */
 async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> {
-  const most = entrant.rounds.length === 0 ? options.warmUps.first : options.warmUps.later
+  const { first, later, requests: enough } = options.warmUps
+  const most = entrant.rounds.length === 0 ? first : later
   const costs: number[] = []
   let least = Number.POSITIVE_INFINITY
-  let idle = 0
-  while (costs.length < most && idle < PATIENCE) {
-    const { cost } = await loadFor(1, entrant, options)
+  let [idle, answered] = [0, 0]
+  while (costs.length < most && idle < PATIENCE && answered < enough) {
+    const { cost, requests } = await loadFor(1, entrant, options)
     idle = cost > least * STILL_FALLING ? idle + 1 : 0
     least = Math.min(least, cost)
+    answered += requests
     costs.push(cost)
   }
   return costs

@@ -1,11 +1,20 @@
 // What the command line of the benchmark says.
 import { parseArgs } from 'node:util'
 
+/** How a server is warmed before each round; all that is said here bounds it. */
+export interface WarmUps {
+  /** Seconds of load before the first round, and before each later one. */
+  readonly first: number
+  readonly later: number
+  /** Requests after which it is warm enough. */
+  readonly requests: number
+}
+
 export interface BenchOptions {
   /** Of one server in one round. */
   readonly seconds: number
   readonly rounds: number
-  readonly warmUps: { readonly first: number; readonly later: number }
+  readonly warmUps: WarmUps
   /** Idle sessions to open; 0: none. */
   readonly sessions: number
   /** Rows, servers and measures whose name holds one of these; all where empty. */
@@ -43,8 +52,11 @@ export function readOptions(args: readonly string[]): BenchOptions {
   return {
     seconds: wholeNumber('seconds', values.seconds ?? (quick ? '1' : '3'), 1),
     rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '5'), 1),
-    // A server that had no turn for a while is slow for a second: that is paid in a full run alone.
-    warmUps: quick ? { first: 2, later: 0 } : { first: 12, later: 12 },
+    // V8 has compiled what is hot after some ten thousand requests. A server that had no turn for a while is slow for a
+    // second: only a full run has the time to warm it again.
+    warmUps: quick
+      ? { first: 4, later: 0, requests: 20_000 }
+      : { first: 12, later: 12, requests: Number.POSITIVE_INFINITY },
     sessions: wholeNumber('sessions', values.sessions ?? '100000', 0),
     only,
     quick,

@@ -45,7 +45,13 @@ function alignColumns(lines: readonly (readonly string[])[], left: number): stri
   return lines.map(line => line.map(pad).join('  ').trimEnd()).join('\n')
 }
 
-const VERDICTS = { met: 'met', unclear: 'not met, within the spread', missed: 'MISSED', unmeasured: 'not measured' }
+const VERDICTS = {
+  met: 'met',
+  unclear: 'not met, within the spread',
+  missed: 'MISSED',
+  busy: 'not met, on a busy machine',
+  unmeasured: 'not measured',
+}
 
 const judged = (of: string, { text, found, verdict }: Judged): string[] => [
   of,
@@ -67,12 +73,17 @@ const figure = ({ what, unit, values }: Figure) => [`  ${what}`, `${formatSpread
 
 export interface NamedResult extends MeasureResult {
   readonly name: string
+  /** The part of the machine that others used meanwhile, 0 to 1; undefined where the system does not tell. */
+  readonly others: number | undefined
 }
 
+const share = (others: number | undefined) =>
+  others === undefined ? [] : [`  others used ${Math.round(others * 100)} % of the machine meanwhile`]
+
 /** What one measure found. */
-export function formatMeasure({ name, figures, notes }: NamedResult): string {
+export function formatMeasure({ name, figures, notes, others }: NamedResult): string {
   const lines = figures.length > 0 ? [alignColumns(figures.map(figure), 2)] : []
-  return [name, ...lines, ...notes.map(note => `  ${note}`)].join('\n')
+  return [name, ...lines, ...notes.map(note => `  ${note}`), ...share(others)].join('\n')
 }
 
 /** Every target of the run. */

@@ -1,12 +1,13 @@
 // `npm run bench`: measures every row of rows/ against the peers, takes every measure of measures/, and says which targets
 // are met. Exits 1 when one is clearly missed. Options: see options.ts.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { watchOthers } from './busy.ts'
 import { writeChart } from './chart.ts'
-import { exitCodeOf } from './judge.ts'
+import { allowFor, exitCodeOf } from './judge.ts'
 import type { Measure } from './measure.ts'
 import { measureRow, type RowResult } from './measure-row.ts'
 import { type BenchOptions, isChosen, readOptions } from './options.ts'
@@ -54,6 +55,18 @@ async function runEach<Item extends { readonly name: string }, Result>(
   return results
 }
 
+/** When a file was last written; 0 where it is not. */
+const writtenAt = (path: string) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/** Installs the peers where that was not done since their versions changed, and compiles our package. */
+function prepare(): void {
+  const npm = (folder: string, ...args: string[]) =>
+    execFileSync('npm', args, { cwd: fileURLToPath(new URL(folder, import.meta.url)), stdio: 'inherit' })
+  // npm writes the second one when it has installed what the first one says.
+  if (writtenAt('package-lock.json') > writtenAt('node_modules/.package-lock.json')) npm('.', 'ci', '--silent')
+  npm('..', 'run', '--silent', 'build')
+}
+
 async function measureAll(options: BenchOptions, scratch: string, signal: AbortSignal) {
   const [chosenRows, chosenMeasures] = [await loadRows(options), await loadMeasures(options)]
   if (chosenRows.length + chosenMeasures.length === 0) {
@@ -61,12 +74,22 @@ async function measureAll(options: BenchOptions, scratch: string, signal: AbortS
       `nothing has ${options.only.join(' or ')} in its name${options.quick ? ' and runs with --quick' : ''}`,
     )
   }
-  execFileSync('npm', ['run', 'build'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit' })
+  prepare()
   console.log(`${describeMethod(options.seconds, options.rounds)}\n`)
-  const rows: RowResult[] = await runEach(chosenRows, signal, row => measureRow(row, { ...options, scratch, signal }))
+  const rows: RowResult[] = await runEach(chosenRows, signal, async row => {
+    const readOthers = watchOthers()
+    const result = await measureRow(row, { ...options, scratch, signal })
+    const others = readOthers()
+    const targets = result.targets.map(target => allowFor(others, { ...target, needsQuiet: options.quick }))
+    return { ...result, targets, others }
+  })
   if (rows.length > 0) console.log(`${formatRows(rows)}\n`)
   const measures: NamedResult[] = await runEach(chosenMeasures, signal, async measure => {
-    const result = { name: measure.name, ...(await measure.run({ ...options, scratch, signal })) }
+    const readOthers = watchOthers()
+    const found = await measure.run({ ...options, scratch, signal })
+    const others = readOthers()
+    const targets = found.targets.map(target => allowFor(others, target))
+    const result = { ...found, name: measure.name, targets, others }
     console.log(`${formatMeasure(result)}\n`)
     return result
   })

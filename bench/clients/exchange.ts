@@ -7,6 +7,8 @@ export interface Address {
   readonly host: string
   readonly port: number
   readonly path: string
+  /** Where the client's end is; the system chooses where it is not said. */
+  readonly localAddress?: string
 }
 
 export function readAddress(url: string): Address {
@@ -26,8 +28,8 @@ export function encodeRequest(
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
 }
 
-export async function openSocket({ host, port }: Address): Promise<Socket> {
-  const socket = connect(port, host)
+export async function openSocket({ host, port, localAddress }: Address): Promise<Socket> {
+  const socket = connect({ port, host, ...(localAddress !== undefined && { localAddress }) })
   socket.setNoDelay(true)
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
   return socket

@@ -23,9 +23,13 @@ const asked = JSON.parse(process.argv[2] ?? '') as ListenersAsked
 const address = readAddress(asked.url)
 const listen = encodeRequest('POST', address, listenToNews.headers, listenToNews.body)
 
+/** A host serves so many subscriptions to one anonymous address: each hundred comes from another address of the loopback. */
+const PER_ADDRESS = 100
+const addressOf = (index: number) => ({ ...address, localAddress: `127.0.1.${1 + Math.floor(index / PER_ADDRESS)}` })
+
 let onTold = () => {}
-const sockets = await repeat(asked.listeners, () =>
-  openStream(address, listen, 'subscriptions/acknowledged', chunk => {
+const sockets = await repeat(asked.listeners, index =>
+  openStream(addressOf(index), listen, 'subscriptions/acknowledged', chunk => {
     if (chunk.includes('resources/updated')) onTold()
   }),
 )

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { ConnectionsFound } from '../clients/connections.ts'
 import { ours } from '../contestants.ts'
-import { judge } from '../judge.ts'
+import { judgeClock } from '../judge.ts'
 import type { Measure } from '../measure.ts'
 import { runClient, startServer } from '../processes.ts'
 import { callEcho } from '../requests.ts'
@@ -44,7 +44,7 @@ export const measure: Measure = {
           { what: 'the last one is answered', unit: 'ms', values: rounds.map(({ last }) => last) },
         ],
         targets: [
-          judge(
+          judgeClock(
             text,
             rounds.map(({ failed, late }) => failed + late),
             '<=',

@@ -2,7 +2,7 @@
 // from the call that makes the change until the last listener has read of it, so that its own reading counts, too: the
 // server was done before. What the change cost the server is read from the system.
 import type { ListenersFound } from '../clients/listeners.ts'
-import { judge } from '../judge.ts'
+import { judgeClock } from '../judge.ts'
 import type { Measure } from '../measure.ts'
 import { runClient, startServer } from '../processes.ts'
 import { startToldHost } from '../told-host.ts'
@@ -26,7 +26,7 @@ export const measure: Measure = {
           { what: 'all have read of it', unit: 'ms', values: last },
           { what: "the server's CPU time for a change", unit: 'ms', values: [serverCpu] },
         ],
-        targets: [judge(text, last, '<=', (LIMIT_MS * listeners) / LISTENERS)],
+        targets: [judgeClock(text, last, '<=', (LIMIT_MS * listeners) / LISTENERS)],
         notes: [],
       }
     } finally {

@@ -3,7 +3,7 @@
 // rate, without streams, says what the machine and the client add.
 import type { TailAsked, TailFound } from '../clients/tail.ts'
 import { peer } from '../contestants.ts'
-import { judge } from '../judge.ts'
+import { judgeClock } from '../judge.ts'
 import { applyLoad, CONNECTIONS } from '../load.ts'
 import type { Figure, Measure, MeasureOptions } from '../measure.ts'
 import { type RunningServer, runClient, startServer } from '../processes.ts'
@@ -56,8 +56,8 @@ async function measureTail(options: MeasureOptions, host: RunningServer, koa: Ru
       ...figuresOf('ours with streams', ours),
     ],
     targets: [
-      judge(`p99.9 <= ${LIMIT_MS} ms`, p999, '<=', LIMIT_MS),
-      judge(
+      judgeClock(`p99.9 <= ${LIMIT_MS} ms`, p999, '<=', LIMIT_MS),
+      judgeClock(
         `the longest <= ${LIMIT_MS} ms`,
         ours.map(({ max }) => max),
         '<=',

@@ -3,7 +3,7 @@
 // load itself took: on two cores the generator needs a part of the second one, and the ratio cannot show more.
 import { availableParallelism } from 'node:os'
 import { CONFIG_IMPORTS, startOurs } from '../contestants.ts'
-import { judge } from '../judge.ts'
+import { judgeClock } from '../judge.ts'
 import { applyLoad } from '../load.ts'
 import { type Measure, type MeasureOptions, notMeasured } from '../measure.ts'
 import { CAN_READ_COST, processTree, readCpuSeconds } from '../process-cost.ts'
@@ -30,6 +30,7 @@ export default {
   server: SERVER_INFO,
   http: { port: 0 },
   stateless: true,
+  secrets: ['a secret of the benchmark, for nobody else'],
   toolsets: { all: [echo, compute] },
   routes: { '/mcp': { toolsets: ['all'] } },
   plugins: { 'transport-streamable': {} },
@@ -84,7 +85,7 @@ async function measureGain(servers: readonly RunningServer[], options: MeasureOp
   ]
   return {
     figures,
-    targets: [judge(`2 workers / 1, a tool that computes >= ${LEAST_GAIN}`, work.gain, '>=', LEAST_GAIN)],
+    targets: [judgeClock(`2 workers / 1, a tool that computes >= ${LEAST_GAIN}`, work.gain, '>=', LEAST_GAIN)],
     notes: [
       `${availableParallelism()} cores, of which the load takes its part; it and other processes lessen the gain`,
     ],

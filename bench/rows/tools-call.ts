@@ -27,5 +27,5 @@ export const row: Row = {
     ratio('SDK server 2.4.0, 100 tools', 'ours, 100 tools', '>=', 25),
     ratio('ours, 1,000 tools', 'ours, 1 tool', '<=', 1.05),
   ],
-  quick: ['Koa', 'ours, 1 tool', 'ours, 1,000 tools', 'tmcp 1.20 on Hono, 1 tool', 'SDK server 2.4.0, 1 tool'],
+  quick: ['Koa', 'ours, 1 tool', 'tmcp 1.20 on Hono, 1 tool'],
 }
