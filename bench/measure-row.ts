@@ -51,6 +51,7 @@ export interface RowResult {
 
 interface RowOptions extends MeasureOptions {
   readonly connections: number
+  readonly leastSeconds: number
 }
 
 interface Entrant {
@@ -96,7 +97,7 @@ async function loadFor(seconds: number, entrant: Entrant, options: RowOptions) {
 }
 
 /**
- * Warms a server and returns what each second of that cost. Slow peers need more seconds than fast ones until their
+ * Warms a server and returns what each of its loads, of a second if not of more, cost. Slow peers need more seconds than fast ones until their
  * code is compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer),
  * after which some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
  */
@@ -107,7 +108,7 @@ async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> 
   let least = Number.POSITIVE_INFINITY
   let [idle, answered] = [0, 0]
   while (costs.length < most && idle < PATIENCE && answered < enough) {
-    const { cost, requests } = await loadFor(1, entrant, options)
+    const { cost, requests } = await loadFor(Math.max(1, options.leastSeconds), entrant, options)
     idle = cost > least * STILL_FALLING ? idle + 1 : 0
     least = Math.min(least, cost)
     answered += requests
@@ -118,7 +119,7 @@ async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> 
 
 async function runRound(entrant: Entrant, options: RowOptions): Promise<Round> {
   const warmUpCosts = await warmUp(entrant, options)
-  const { requests, seconds, cost } = await loadFor(options.seconds, entrant, options)
+  const { requests, seconds, cost } = await loadFor(Math.max(options.seconds, options.leastSeconds), entrant, options)
   await checkSample(entrant.server.url, entrant.request, options.signal)
   return { requests, requestsPerSecond: requests / seconds, cost, warmUpCosts }
 }
@@ -139,7 +140,7 @@ function isInstalled(name: string): boolean {
 /** Measures the row's contestants and judges its targets. Whatever it started has ended when it settles. */
 export async function measureRow(row: Row, options: MeasureOptions): Promise<RowResult> {
   const entrants: Entrant[] = []
-  const rowOptions = { ...options, connections: row.connections ?? CONNECTIONS }
+  const rowOptions = { ...options, connections: row.connections ?? CONNECTIONS, leastSeconds: row.leastSeconds ?? 1 }
   const [present, absent] = [true, false].map(wanted =>
     row.contestants.filter(({ needs }) => (needs === undefined || isInstalled(needs)) === wanted),
   )

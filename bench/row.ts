@@ -41,6 +41,8 @@ export interface Row {
   readonly quick?: readonly string[]
   /** How many connections repeat the request; 32 where this is not said. */
   readonly connections?: number
+  /** For answers that take long: seconds of a load, where the run's are fewer. */
+  readonly leastSeconds?: number
 }
 
 /** The cost of `one` divided by the cost of `other`, held to a limit. */

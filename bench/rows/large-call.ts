@@ -1,5 +1,5 @@
 // What large messages cost: a tools/call of 2026-07-28 with 1 MB and 10 MB of result, as JSON and as the last event of a
-// stream, and with arguments of that size; against node:http doing JSON.parse and JSON.stringify of the same. Four
+// stream, and with arguments of that size; against node:http doing JSON.parse and JSON.stringify of the same. Two
 // connections repeat it. The peak of memory stands in the table.
 import { CONFIG_IMPORTS, oursWith, peer } from '../contestants.ts'
 import { type BenchRequest, callForMegabytes, callWithText, withProgress } from '../requests.ts'
@@ -61,7 +61,8 @@ const targetsOf = (megabytes: number) => [
 
 export const row: Row = {
   name: 'tools/call, large',
-  connections: 4,
+  connections: 2,
+  leastSeconds: 3,
   yardstick: false,
   contestants: SIZES.flatMap(contestantsOf),
   targets: SIZES.flatMap(targetsOf),
