@@ -26,7 +26,7 @@ export interface Round {
   readonly requestsPerSecond: number
   /** CPU time of the server and of what it started for one request, microseconds; wall-clock time where the system does not tell. */
   readonly cost: number
-  /** The same for each second of the warm-up before it: the first tells what a server costs after it was idle. */
+  /** The same for each load of the warm-up before it: the first tells what a server costs after it was idle. */
   readonly warmUpCosts: readonly number[]
 }
 
@@ -97,9 +97,9 @@ async function loadFor(seconds: number, entrant: Entrant, options: RowOptions) {
 }
 
 /**
- * Warms a server and returns what each of its loads, of a second if not of more, cost. Slow peers need more seconds than fast ones until their
- * code is compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer),
- * after which some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
+ * Warms a server and returns what each of its loads cost. Slow peers need more seconds than fast ones until their code is
+ * compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer), after which
+ * some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
  */
 async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> {
   const { first, later, requests: enough } = options.warmUps

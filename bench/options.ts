@@ -51,7 +51,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw new Error(`--from ${from}: give --chart with it, it is what is drawn from there`)
   return {
     seconds: wholeNumber('seconds', values.seconds ?? (quick ? '1' : '3'), 1),
-    rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '5'), 1),
+    rounds: wholeNumber('rounds', values.rounds ?? '3', 1),
     // V8 has compiled what is hot after some ten thousand requests. A server that had no turn for a while is slow for a
     // second: only a full run has the time to warm it again.
     warmUps: quick

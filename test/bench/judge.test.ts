@@ -67,7 +67,7 @@ describe('the benchmark', () => {
   })
 
   it('reads its options, and says what they take', () => {
-    expect(readOptions([])).to.include({ seconds: 3, rounds: 5, sessions: 100_000, quick: false, chart: false })
+    expect(readOptions([])).to.include({ seconds: 3, rounds: 3, sessions: 100_000, quick: false, chart: false })
     expect(readOptions(['--quick'])).to.include({ seconds: 1, rounds: 3, quick: true })
     expect(readOptions(['--quick', '--rounds', '7']).rounds).to.equal(7)
     expect(() => readOptions(['--rounds', 'many'])).to.throw('--rounds many: give a whole number from 1')
