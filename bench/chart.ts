@@ -2,6 +2,7 @@
 // with no font or script of its own.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { QUIET } from './judge.ts'
 import type { RowResult } from './measure-row.ts'
 import { multiplesOf } from './report.ts'
 import type { Results } from './results.ts'
@@ -18,7 +19,7 @@ const DRAWN: Readonly<Record<string, string>> = {
 const LEFT_OUT = ['node:http']
 
 const WIDTH = 776
-const [LEFT, RIGHT] = [250, 640]
+const [LEFT, RIGHT] = [250, 630]
 const [HEAD, LINE, GAP] = [64, 22, 40]
 
 interface Bar {
@@ -36,7 +37,7 @@ function barsOf({ measured }: RowResult): Bar[] {
   return measured
     .filter(({ name }) => !LEFT_OUT.includes(name))
     .map(one => ({
-      name: one.name,
+      name: one.name.replace(/^ours/, 'mcp-host'),
       ours: one.name.startsWith('ours'),
       cost: spreadOf(one.rounds.map(({ cost }) => cost)).median,
       multiple: spreadOf(multiplesOf(one, first)),
@@ -84,9 +85,12 @@ const STYLE = `
 
 /** The chart as SVG. Throws where the run measured none of what is drawn. */
 export function drawChart({ rows, machine, date, commit, rounds, method }: Results): string {
-  const groups = rows
-    .filter(({ row }) => row in DRAWN)
-    .map(result => ({ title: DRAWN[result.row] ?? result.row, bars: barsOf(result) }))
+  const groups = Object.entries(DRAWN)
+    .flatMap(([name, title]) =>
+      rows
+        .filter(({ row }) => row === name)
+        .map(result => ({ title, bars: barsOf(result), others: result.others ?? 0 })),
+    )
     .filter(({ bars }) => bars.length > 1)
   if (groups.length === 0) throw new Error(`no chart: the run has none of ${Object.keys(DRAWN).join('; ')}`)
   let top = HEAD
@@ -100,15 +104,18 @@ export function drawChart({ rows, machine, date, commit, rounds, method }: Resul
     ({ title, bars }) =>
       `${title}: ${bars.map(({ name, multiple }) => `${name} ${short(multiple.median)}`).join(', ')}`,
   )
-  const source = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.slice(1)}; ${date.slice(0, 10)}, ${commit?.slice(0, 7) ?? 'no commit'}`
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top + 30}" role="img" aria-labelledby="title desc">
+  const others = Math.max(...groups.map(group => group.others))
+  const busy = others > QUIET ? `; others used up to ${Math.round(others * 100)} % of the machine` : ''
+  const source = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.slice(1)}; ${date.slice(0, 10)}, ${commit?.slice(0, 7) ?? 'no commit'}${busy}`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top + 48}" role="img" aria-labelledby="title desc">
   <title id="title">What a request costs, as multiples of idiomatic Koa</title>
   <desc id="desc">${toXml(summary.join('. '))}.</desc>
   <style>${STYLE}</style>
   <text x="10" y="24" class="title">What a request costs</text>
   <text x="10" y="44" class="note">${unit} of the server per request, as multiples of idiomatic Koa that answers a constant; shorter is better</text>
   ${parts.join('\n  ')}
-  <text x="10" y="${top + 18}" class="note">Medians of ${rounds} rounds in turn, with the lowest and the highest. ${toXml(source)}</text>
+  <text x="10" y="${top + 18}" class="note">Medians of ${rounds} rounds in turn, with the lowest and the highest.</text>
+  <text x="10" y="${top + 36}" class="note">${toXml(source)}</text>
 </svg>
 `
 }

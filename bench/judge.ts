@@ -20,7 +20,7 @@ export interface Judged {
 export type Relation = '<=' | '>='
 
 /** The part of the machine that others may use where a figure needs a quiet one. */
-const QUIET = 0.1
+export const QUIET = 0.1
 
 /** Judges the values of a target, one for each round. */
 export function judge(text: string, values: readonly number[], relation: Relation, limit: number): Judged {

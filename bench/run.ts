@@ -102,12 +102,14 @@ async function run(signal: AbortSignal): Promise<void> {
     console.log(`The chart is in ${writeChart(readResults(options.from))}`)
     return
   }
+  const began = performance.now()
   const scratch = mkdtempSync(join(tmpdir(), 'mcp-host-bench-'))
   try {
     const { rows, measures } = await measureAll(options, scratch, signal)
     const { quick, seconds, rounds } = options
     const results = describeRun({ quick, seconds, rounds, rows, measures })
     console.log(`${formatTargets(rows, measures)}\n\nEvery round is in ${writeResults(results)}`)
+    console.log(`It took ${Math.round((performance.now() - began) / 1000)} s.`)
     if (options.chart) console.log(`The chart is in ${writeChart(results)}`)
     if (exitCodeOf([...rows, ...measures].flatMap(({ targets }) => targets)) === 1) {
       console.log('\nA target is missed in every round (MISSED above).')

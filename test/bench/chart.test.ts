@@ -42,7 +42,7 @@ describe('the chart of the benchmark', () => {
 
   it('has a bar for each server but the limit of the runtime, from the cheapest on', () => {
     const names = [...svg.matchAll(/class="(?:name )?end">([^<]+)</g)].map(([, name]) => name)
-    expect(names).to.deep.equal(['Koa', 'ours, 1 tool', 'a peer, &lt;1> &amp; &quot;more&quot;'])
+    expect(names).to.deep.equal(['Koa', 'mcp-host, 1 tool', 'a peer, &lt;1> &amp; &quot;more&quot;'])
     expect(svg.match(/class="ours"/g)).to.have.length(1)
   })
 
@@ -59,7 +59,9 @@ describe('the chart of the benchmark', () => {
   })
 
   it('says where its figures are from', () => {
-    expect(svg).to.include('A processor, 2 cores, Node 20.20.2; 2026-11-23, 0123456')
+    expect(svg).to.include('A processor, 2 cores, Node 20.20.2; 2026-11-23, 0123456<')
+    const busy = drawChart({ ...results, rows: [{ ...row, others: 0.5 }] })
+    expect(busy).to.include('0123456; others used up to 50 % of the machine<')
   })
 
   it('is well-formed', () => {
