@@ -17,10 +17,13 @@ export const peer = (name: string, file: string, args: readonly unknown[], reque
   request: () => request,
 })
 
-const configText = (tools: number, more: object) => `
-import { defineTool } from ${JSON.stringify(new URL('../dist/core/index.js', import.meta.url).href)}
+/** Where a config finds our compiled package, and what all servers serve. */
+export const CONFIG_IMPORTS = `
+import { defineResource, defineTool } from ${JSON.stringify(new URL('../dist/core/index.js', import.meta.url).href)}
 import { INPUT_SCHEMA, SERVER_INFO, toolTexts } from ${JSON.stringify(new URL('servers/tools.mjs', import.meta.url).href)}
+`
 
+const configText = (tools: number, more: object) => `${CONFIG_IMPORTS}
 const echoes = toolTexts(${tools}).map(text =>
   defineTool({ ...text, input: INPUT_SCHEMA, handler: ({ message }) => message }),
 )
@@ -36,15 +39,26 @@ export default {
 }
 `
 
+/** Writes a config of ours and returns what node runs to serve it. */
+export function startOurs(scratch: string, file: string, text: string, args: readonly string[] = []): string[] {
+  const config = join(scratch, `${file}.config.mjs`)
+  writeFileSync(config, text)
+  return [fileAt('../dist/cli/main.js'), 'start', '--config', config, ...args]
+}
+
+/** Our compiled package with a config of its own. */
+export const oursWith = (name: string, file: string, text: string, request: BenchRequest): Contestant => ({
+  name,
+  ours: true,
+  command: scratch => startOurs(scratch, file, text),
+  request: () => request,
+})
+
 /** Our compiled package, started as an operator starts it; `more` is added to its config. */
 export const ours = (tools: number, request: BenchRequest, more: object = {}, file = 'mcp'): Contestant => ({
   name: `ours, ${countTools(tools)}`,
   ours: true,
-  command(scratch) {
-    const config = join(scratch, `${file}-${tools}.config.mjs`)
-    writeFileSync(config, configText(tools, more))
-    return [fileAt('../dist/cli/main.js'), 'start', '--config', config]
-  },
+  command: scratch => startOurs(scratch, `${file}-${tools}`, configText(tools, more)),
   request: () => request,
 })
 
@@ -60,6 +74,13 @@ export const cluster = (nodes: number, request: BenchRequest): Contestant => {
   }
 }
 
+/** The same single node, of which Redis does not count: what sharing costs the node itself. */
+export const nodeOnRedis = (request: BenchRequest): Contestant => ({
+  ...cluster(1, request),
+  name: 'ours on Redis, the node alone',
+  counts: commandLine => commandLine.includes('dist/cli/main.js') && !commandLine.includes('cluster.ts'),
+})
+
 export const sdkServer = (tools: number, request: BenchRequest): Contestant =>
   peer(`SDK server 2.4.0, ${countTools(tools)}`, 'sdk-server.mjs', [tools], request)
 
@@ -70,3 +91,17 @@ export const tmcp = (tools: number, request: BenchRequest): Contestant =>
 /** tmcp behind the fastest adapter found, which takes a third off its cost: the harder comparison. */
 export const tmcpOnHono = (tools: number, request: BenchRequest): Contestant =>
   peer(`tmcp 1.20 on Hono, ${countTools(tools)}`, 'tmcp.mjs', [tools, 'hono'], request)
+
+/** Vercel's wrapper of the official server. */
+export const mcpHandler = (tools: number, request: BenchRequest): Contestant =>
+  peer(`mcp-handler 2.4, ${countTools(tools)}`, 'mcp-handler.mjs', [tools], request)
+
+/** fastmcp speaks 2025-11-25 and older. */
+export const fastmcp = (kind: 'sessions' | 'stateless', request: BenchRequest): Contestant =>
+  peer(`fastmcp 4.20, ${kind}`, 'fastmcp.mjs', [kind], request)
+
+/** @platformatic/mcp speaks 2025-11-25 and older. Its sessions come with SSE. */
+export const platformatic = (kind: 'sessions' | 'stateless', request: BenchRequest): Contestant => ({
+  ...peer(`@platformatic/mcp, ${kind}`, 'platformatic.mjs', [kind], request),
+  needs: '@platformatic/mcp',
+})

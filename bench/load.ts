@@ -1,10 +1,11 @@
-// The load: one request repeated over 32 connections, by wrk where it is installed, else by autocannon.
+// The load: one request repeated over so many connections, by wrk where it is installed, else by autocannon.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { HAS_WRK, runLoad } from './processes.ts'
+import { type Cores, HAS_WRK, runLoad } from './processes.ts'
 import type { BenchRequest } from './requests.ts'
 
+/** Where a row does not say how many. */
 export const CONNECTIONS = 32
 /** How long one answer may take, seconds: the slowest peers keep 32 callers waiting for a while. */
 const ANSWER_LIMIT = 10
@@ -20,8 +21,10 @@ interface Load {
   readonly url: string
   readonly request: BenchRequest
   readonly seconds: number
+  readonly connections: number
   readonly scratch: string
   readonly signal: AbortSignal
+  readonly cores?: Cores
 }
 
 /** A Lua string of these characters as they are: requests hold no `]==]`. Keep a space between it and a bracket. */
@@ -52,34 +55,34 @@ function done(summary)
 end
 `
 
-async function runWrk({ url, request, seconds, scratch, signal }: Load) {
+async function runWrk({ url, request, seconds, connections, scratch, signal, cores }: Load) {
   const script = join(scratch, 'request.lua')
   writeFileSync(script, luaScript(request))
-  const limits = ['-t', '1', '-c', `${CONNECTIONS}`, '-d', `${seconds}s`, '--timeout', `${ANSWER_LIMIT}s`]
-  const output = await runLoad(['wrk', ...limits, '-s', script, url], signal)
+  const limits = ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '--timeout', `${ANSWER_LIMIT}s`]
+  const output = await runLoad(['wrk', ...limits, '-s', script, url], signal, cores)
   const report = output.lastIndexOf('{"requests"')
   if (report === -1) throw new Error(`wrk gave no figures: ${output.slice(0, 400)}`)
   return JSON.parse(output.slice(report))
 }
 
-async function runAutocannon({ url, request, seconds, signal }: Load) {
+async function runAutocannon({ url, request, seconds, connections, signal, cores }: Load) {
   const program = fileURLToPath(new URL('node_modules/autocannon/autocannon.js', import.meta.url))
-  const limits = ['-c', `${CONNECTIONS}`, '-d', `${seconds}`, '-t', `${ANSWER_LIMIT}`, '--json', '--no-progress']
+  const limits = ['-c', `${connections}`, '-d', `${seconds}`, '-t', `${ANSWER_LIMIT}`, '--json', '--no-progress']
   const headers = Object.entries(request.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
   // autocannon's `-I` replaces what UNIQUE_ID is.
   const unique = request.body.includes(UNIQUE_ID) ? ['-I'] : []
   const command = [process.execPath, program, ...limits, ...unique, '-m', 'POST', ...headers, '-b', request.body, url]
-  const output = await runLoad(command, signal)
+  const output = await runLoad(command, signal, cores)
   const report = JSON.parse(output.slice(output.indexOf('{')))
   // `errors` counts time-outs too.
   return { requests: report['2xx'], seconds: report.duration, failed: report.non2xx + report.errors }
 }
 
-/** Repeats the request for so many seconds. Throws when any answer failed. */
+/** Repeats the request for so many seconds. Throws when any answer failed; slow servers may have answered none. */
 export async function applyLoad(load: Load): Promise<LoadResult> {
   const signal = AbortSignal.any([load.signal, AbortSignal.timeout(load.seconds * 1000 + GRACE_MS)])
   const run = HAS_WRK ? runWrk : runAutocannon
   const { requests, seconds, failed } = await run({ ...load, signal })
-  if (failed > 0 || !(requests > 0)) throw new Error(`${failed} requests failed, ${requests} were answered`)
+  if (failed > 0) throw new Error(`${failed} requests failed, ${requests} were answered`)
   return { requests, seconds }
 }

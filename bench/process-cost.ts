@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 /** Linux reports CPU time in these to every process, whatever its own timer runs at (proc(5), USER_HZ). */
-const TICKS_PER_SECOND = 100
+export const TICKS_PER_SECOND = 100
 
 export const CAN_READ_COST = existsSync('/proc/self/stat')
 
@@ -28,11 +28,27 @@ export function processTree(pid: number): number[] {
   return pids.filter(isUnder)
 }
 
+/** The program of a process and its arguments, with spaces between; empty when it has ended. */
+export function readCommandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
+}
+
 /** User and system time of all threads of a process, seconds. */
 export function readCpuSeconds(pid: number): number {
   const fields = readStat(pid) ?? []
   // utime and stime are 14 and 15.
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** The same, with that of what it started and that has ended. */
+export function readCpuSecondsOfAll(pid: number): number {
+  const fields = readStat(pid) ?? []
+  // cutime and cstime are 16 and 17.
+  return readCpuSeconds(pid) + (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND
 }
 
 /** The memory that a process has resident now, bytes. */

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 function isOnPath(program: string): boolean {
   return (process.env['PATH'] ?? '').split(delimiter).some(folder => {
@@ -22,6 +23,9 @@ export const CAN_PIN = isOnPath('taskset') && availableParallelism() > 1
 const START_LIMIT_MS = 20_000
 const STOP_LIMIT_MS = 5_000
 
+/** `own`: servers on one core and the load on another. `all`: nothing is pinned, for what is to use several. */
+export type Cores = 'own' | 'all'
+
 const CPU_OF = { server: '0', load: '1' }
 
 interface Started {
@@ -31,8 +35,13 @@ interface Started {
 }
 
 /** Starts a program on its core. taskset replaces itself by the program, so the process id is the program's. */
-function start(role: keyof typeof CPU_OF, command: readonly string[], signal: AbortSignal): Started {
-  const [program = '', ...args] = CAN_PIN ? ['taskset', '-c', CPU_OF[role], ...command] : command
+function start(
+  role: keyof typeof CPU_OF,
+  command: readonly string[],
+  signal: AbortSignal,
+  cores: Cores = 'own',
+): Started {
+  const [program = '', ...args] = CAN_PIN && cores === 'own' ? ['taskset', '-c', CPU_OF[role], ...command] : command
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn(program, args, { env, signal, killSignal: 'SIGKILL', stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
@@ -44,9 +53,18 @@ function start(role: keyof typeof CPU_OF, command: readonly string[], signal: Ab
   return { child, output: () => output }
 }
 
+/** Runs a client of bench/clients to its end on the load's core and returns what it found. */
+export async function runClient<Found>(file: string, options: object, signal: AbortSignal): Promise<Found> {
+  const program = fileURLToPath(new URL(`clients/${file}`, import.meta.url))
+  const output = await runLoad([process.execPath, '--import', 'tsx', program, JSON.stringify(options)], signal)
+  const found = output.lastIndexOf('\n{')
+  if (found === -1) throw new Error(`${file} found nothing: ${output.slice(-1000)}`)
+  return JSON.parse(output.slice(found))
+}
+
 /** Runs a program to its end on the load's core and returns what it printed. */
-export async function runLoad(command: readonly string[], signal: AbortSignal): Promise<string> {
-  const { child, output } = start('load', command, signal)
+export async function runLoad(command: readonly string[], signal: AbortSignal, cores?: Cores): Promise<string> {
+  const { child, output } = start('load', command, signal, cores)
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${output().slice(-1000)}`)
   return output()
@@ -61,8 +79,12 @@ export interface RunningServer {
 }
 
 /** Starts a server on its core and waits until it prints where it listens. */
-export async function startServer(command: readonly string[], signal: AbortSignal): Promise<RunningServer> {
-  const { child, output } = start('server', [process.execPath, ...command], signal)
+export async function startServer(
+  command: readonly string[],
+  signal: AbortSignal,
+  cores?: Cores,
+): Promise<RunningServer> {
+  const { child, output } = start('server', [process.execPath, ...command], signal, cores)
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')

@@ -7,13 +7,17 @@ export interface BenchRequest {
   readonly body: string
   /** Throws when a result is not the right one. */
   check(result: Readonly<Record<string, unknown>>): void
+  /** How many events come before the last one; 0 or undefined: the answer is not streamed, or streamed without any. */
+  readonly events?: number
 }
 
 const REVISION = '2026-07-28'
+/** The resource that changes where streams are measured. */
+export const NEWS = 'bench://news'
 const MESSAGE = 'The quick brown fox jumps over the lazy dog.'
 
 /** A request of the revision whose requests carry their own metadata (2026-07-28, streamable HTTP, "Request Metadata"). */
-function modernRequest(method: string, params: { name?: string; arguments?: object }) {
+function modernRequest(method: string, params: { name?: string; arguments?: object; notifications?: object }) {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': REVISION,
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
@@ -31,14 +35,54 @@ function modernRequest(method: string, params: { name?: string; arguments?: obje
   }
 }
 
-/** `tools/call` of `echo`. */
-export const callEcho: BenchRequest = {
-  ...modernRequest('tools/call', { name: 'echo', arguments: { message: MESSAGE } }),
+/** `tools/call` of a tool that returns its message. */
+export const callTool = (name: string): BenchRequest => ({
+  ...modernRequest('tools/call', { name, arguments: { message: MESSAGE } }),
   check({ content, isError }) {
     const [block] = content as [{ text?: unknown }?]
-    ok(block?.text === MESSAGE && isError !== true, 'echo did not return its message')
+    ok(block?.text === MESSAGE && isError !== true, `${name} did not return its message`)
   },
+})
+
+/** `tools/call` of `echo`. */
+export const callEcho = callTool('echo')
+
+/** The same call by a client that wants to hear of progress. */
+export function withProgress(request: BenchRequest, events: number): BenchRequest {
+  const { params, ...rest } = JSON.parse(request.body) as { params: { _meta: object } }
+  const _meta = { ...params._meta, progressToken: 'progress' }
+  return { ...request, body: JSON.stringify({ ...rest, params: { ...params, _meta } }), events }
 }
+
+/** `tools/call` of the tool that tells listeners of news. */
+export const callTell: BenchRequest = {
+  ...modernRequest('tools/call', { name: 'tell', arguments: {} }),
+  check: () => undefined,
+}
+
+/** `subscriptions/listen` to the resource that changes. */
+export const listenToNews: BenchRequest = {
+  ...modernRequest('subscriptions/listen', { notifications: { resourceSubscriptions: [NEWS] } }),
+  check: () => undefined,
+}
+
+/** `tools/call` of a tool that returns so many megabytes, as text of records. */
+export const callForMegabytes = (name: string, megabytes: number): BenchRequest => ({
+  ...modernRequest('tools/call', { name, arguments: { megabytes } }),
+  check({ content }) {
+    const [block] = content as [{ text?: unknown }?]
+    ok(typeof block?.text === 'string' && block.text.length >= megabytes * 1e6, `${name} returned too little`)
+  },
+})
+
+/** `tools/call` of a tool that is given `text` and returns its length. */
+export const callWithText = (name: string, text: string): BenchRequest => ({
+  ...modernRequest('tools/call', { name, arguments: { text } }),
+  check({ content }) {
+    const [block] = content as [{ text?: unknown }?]
+    ok(block?.text === String(text.length), `${name} did not get all of its text`)
+  },
+})
 
 /** `tools/list`, all tools on one page. */
 export const listTools = (count: number): BenchRequest => ({
@@ -62,6 +106,8 @@ export async function checkSample(url: string, request: BenchRequest, signal: Ab
   const text = await response.text()
   try {
     ok(response.ok, `status ${response.status}`)
+    const events = text.match(/^data: ?\{/gm)?.length ?? 1
+    ok(events > (request.events ?? 0), `${events} events`)
     const { result, error } = messageIn(text, response.headers.get('content-type') ?? '')
     ok(error === undefined && result !== undefined, 'the answer is an error')
     request.check(result)

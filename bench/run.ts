@@ -1,68 +1,120 @@
-// `npm run bench`: measures every row of rows/ against the peers and says which targets of the design are met.
-// Options: --seconds 3, --rounds 3, --sessions 100000 (0: none), and --only <text>, as often as wanted: rows or servers whose name holds it.
+// `npm run bench`: measures every row of rows/ against the peers, takes every measure of measures/, and says which targets
+// are met. Exits 1 when one is clearly missed. Options: see options.ts.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
-import { measureIdleSessions } from './idle-sessions.ts'
+import { watchOthers } from './busy.ts'
+import { writeChart } from './chart.ts'
+import { allowFor, exitCodeOf } from './judge.ts'
+import type { Measure } from './measure.ts'
 import { measureRow, type RowResult } from './measure-row.ts'
-import { measureRedisCost } from './redis-cost.ts'
-import { describeMethod, formatResults, writeResults } from './report.ts'
+import { type BenchOptions, isChosen, readOptions } from './options.ts'
+import { describeMethod, formatMeasure, formatRows, formatTargets, type NamedResult } from './report.ts'
+import { describeRun, readResults, writeResults } from './results.ts'
 import type { Row } from './row.ts'
 
-function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      seconds: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '3' },
-      sessions: { type: 'string', default: '100000' },
-      only: { type: 'string', multiple: true, default: [] },
-    },
-  })
-  const [seconds, rounds, sessions] = [Number(values.seconds), Number(values.rounds), Number(values.sessions)]
-  for (const [name, value] of Object.entries({ seconds, rounds })) {
-    if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`)
-  }
-  return { seconds, rounds, sessions, only: values.only }
+async function loadFolder<Module>(name: string): Promise<Module[]> {
+  const folder = new URL(`${name}/`, import.meta.url)
+  const files = readdirSync(folder).sort()
+  return Promise.all(files.map(file => import(new URL(file, folder).href) as Promise<Module>))
 }
 
-async function loadRows(only: readonly string[]): Promise<Row[]> {
-  const folder = new URL('rows/', import.meta.url)
-  const modules = readdirSync(folder)
-    .sort()
-    .map(file => import(new URL(file, folder).href) as Promise<{ row: Row }>)
-  const rows = (await Promise.all(modules)).map(({ row }) => ({
+async function loadRows({ only, quick }: BenchOptions): Promise<Row[]> {
+  const rows = (await loadFolder<{ row: Row }>('rows')).map(({ row }) => ({
     ...row,
     contestants: row.contestants.filter(
-      ({ name }) => only.length === 0 || only.some(text => `${row.name} ${name}`.includes(text)),
+      ({ name }) => (!quick || row.quick?.includes(name)) && isChosen(only, `${row.name} ${name}`),
     ),
   }))
-  const chosen = rows.filter(({ contestants }) => contestants.length > 0)
-  if (chosen.length === 0) throw new Error(`no row or server matches --only ${only.join(' ')}`)
-  return chosen
+  return rows.filter(({ contestants }) => contestants.length > 0)
+}
+
+async function loadMeasures({ only, quick }: BenchOptions): Promise<Measure[]> {
+  const measures = (await loadFolder<{ measure: Measure }>('measures')).map(({ measure }) => measure)
+  return measures.filter(measure => (!quick || measure.quick) && isChosen(only, measure.name))
+}
+
+/** Runs each, and goes on after one that fails: a long run is not lost with it. */
+async function runEach<Item extends { readonly name: string }, Result>(
+  items: readonly Item[],
+  signal: AbortSignal,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (const item of items) {
+    try {
+      results.push(await work(item))
+    } catch (error) {
+      if (signal.aborted) throw error
+      console.error(`bench: ${item.name}: ${error instanceof Error ? error.message : error}`)
+      process.exitCode = 1
+    }
+  }
+  return results
+}
+
+/** When a file was last written; 0 where it is not. */
+const writtenAt = (path: string) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/** Installs the peers where that was not done since their versions changed, and compiles our package. */
+function prepare(): void {
+  const npm = (folder: string, ...args: string[]) =>
+    execFileSync('npm', args, { cwd: fileURLToPath(new URL(folder, import.meta.url)), stdio: 'inherit' })
+  // npm writes the second one when it has installed what the first one says.
+  if (writtenAt('package-lock.json') > writtenAt('node_modules/.package-lock.json')) npm('.', 'ci', '--silent')
+  npm('..', 'run', '--silent', 'build')
+}
+
+async function measureAll(options: BenchOptions, scratch: string, signal: AbortSignal) {
+  const [chosenRows, chosenMeasures] = [await loadRows(options), await loadMeasures(options)]
+  if (chosenRows.length + chosenMeasures.length === 0) {
+    throw new Error(
+      `nothing has ${options.only.join(' or ')} in its name${options.quick ? ' and runs with --quick' : ''}`,
+    )
+  }
+  prepare()
+  console.log(`${describeMethod(options.seconds, options.rounds)}\n`)
+  const rows: RowResult[] = await runEach(chosenRows, signal, async row => {
+    const readOthers = watchOthers()
+    const result = await measureRow(row, { ...options, scratch, signal })
+    const others = readOthers()
+    const targets = result.targets.map(target => allowFor(others, { ...target, needsQuiet: options.quick }))
+    return { ...result, targets, others }
+  })
+  if (rows.length > 0) console.log(`${formatRows(rows)}\n`)
+  const measures: NamedResult[] = await runEach(chosenMeasures, signal, async measure => {
+    const readOthers = watchOthers()
+    const found = await measure.run({ ...options, scratch, signal })
+    const others = readOthers()
+    const targets = found.targets.map(target => allowFor(others, target))
+    const result = { ...found, name: measure.name, targets, others }
+    console.log(`${formatMeasure(result)}\n`)
+    return result
+  })
+  return { rows, measures }
 }
 
 async function run(signal: AbortSignal): Promise<void> {
-  const { seconds, rounds, sessions, only } = readOptions()
-  const rows = await loadRows(only)
-  if (rows.some(({ contestants }) => contestants.some(({ ours }) => ours))) {
-    execFileSync('npm', ['run', 'build'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit' })
+  const options = readOptions(process.argv.slice(2))
+  if (options.from !== undefined) {
+    console.log(`The chart is in ${writeChart(readResults(options.from))}`)
+    return
   }
-  console.log(`${describeMethod(seconds, rounds)}\n`)
+  const began = performance.now()
   const scratch = mkdtempSync(join(tmpdir(), 'mcp-host-bench-'))
   try {
-    const results: RowResult[] = []
-    for (const row of rows) results.push(await measureRow(row, { seconds, rounds, scratch, signal }))
-    console.log(formatResults(results))
-    if (sessions >= 10_000 && only.length === 0) {
-      console.log(`\n${await measureIdleSessions(sessions, scratch, signal)}`)
+    const { rows, measures } = await measureAll(options, scratch, signal)
+    const { quick, seconds, rounds } = options
+    const results = describeRun({ quick, seconds, rounds, rows, measures })
+    console.log(`${formatTargets(rows, measures)}\n\nEvery round is in ${writeResults(results)}`)
+    console.log(`It took ${Math.round((performance.now() - began) / 1000)} s.`)
+    if (options.chart) console.log(`The chart is in ${writeChart(results)}`)
+    if (exitCodeOf([...rows, ...measures].flatMap(({ targets }) => targets)) === 1) {
+      console.log('\nA target is missed in every round (MISSED above).')
+      process.exitCode = 1
     }
-    if (only.length === 0 || only.some(text => 'shared session'.includes(text))) {
-      console.log(`\n${await measureRedisCost(scratch, signal)}`)
-    }
-    console.log(`\nEvery round is in ${writeResults(results, seconds, rounds)}`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

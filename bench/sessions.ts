@@ -2,6 +2,7 @@
 import { ok } from 'node:assert/strict'
 import { UNIQUE_ID } from './load.ts'
 import { type BenchRequest, callEcho } from './requests.ts'
+import type { Contestant } from './row.ts'
 
 const REVISION = '2025-11-25'
 const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
@@ -24,6 +25,15 @@ export async function openSession(url: string): Promise<Readonly<Record<string, 
   await (await fetch(url, { method: 'POST', headers, body })).text()
   return headers
 }
+
+/** `tools/call` of `echo` as 2025-11-25 has it, to a server that keeps no session. */
+export const statelessCall: BenchRequest = sessionCall({ ...HEADERS, 'MCP-Protocol-Version': REVISION })
+
+/** The same server, asked in a session that is opened first. */
+export const inSession = (contestant: Contestant): Contestant => ({
+  ...contestant,
+  request: async url => sessionCall(await openSession(url)),
+})
 
 /** `tools/call` of `echo` in a session. */
 export function sessionCall(headers: Readonly<Record<string, string>>): BenchRequest {

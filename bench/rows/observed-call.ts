@@ -35,4 +35,5 @@ export const row: Row = {
     }),
   ],
   targets: [ratio('ours, everything on', 'Koa', '<=', 2)],
+  quick: ['Koa', 'ours, everything on'],
 }

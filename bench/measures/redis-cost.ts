@@ -1,13 +1,12 @@
 // What sessions, calls and streams cost Redis: commands that it ran, and memory that it keeps. Counted by Redis itself
 // (INFO), for a node of ours and one client at a time.
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { inPath } from '../test/support/needs-program.ts'
-import { type RedisServer, startRedis } from '../test/support/redis-server.ts'
-import { CAN_READ_COST, readRss } from './process-cost.ts'
-import { type RunningServer, startServer } from './processes.ts'
-import { openSession } from './sessions.ts'
+import { inPath } from '../../test/support/needs-program.ts'
+import { type RedisServer, startRedis } from '../../test/support/redis-server.ts'
+import { startOurs } from '../contestants.ts'
+import { type Measure, notMeasured } from '../measure.ts'
+import { CAN_READ_COST, readRss } from '../process-cost.ts'
+import { type RunningServer, startServer } from '../processes.ts'
+import { openSession } from '../sessions.ts'
 
 const SESSIONS = 2_000
 const CALLS = 2_000
@@ -19,7 +18,7 @@ const EVENTS = 10
 const EVENT_BYTES = 100
 
 const configText = (url: string) => `
-import { defineTool } from ${JSON.stringify(new URL('../dist/core/index.js', import.meta.url).href)}
+import { defineTool } from ${JSON.stringify(new URL('../../dist/core/index.js', import.meta.url).href)}
 
 const echo = defineTool({ name: 'echo', handler: () => 'The quick brown fox jumps over the lazy dog.' })
 const report = defineTool({
@@ -80,7 +79,7 @@ interface Cost {
   readonly redisMicros: number
 }
 
-async function measure(redis: RedisServer, what: string, times: number, act: () => Promise<unknown>): Promise<Cost> {
+async function readCost(redis: RedisServer, what: string, times: number, act: () => Promise<unknown>): Promise<Cost> {
   const [commands, memory, cpu] = [readCommands(redis), readMemory(redis), readRedisCpu(redis)]
   for (let time = 0; time < times; time++) await act()
   const counted = [...readCommands(redis)]
@@ -108,12 +107,12 @@ async function measureNode(redis: RedisServer, { url, pid }: RunningServer): Pro
   }
   for (let time = 0; time < 200; time++) await call('echo')
   const rss = CAN_READ_COST ? readRss(pid) : 0
-  const opened = await measure(redis, 'a session: initialize and its notification', SESSIONS, () => openSession(url))
+  const opened = await readCost(redis, 'a session: initialize and its notification', SESSIONS, () => openSession(url))
   const resident = ((CAN_READ_COST ? readRss(pid) - rss : 0) / SESSIONS / 1024).toFixed(1)
   const costs = [
     opened,
-    await measure(redis, 'a call that is answered at once', CALLS, () => call('echo')),
-    await measure(redis, `a call that streams ${EVENTS} events of ${EVENT_BYTES} bytes`, STREAMED, () =>
+    await readCost(redis, 'a call that is answered at once', CALLS, () => call('echo')),
+    await readCost(redis, `a call that streams ${EVENTS} events of ${EVENT_BYTES} bytes`, STREAMED, () =>
       call('report', 'p'),
     ),
   ]
@@ -129,8 +128,8 @@ async function measureNode(redis: RedisServer, { url, pid }: RunningServer): Pro
     response.body?.pipeTo(new WritableStream()).catch(() => undefined)
   }
   costs.push(
-    await measure(redis, 'the GET stream of a session', STREAMS, openStream),
-    await measure(redis, `a change that ${STREAMS} GET streams are told of, and the call`, CHANGES, () =>
+    await readCost(redis, 'the GET stream of a session', STREAMS, openStream),
+    await readCost(redis, `a change that ${STREAMS} GET streams are told of, and the call`, CHANGES, () =>
       call('change'),
     ),
   )
@@ -144,18 +143,25 @@ async function measureNode(redis: RedisServer, { url, pid }: RunningServer): Pro
   ]
 }
 
-/** Prints nothing; the lines are the report. */
-export async function measureRedisCost(scratch: string, signal: AbortSignal): Promise<string> {
-  if (!inPath('redis-server')) return 'Redis: not measured, redis-server is not in PATH: apt-get install redis-server'
-  const redis = await startRedis()
-  const config = join(scratch, 'redis-cost.config.mjs')
-  writeFileSync(config, configText(redis.url))
-  const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-  const server = await startServer([main, 'start', '--config', config], signal)
-  try {
-    return ['what Redis does and keeps, for:', ...(await measureNode(redis, server))].join('\n')
-  } finally {
-    await server.stop()
-    await redis.remove()
-  }
+export const measure: Measure = {
+  name: 'redis commands',
+  quick: false,
+  async run({ scratch, signal }) {
+    if (!inPath('redis-server')) return notMeasured('redis-server is not in PATH: apt-get install redis-server')
+    const redis = await startRedis()
+    try {
+      const server = await startServer(startOurs(scratch, 'redis-cost', configText(redis.url)), signal)
+      try {
+        return {
+          figures: [],
+          targets: [],
+          notes: ['what Redis does and keeps, for:', ...(await measureNode(redis, server))],
+        }
+      } finally {
+        await server.stop()
+      }
+    } finally {
+      await redis.remove()
+    }
+  },
 }

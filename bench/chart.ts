@@ -1,0 +1,128 @@
+// The chart of a run: what a request costs, as multiples of Koa, ours and the peers; an SVG that reads in light and dark,
+// with no font or script of its own.
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { QUIET } from './judge.ts'
+import type { RowResult } from './measure-row.ts'
+import { multiplesOf } from './report.ts'
+import type { Results } from './results.ts'
+import { type Spread, short, spreadOf } from './spread.ts'
+
+/** The rows that are drawn, where the run has them. */
+const DRAWN: Readonly<Record<string, string>> = {
+  'tools/call': 'tools/call, 2026-07-28',
+  'tools/call in a session': 'tools/call in a session, 2025-11-25',
+  'tools/call of 2025-11-25, stateless': 'tools/call without a session, 2025-11-25',
+  'tools/list': 'tools/list of 100 tools, 2026-07-28',
+}
+/** The limit of the runtime is no peer. */
+const LEFT_OUT = ['node:http']
+
+const WIDTH = 776
+const [LEFT, RIGHT] = [250, 630]
+const [HEAD, LINE, GAP] = [64, 22, 40]
+
+interface Bar {
+  readonly name: string
+  readonly ours: boolean
+  readonly cost: number
+  readonly multiple: Spread
+}
+
+const toXml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+
+function barsOf({ measured }: RowResult): Bar[] {
+  const [first] = measured
+  if (first === undefined) return []
+  return measured
+    .filter(({ name }) => !LEFT_OUT.includes(name))
+    .map(one => ({
+      name: one.name.replace(/^ours/, 'mcp-host'),
+      ours: one.name.startsWith('ours'),
+      cost: spreadOf(one.rounds.map(({ cost }) => cost)).median,
+      multiple: spreadOf(multiplesOf(one, first)),
+    }))
+    .sort((one, other) => one.multiple.median - other.multiple.median)
+}
+
+const round = (value: number) => Math.round(value * 10) / 10
+
+function drawBar(bar: Bar, y: number, most: number): string {
+  const at = (multiple: number) => round(LEFT + ((RIGHT - LEFT) * multiple) / most)
+  const { median, lowest, highest } = bar.multiple
+  const middle = y + 8
+  return [
+    `<text x="${LEFT - 10}" y="${y + 12}" class="${bar.ours ? 'name end' : 'end'}">${toXml(bar.name)}</text>`,
+    `<rect class="${bar.ours ? 'ours' : 'bar'}" x="${LEFT}" y="${y}" width="${round(at(median) - LEFT)}" height="16" rx="2"/>`,
+    `<path class="spread" d="M${at(lowest)} ${middle}H${at(highest)}M${at(lowest)} ${y + 4}v8M${at(highest)} ${y + 4}v8"/>`,
+    `<text x="${Math.max(at(median), at(highest)) + 8}" y="${y + 12}" class="note">${short(median)} x, ${short(bar.cost)} µs</text>`,
+  ].join('\n  ')
+}
+
+function drawGroup(title: string, bars: readonly Bar[], top: number): string {
+  const most = Math.max(...bars.map(({ multiple }) => multiple.highest))
+  const lines = bars.map((bar, index) => drawBar(bar, top + 12 + index * LINE, most))
+  return [`<text x="10" y="${top}" class="name">${toXml(title)}</text>`, ...lines].join('\n  ')
+}
+
+const STYLE = `
+    text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 }
+    .title { font-size: 15px; font-weight: 600 }
+    .name { font-weight: 600 }
+    .end { text-anchor: end }
+    .note { fill: #59636e; font-size: 12px }
+    .bar { fill: #afb8c1 }
+    .ours { fill: #0969da }
+    .spread { stroke: #1f2328; stroke-opacity: .6; fill: none }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3 }
+      .note { fill: #9198a1 }
+      .bar { fill: #656c76 }
+      .ours { fill: #4493f8 }
+      .spread { stroke: #e6edf3 }
+    }
+  `
+
+/** The chart as SVG. Throws where the run measured none of what is drawn. */
+export function drawChart({ rows, machine, date, commit, rounds, method }: Results): string {
+  const groups = Object.entries(DRAWN)
+    .flatMap(([name, title]) =>
+      rows
+        .filter(({ row }) => row === name)
+        .map(result => ({ title, bars: barsOf(result), others: result.others ?? 0 })),
+    )
+    .filter(({ bars }) => bars.length > 1)
+  if (groups.length === 0) throw new Error(`no chart: the run has none of ${Object.keys(DRAWN).join('; ')}`)
+  let top = HEAD
+  const parts = groups.map(({ title, bars }) => {
+    const part = drawGroup(title, bars, top + 14)
+    top += GAP + bars.length * LINE
+    return part
+  })
+  const unit = method.cpuTime ? 'CPU time' : 'wall-clock time'
+  const summary = groups.map(
+    ({ title, bars }) =>
+      `${title}: ${bars.map(({ name, multiple }) => `${name} ${short(multiple.median)}`).join(', ')}`,
+  )
+  const others = Math.max(...groups.map(group => group.others))
+  const busy = others > QUIET ? `; others used up to ${Math.round(others * 100)} % of the machine` : ''
+  const source = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.slice(1)}; ${date.slice(0, 10)}, ${commit?.slice(0, 7) ?? 'no commit'}${busy}`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top + 48}" role="img" aria-labelledby="title desc">
+  <title id="title">What a request costs, as multiples of idiomatic Koa</title>
+  <desc id="desc">${toXml(summary.join('. '))}.</desc>
+  <style>${STYLE}</style>
+  <text x="10" y="24" class="title">What a request costs</text>
+  <text x="10" y="44" class="note">${unit} of the server per request, as multiples of idiomatic Koa that answers a constant; shorter is better</text>
+  ${parts.join('\n  ')}
+  <text x="10" y="${top + 18}" class="note">Medians of ${rounds} rounds in turn, with the lowest and the highest.</text>
+  <text x="10" y="${top + 36}" class="note">${toXml(source)}</text>
+</svg>
+`
+}
+
+/** Writes docs/pictures/performance.svg and returns its path. */
+export function writeChart(results: Results): string {
+  const file = fileURLToPath(new URL('../docs/pictures/performance.svg', import.meta.url))
+  writeFileSync(file, drawChart(results))
+  return file
+}

@@ -1,0 +1,112 @@
+// The chart and the tables of a run, from results that are fixed here. No server is started.
+import { expect } from 'chai'
+import { drawChart } from '../../bench/chart.ts'
+import { judge } from '../../bench/judge.ts'
+import type { RowResult } from '../../bench/measure-row.ts'
+import { formatMeasure, formatRows, formatTargets } from '../../bench/report.ts'
+import type { Results } from '../../bench/results.ts'
+
+const measured = (name: string, costs: readonly number[]) => ({
+  name,
+  rounds: costs.map(cost => ({ requests: 1_000, requestsPerSecond: 10_000, cost, warmUpCosts: [] })),
+  peakRss: 80e6,
+})
+
+const row: RowResult = {
+  row: 'tools/call',
+  measured: [
+    measured('Koa', [20, 40]),
+    measured('node:http', [10, 20]),
+    measured('a peer, <1> & "more"', [100, 240]),
+    measured('ours, 1 tool', [22, 42]),
+  ],
+  targets: [judge('ours, 1 tool / Koa <= 1.1', [1.1, 1.05], '<=', 1.1), judge('other / Koa >= 9', [], '>=', 9)],
+  yardstick: true,
+  absent: ['a server'],
+}
+
+const results: Results = {
+  date: '2026-11-23T01:02:03.000Z',
+  commit: '0123456789abcdef',
+  machine: { cpu: 'A processor', cores: 2, memory: 8e9, node: 'v20.20.2', platform: 'linux x64' },
+  method: { wrk: true, pinned: true, cpuTime: true },
+  quick: false,
+  seconds: 3,
+  rounds: 2,
+  rows: [row],
+  measures: [],
+}
+
+describe('the chart of the benchmark', () => {
+  const svg = drawChart(results)
+
+  it('has a bar for each server but the limit of the runtime, from the cheapest on', () => {
+    const names = [...svg.matchAll(/class="(?:name )?end">([^<]+)</g)].map(([, name]) => name)
+    expect(names).to.deep.equal(['Koa', 'mcp-host, 1 tool', 'a peer, &lt;1> &amp; &quot;more&quot;'])
+    expect(svg.match(/class="ours"/g)).to.have.length(1)
+  })
+
+  it('compares round by round, and says what each cost', () => {
+    // 100 / 20 and 240 / 40, not the medians divided.
+    expect(svg).to.include('5.50 x, 170 µs')
+    expect(svg).to.include('1.00 x, 30.0 µs')
+  })
+
+  it('reads in light and dark, for those who do not see it too, and loads nothing', () => {
+    expect(svg).to.include('prefers-color-scheme: dark')
+    expect(svg).to.match(/role="img" aria-labelledby="title desc"[\s\S]*<title id="title">[\s\S]*<desc id="desc">/)
+    expect(svg).not.to.match(/<script|<image|@import|@font-face|href=|url\(/)
+  })
+
+  it('says where its figures are from', () => {
+    expect(svg).to.include('A processor, 2 cores, Node 20.20.2; 2026-11-23, 0123456<')
+    const busy = drawChart({ ...results, rows: [{ ...row, others: 0.5 }] })
+    expect(busy).to.include('0123456; others used up to 50 % of the machine<')
+  })
+
+  it('is well-formed', () => {
+    const open = [...svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)].reduce<string[]>((path, [, closes, name, empty]) => {
+      if (closes) expect(path.pop()).to.equal(name)
+      else if (!empty) path.push(name ?? '')
+      return path
+    }, [])
+    expect(open).to.deep.equal([])
+    expect(svg).not.to.match(/NaN|undefined|Infinity/)
+  })
+
+  it('is not drawn where there is nothing to draw', () => {
+    expect(() => drawChart({ ...results, rows: [{ ...row, row: 'another' }] })).to.throw(
+      'no chart: the run has none of',
+    )
+  })
+})
+
+describe('the report of the benchmark', () => {
+  it('has the multiples with their spread beside each cost, and who was absent', () => {
+    const lines = formatRows([row]).split('\n')
+    expect(lines[4]).to.match(
+      /ours, 1 tool +tools\/call +32\.0 \(22\.0 \.\. 42\.0\) +1\.08 \(1\.05 \.\. 1\.10\) +10,000 +80 MB/,
+    )
+    expect(lines.at(-1)).to.equal('tools/call: a server is not installed')
+  })
+
+  it('has every target with what was found', () => {
+    const measure = {
+      name: 'start',
+      figures: [{ what: 'it listens', unit: 'ms', values: [300, 310, 305] }],
+      targets: [judge('it listens within 250 ms', [300, 310, 305], '<=', 250)],
+      notes: ['a note'],
+      others: 0.42,
+    }
+    const [, met, unmeasured, missed] = formatTargets([row], [measure]).split('\n')
+    expect(met).to.match(/^tools\/call +ours, 1 tool \/ Koa <= 1\.1 +1\.08 \(1\.05 \.\. 1\.10\) +met$/)
+    expect(unmeasured).to.match(/not measured$/)
+    expect(missed).to.match(/^start +it listens within 250 ms +305 \(300 \.\. 310\) +MISSED$/)
+    expect(formatMeasure(measure).split('\n')).to.deep.equal([
+      'start',
+      '  it listens  305 (300 .. 310) ms',
+      '  a note',
+      '  others used 42 % of the machine meanwhile',
+    ])
+  })
+})

@@ -1,0 +1,82 @@
+// What the benchmark makes of its rounds: the spread, the verdict on a target, and the exit code. No server is started.
+import { expect } from 'chai'
+import { readMachineSeconds } from '../../bench/busy.ts'
+import { allowFor, exitCodeOf, judge, judgeClock } from '../../bench/judge.ts'
+import { isChosen, readOptions } from '../../bench/options.ts'
+import { ratio } from '../../bench/row.ts'
+import { formatSpread, median, percentile, spreadOf } from '../../bench/spread.ts'
+
+describe('the benchmark', () => {
+  it('shows the middle of the rounds, and how far they lie apart', () => {
+    expect(spreadOf([3, 1, 2])).to.deep.equal({ median: 2, lowest: 1, highest: 3 })
+    expect(median([4, 1, 2, 3])).to.equal(2.5)
+    expect(median([])).to.be.NaN
+    expect(formatSpread(spreadOf([1.126, 1.1, 1.2]))).to.equal('1.13 (1.10 .. 1.20)')
+    expect(formatSpread(spreadOf([12_345.6]))).to.equal('12,346 (12,346 .. 12,346)')
+  })
+
+  it('takes percentiles by the nearest rank', () => {
+    const thousand = Array.from({ length: 1_000 }, (_, index) => 1_000 - index)
+    expect([50, 99, 99.9, 100].map(hundredths => percentile(thousand, hundredths))).to.deep.equal([
+      500, 990, 999, 1_000,
+    ])
+    expect(percentile([7], 0)).to.equal(7)
+  })
+
+  it('calls a target missed only where no round holds it', () => {
+    expect(judge('at most 2', [1, 2, 9], '<=', 2).verdict).to.equal('met')
+    expect(judge('at most 2', [1, 3, 3], '<=', 2).verdict).to.equal('unclear')
+    expect(judge('at most 2', [3, 3, 4], '<=', 2).verdict).to.equal('missed')
+    expect(judge('at least 5', [5, 6, 1], '>=', 5).verdict).to.equal('met')
+    expect(judge('at least 5', [4, 4, 6], '>=', 5).verdict).to.equal('unclear')
+    expect(judge('at least 5', [4], '>=', 5).verdict).to.equal('missed')
+  })
+
+  it('judges nothing that was not measured', () => {
+    expect(judge('nothing', [], '<=', 1)).to.include({ verdict: 'unmeasured', found: undefined })
+    expect(judge('a server was missing', [1, Number.NaN], '<=', 1).verdict).to.equal('unmeasured')
+    const { value, relation, limit } = ratio('ours', 'Koa', '<=', 1.1)
+    const costs = new Map([
+      ['ours', 22],
+      ['Koa', 20],
+    ])
+    expect([value(name => costs.get(name) ?? Number.NaN), relation, limit]).to.deep.equal([1.1, '<=', 1.1])
+  })
+
+  it('exits 1 for a target that is clearly missed, and for nothing else', () => {
+    const [met, unclear, missed] = [[1], [1, 3, 3], [3]].map(values => judge('at most 2', values, '<=', 2))
+    const unmeasured = judge('at most 2', [], '<=', 2)
+    if (met === undefined || unclear === undefined || missed === undefined) throw new Error('not judged')
+    expect(exitCodeOf([])).to.equal(0)
+    expect(exitCodeOf([met, unclear, unmeasured])).to.equal(0)
+    expect(exitCodeOf([met, missed])).to.equal(1)
+  })
+
+  it('does not hold it against the clock that others used the machine', () => {
+    const slow = judgeClock('within 250 ms', [900], '<=', 250)
+    expect(allowFor(0.05, slow).verdict).to.equal('missed')
+    expect(allowFor(undefined, slow).verdict).to.equal('missed')
+    expect(allowFor(0.5, slow).verdict).to.equal('busy')
+    expect(exitCodeOf([allowFor(0.5, slow)])).to.equal(0)
+    expect(allowFor(0.5, judge('bytes', [900], '<=', 250)).verdict).to.equal('missed')
+    expect(allowFor(0.5, judgeClock('within 250 ms', [90], '<=', 250)).verdict).to.equal('met')
+  })
+
+  it('counts what the machine did, and not what it waited for', () => {
+    expect(readMachineSeconds('cpu  100 20 30 9999 777 3 4 5 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0')).to.be.closeTo(1.62, 1e-9)
+  })
+
+  it('reads its options, and says what they take', () => {
+    expect(readOptions([])).to.include({ seconds: 3, rounds: 3, sessions: 100_000, quick: false, chart: false })
+    expect(readOptions(['--quick'])).to.include({ seconds: 1, rounds: 3, quick: true })
+    expect(readOptions(['--quick', '--rounds', '7']).rounds).to.equal(7)
+    expect(() => readOptions(['--rounds', 'many'])).to.throw('--rounds many: give a whole number from 1')
+    expect(() => readOptions(['--from', 'x.json'])).to.throw('--from x.json: give --chart with it')
+  })
+
+  it('chooses by a part of the name', () => {
+    expect(isChosen([], 'tools/call Koa')).to.equal(true)
+    expect(isChosen(['tail', 'list'], 'tools/list ours')).to.equal(true)
+    expect(isChosen(['tail'], 'tools/list ours')).to.equal(false)
+  })
+})
