@@ -16,24 +16,30 @@ export interface MadePerRequest {
   readonly each: Made
   /** By all that follow. */
   readonly compiled: number
-  /** On the connection and its server, before and after those. */
+  /** Listeners on the connection, before and after those. */
   readonly left: { readonly before: number; readonly after: number }
 }
 
 const CHUNK = 50
 const CHUNKS = 20
 
-const sockets = new Set<Socket>()
-subscribe('http.server.request.start', message => void sockets.add((message as { readonly socket: Socket }).socket))
+let connection: Socket | undefined
+subscribe('http.server.request.start', message => {
+  connection = (message as { readonly socket: Socket }).socket
+})
 
 const listenersOf = (emitter: EventEmitter) =>
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)
-const listenersLeft = () => [...sockets].reduce((sum, socket) => sum + listenersOf(socket), 0)
+const listenersLeft = () => (connection ? listenersOf(connection) : 0)
 
-const fewest = (chunks: readonly Made[]) =>
-  Object.fromEntries(
-    Object.keys(chunks[0] ?? {}).map(name => [name, Math.min(...chunks.map(made => made[name as keyof Made])) / CHUNK]),
-  ) as unknown as Made
+/** Whole: what a chunk makes of its own is less than one for each. */
+function fewest(chunks: readonly Made[]): Made {
+  const [{ ...each } = takeMade()] = chunks
+  for (const name of Object.keys(each) as Array<keyof Made>) {
+    each[name] = Math.floor(Math.min(...chunks.map(made => made[name])) / CHUNK)
+  }
+  return each
+}
 
 const { work, close } = await startGuarded()
 const atStart = takeMade()
