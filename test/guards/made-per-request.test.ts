@@ -19,7 +19,7 @@ const MOST: Readonly<Record<Work, Made>> = {
 describe('what a request makes', () => {
   let made: Record<Work, MadePerRequest>
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(120_000)
     made = await countIn<MadePerRequest>('count-made')
   })
 
