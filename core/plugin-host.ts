@@ -42,7 +42,7 @@ export interface Services extends AccessServices {
    */
   readonly admit: AdmitCaller
   /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
-  makeOffer(request: RequestFacts): Promise<Offer>
+  makeOffer(request: RequestFacts): Offer | Promise<Offer>
   /** What the extensions of a route add; complete once every plugin is set up. */
   extensionsOn(route: Route): RouteExtensions
   /** A Call for one JSON-RPC message. */

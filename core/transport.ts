@@ -50,7 +50,13 @@ export {
 } from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export type { ListName, View } from './mcp/view.ts'
-export { type ErrorTarget, encodeError, type SerializedResult } from './mcp/wire.ts'
+export {
+  type EncodedAnswer,
+  type ErrorTarget,
+  encodeError,
+  type SerializedAnswer,
+  type SerializedResult,
+} from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
 export { type Caller, holderOf } from './sessions/callers.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'

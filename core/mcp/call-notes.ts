@@ -1,6 +1,7 @@
 // What is noted of a Call on its way, for the record of it that observers are told of when it is over. Of Calls that nobody
 // observes nothing is kept.
 import { type Call, type CallNotes, keepNotes, notesOf } from './call.ts'
+import type { EncodedAnswer } from './wire.ts'
 
 const NOTHING: readonly string[] = []
 
@@ -11,10 +12,10 @@ export function watchCall(call: Call): CallNotes {
   return notes
 }
 
-/** The answer to a call is this text. */
-export function noteAnswer(call: Call, text: string): void {
+/** This is the answer to a call. */
+export function noteAnswer(call: Call, answer: EncodedAnswer): void {
   const notes = notesOf(call)
-  if (notes) notes.bytesOut = Buffer.byteLength(text)
+  if (notes) notes.bytesOut = typeof answer === 'string' ? Buffer.byteLength(answer) : answer.bytes.length
 }
 
 /** Its handler asks the client, as with `sampling/createMessage`. */

@@ -173,24 +173,46 @@ export function createOffers(settings: OfferSettings) {
     return way
   }
 
-  /** Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet. */
-  return async function makeOffer(facts: RequestFacts): Promise<Offer> {
-    const { params, user, ip, sessionId } = facts
+  function baseOf({ route, params }: RequestFacts): readonly string[] {
+    const base = (route as CompiledRoute).toolsetsFor(params)
+    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+    return base
+  }
+
+  /** `reloads`: as many as there were when the request was made. */
+  function offerOf(facts: RequestFacts, request: ViewRequest, version: number): Offer {
+    const { runSession } = config.now
+    // Without `runSession` nothing of the request that opened the session is kept.
+    return new CallerOffer(
+      facts,
+      request,
+      version,
+      wayOf(facts.route as CompiledRoute),
+      runSession && runIn(runSession, facts),
+    )
+  }
+
+  async function chooseOffer(facts: RequestFacts): Promise<Offer> {
     const route = facts.route as CompiledRoute
-    if (!facts.admitted) admit(facts)
     for (let again = 0; ; again++) {
       const { now, reloads: version } = config
-      const base = route.toolsetsFor(params)
-      if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
-      const { configureSession, runSession } = now
+      const base = baseOf(facts)
+      const { configureSession } = now
       const request = configureSession
         ? configured(await choose(configureSession, base, facts), base, route)
         : unchanged(base, route)
-      if (version !== config.reloads && again < MAX_AGAIN) continue
-      // Without `runSession` nothing of the request that opened the session is kept.
-      const runs = runSession && runIn(runSession, facts)
-      return new CallerOffer({ route, params, user, ip, sessionId }, request, version, wayOf(route), runs)
+      if (version === config.reloads || again === MAX_AGAIN) return offerOf(facts, request, version)
     }
+  }
+
+  /**
+   * Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet; or rejects so.
+   * At once where the config has no `configureSession`.
+   */
+  return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
+    if (!facts.admitted) admit(facts)
+    if (config.now.configureSession) return chooseOffer(facts)
+    return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config.reloads)
   }
 }
 
@@ -205,7 +227,7 @@ interface Way {
   renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
 }
 
-type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> & { readonly sessionId: string | undefined }
+type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
 
 class CallerOffer implements Offer {
   readonly route: Offer['route']

@@ -24,6 +24,8 @@ export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 /** What a caller is served, sorted and serialized once. */
 export interface View {
   readonly serverInfo: Implementation
+  /** What 2026-07-28 wants in the `_meta` of every result, as JSON. */
+  readonly metaJson: string
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
   readonly tools: ReadonlyMap<string, ToolItem>
@@ -168,6 +170,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
   return {
     serverInfo,
+    metaJson: JSON.stringify(meta),
     instructions,
     capabilities: { ...capabilitiesOf(items), ...request.capabilities },
     tools: mapOf(tools),

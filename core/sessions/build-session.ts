@@ -22,7 +22,7 @@ function createLife() {
 }
 
 export async function buildSession(
-  makeOffer: (facts: RequestFacts) => Promise<Offer>,
+  makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>,
   facts: RequestFacts,
   session: Omit<SessionFacts, 'offer'>,
 ): Promise<Session> {

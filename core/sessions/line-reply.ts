@@ -22,9 +22,10 @@ export function createLineReply(line: ReplyLine): Required<SessionReply> {
     send(message) {
       if (!over) line.send(message)
     },
-    respond(message) {
+    respond(answer) {
       if (over) return
       over = true
+      const message = String(answer)
       if (line.respond) line.respond(message)
       else line.send(message)
     },

@@ -33,7 +33,7 @@ export interface RegistrySettings {
   readonly paths: readonly string[]
   /** What brings changes to the sessions of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
-  readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
+  readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   /** Asked of callers whom no HTTP request brought through `admit`. */
   readonly admit: AdmitCaller
 }

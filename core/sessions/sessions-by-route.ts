@@ -35,7 +35,7 @@ export interface SessionsSettings {
   readonly bounds: SessionBounds
   readonly ids: SessionIds
   readonly log: Logger
-  readonly makeOffer: (facts: RequestFacts) => Promise<Offer>
+  readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
   readonly figures: Figures
 }

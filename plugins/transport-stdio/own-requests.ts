@@ -66,7 +66,7 @@ export function createOwnRequests(host: Transport, caller: Caller, output: Outpu
     let text = ''
     await offer.run(async () => {
       known.isCall = true
-      text = encodeAnswer(host, call, await host.answer(call))
+      text = String(encodeAnswer(host, call, await host.answer(call)))
     })
     return text
   }

@@ -2,7 +2,7 @@
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
 import type { HostError } from '../../core/index.ts'
-import { type CallChannel, LARGE_ANSWER, whenClosed } from '../../core/transport.ts'
+import { type CallChannel, type EncodedAnswer, LARGE_ANSWER, whenClosed } from '../../core/transport.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
 export const JSON_WINDOW = 250
@@ -33,7 +33,7 @@ export type HeaderList = readonly string[]
 /** A call's way to its client, which the calls of a batch share. What it sends before the answers opens the stream. */
 export interface Exchange extends CallChannel {
   /** Gives one of the expected answers; `status` and `headers` count where it is the only one and goes out as JSON. */
-  respond(message: string, status?: number, headers?: HeaderList): void
+  respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
   /** One of the expected answers will not come: its request was cancelled. */
   skip(): void
   /** Ends the calls, as the client closing the response does where that counts. */
@@ -46,10 +46,16 @@ const NO_HEADERS: HeaderList = []
 export const headerList = ({ headers }: HostError): HeaderList =>
   headers === undefined ? NO_HEADERS : Object.entries(headers).flat()
 
+/** Short texts are cheaper as they are: Node writes them with the head, in one piece. */
+function bodyOf(answer: EncodedAnswer): string | Buffer {
+  if (typeof answer !== 'string') return answer.bytes
+  return answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
+}
+
 class PostExchange implements Exchange {
   readonly #res: ServerResponse
   readonly #settings: ExchangeSettings
-  readonly #ready: string[] = []
+  readonly #ready: EncodedAnswer[] = []
   readonly #timer: NodeJS.Timeout
   #sink: Sink | undefined
   #settled = 0
@@ -73,7 +79,7 @@ class PostExchange implements Exchange {
     clearTimeout(this.#timer)
     if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
     this.#sink = this.#settings.open()
-    for (const message of this.#ready.splice(0)) this.#sink.send(message)
+    for (const answer of this.#ready.splice(0)) this.#sink.send(String(answer))
     return this.#sink
   }
 
@@ -85,15 +91,15 @@ class PostExchange implements Exchange {
     if (!this.#over) this.#openSink()?.send(message)
   }
 
-  respond(message: string, status = 200, headers: HeaderList = NO_HEADERS) {
+  respond(answer: EncodedAnswer, status = 200, headers: HeaderList = NO_HEADERS) {
     if (this.#over) return
     this.#settled++
     if (this.#over && this.#sink) {
       clearTimeout(this.#timer)
-      return this.#sink.end(message)
+      return this.#sink.end(String(answer))
     }
-    if (this.#sink) this.#sink.send(message)
-    else this.#ready.push(message)
+    if (this.#sink) this.#sink.send(String(answer))
+    else this.#ready.push(answer)
     if (this.#over) this.#finish(status, headers)
   }
 
@@ -111,10 +117,9 @@ class PostExchange implements Exchange {
     const [only] = this.#ready
     // Everything was cancelled: the client expects no answer, but its request must end.
     if (only === undefined) return void this.#openSink()?.end()
-    const text = batch ? `[${this.#ready.join(',')}]` : only
+    const body = bodyOf(batch ? `[${this.#ready.join(',')}]` : only)
     // The exchange lasts until its reader has it all.
     this.#ready.length = 0
-    const body = text.length > LARGE_ANSWER ? Buffer.from(text) : text
     // A list: objects that are spread into one another each have a shape of their own, which costs every answer.
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)

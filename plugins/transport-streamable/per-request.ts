@@ -2,6 +2,7 @@
 
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
+  type EncodedAnswer,
   encodeAnswer,
   encodeError,
   type Message,
@@ -46,7 +47,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     let isCall = false
     try {
       const { params: place } = ctx.state
-      const offer = await host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
+      const made = host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
+      const offer = made instanceof Promise ? await made : made
       const call = host.createCall({
         id,
         method,
@@ -62,12 +64,12 @@ export function createPerRequest(host: Transport, route: McpRoute) {
         asks: rules.handshake ? undefined : 'input_required',
       })
       if (call.modern) checkToolHeaders(call)
-      let text = ''
+      let encoded: EncodedAnswer = ''
       await offer.run(async () => {
         isCall = true
-        text = encodeAnswer(host, call, await host.answer(call))
+        encoded = encodeAnswer(host, call, await host.answer(call))
       })
-      if (open.delete(request)) exchange.respond(text)
+      if (open.delete(request)) exchange.respond(encoded)
     } catch (thrown) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
@@ -94,7 +96,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
 
   /** Answers these requests on one exchange. */
   return async function answerAll(requests: ReadonlyArray<[Request, Speech]>, ctx: HostContext, batch: boolean) {
-    const open = new Map(requests)
+    const open = new Map<Request, Speech>()
+    for (const [request, speech] of requests) open.set(request, speech)
     let exchange: Exchange | undefined
     const leave = host.inFlight(reason => {
       for (const [{ id }, { revision }] of open) exchange?.respond(encodeError(nodeLost(), { id, revision }))

@@ -4,6 +4,7 @@
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
+  type EncodedAnswer,
   HANDSHAKE_REVISIONS,
   isHandshakeRevision,
   LATEST_HANDSHAKE,
@@ -75,7 +76,7 @@ class PostReply implements SessionReply {
   send(message: string) {
     if (!this.#reason) this.#exchange.send(message)
   }
-  respond(message: string, error?: HostError) {
+  respond(answer: EncodedAnswer, error?: HostError) {
     if (this.#reason || this.#answered) return
     this.#answered = true
     if (error) this.#ctx.state.refusal = error
@@ -83,7 +84,7 @@ class PostReply implements SessionReply {
     const status = error ? statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE)) : 200
     // A handshake that was refused gives no session.
     const headers = revision === undefined ? [] : ['Mcp-Session-Id', id]
-    this.#exchange.respond(message, status, error ? headers.concat(headerList(error)) : headers)
+    this.#exchange.respond(answer, status, error ? headers.concat(headerList(error)) : headers)
   }
   signal() {
     this.#controller ??= new AbortController()

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { Call } from '../../core/mcp/call.ts'
+import { encodeAnswer } from '../../core/mcp/encode-answer.ts'
+import { SerializedAnswer, SerializedResult } from '../../core/mcp/wire.ts'
+
+const SERVER = { name: 'päper "shop"', version: '1' }
+const META = { 'io.modelcontextprotocol/serverInfo': SERVER }
+const host = { log: { error() {} } } as unknown as Parameters<typeof encodeAnswer>[0]
+
+/** As much of a call as its answer needs. */
+const callOf = (id: string | number, modern: boolean) =>
+  ({
+    id,
+    modern,
+    method: 'tools/call',
+    view: { serverInfo: SERVER, metaJson: JSON.stringify(META) },
+  }) as unknown as Call
+
+describe('the answer to a call', () => {
+  it('property: of 2026-07-28 is the result, its type and the server, whatever the result has', () => {
+    const result = fc.dictionary(
+      fc.oneof(fc.string(), fc.constantFrom('content', '_meta', 'resultType', 'toJSON', 'isError')),
+      fc.oneof(fc.jsonValue(), fc.constant(undefined)),
+    )
+    fc.assert(
+      fc.property(result, fc.oneof(fc.string(), fc.integer()), (made, id) => {
+        const { _meta, resultType: _, ...rest } = made
+        const meta = typeof _meta === 'object' || typeof _meta === 'string' ? _meta : {}
+        const expected = { resultType: 'complete', ...rest, _meta: { ...(meta as object), ...META } }
+        const text = String(encodeAnswer(host, callOf(id, true), made))
+        expect(JSON.parse(text)).to.deep.equal(JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: expected })))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('property: with a result that is serialized already is the same as text and as bytes, whatever its id', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer()), (value, id) => {
+        const result = new SerializedResult(JSON.stringify(value))
+        const answer = encodeAnswer(host, callOf(id, false), result)
+        expect(answer).to.be.instanceOf(SerializedAnswer)
+        const { bytes } = answer as SerializedAnswer
+        expect(bytes.toString()).to.equal(String(answer))
+        expect(JSON.parse(String(answer))).to.deep.equal(
+          JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: value })),
+        )
+      }),
+    )
+  })
+
+  it('encodes a result that is serialized already once, however many answers have it', () => {
+    const result = new SerializedResult('{"tools":["ä"]}')
+    const copies = [1, 2, 3].map(id => encodeAnswer(host, callOf(id, false), result) as SerializedAnswer)
+    const { bytes } = result
+    for (const answer of copies) expect(answer.bytes.includes(bytes)).to.equal(true)
+    expect(result.bytes).to.equal(bytes)
+  })
+})
