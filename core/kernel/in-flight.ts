@@ -1,5 +1,6 @@
 // Requests that are being answered: what a closing host waits for, and in the end cancels.
 import { shuttingDown } from '../http/errors.ts'
+import { type Linked, LinkedList } from '../http/linked-list.ts'
 
 export interface CloseReport {
   /** Requests that ended by themselves within the grace period, those that came in it too. */
@@ -26,25 +27,27 @@ export interface InFlight {
   count(): number
 }
 
-type Cancel = (reason: Error) => void
+interface Running extends Linked {
+  readonly cancel: (reason: Error) => void
+}
 
 export function createInFlight(): InFlight {
-  const running = new Set<Cancel>()
+  const running = new LinkedList<Running>()
   /** What ran as the drain began. */
-  const before = new Set<Cancel>()
+  const before = new Set<Running>()
   const waiting = new Set<() => void>()
   let stage: 'open' | 'draining' | 'over' = 'open'
   let finished = 0
 
-  function leave(cancel: Cancel) {
-    if (!running.delete(cancel)) return
-    before.delete(cancel)
+  function leave(request: Running) {
+    if (!running.delete(request)) return
+    before.delete(request)
     if (stage === 'draining') finished++
-    for (const look of [...waiting]) look()
+    if (waiting.size > 0) for (const look of [...waiting]) look()
   }
 
   /** Resolves when the set is empty. */
-  const emptied = (set: ReadonlySet<Cancel>) =>
+  const emptied = (set: { readonly size: number }) =>
     new Promise<void>(resolve => {
       const look = () => {
         if (set.size > 0) return
@@ -58,24 +61,23 @@ export function createInFlight(): InFlight {
   return {
     enter(cancel) {
       if (stage === 'over') throw shuttingDown()
-      // Two requests may be cancelled by one function.
-      const own: Cancel = reason => cancel(reason)
-      running.add(own)
-      return () => leave(own)
+      const request: Running = { cancel, older: undefined, newer: undefined, linked: false }
+      running.add(request)
+      return () => leave(request)
     },
     draining: () => stage !== 'open',
     count: () => running.size,
     drain() {
       if (stage === 'open') stage = 'draining'
       finished = 0
-      for (const cancel of running) before.add(cancel)
+      for (const request of running) before.add(request)
       return {
         begun: emptied(before),
         empty: () => emptied(running),
         end() {
           stage = 'over'
           const cancelled = running.size
-          for (const cancel of [...running]) cancel(new Error('the server is shutting down'))
+          for (const { cancel } of [...running]) cancel(new Error('the server is shutting down'))
           return { finished, cancelled }
         },
       }

@@ -1,15 +1,16 @@
 // Who holds how many sessions, and which of them idle: what makes the bounds fair. One greedy client loses its own
 // oldest sessions; it never costs another one theirs. For memory-session-store.ts.
+import { type Linked, LinkedList } from '../http/linked-list.ts'
 
 /** What the bounds need to know of a session. */
-export interface Held {
+export interface Held extends Linked {
   /** The user, or for anonymous callers the address. */
   readonly holder: string
 }
 
 interface Holder<S extends Held> {
   /** Idle sessions, longest idle first. */
-  readonly idle: Set<S>
+  readonly idle: LinkedList<S>
   count: number
 }
 
@@ -44,7 +45,7 @@ export function createHolders<S extends Held>(): Holders<S> {
     countOf: holder => holders.get(holder)?.count ?? 0,
     idleOf: holder => holders.get(holder)?.idle ?? [],
     add(session) {
-      const holder = holders.get(session.holder) ?? { idle: new Set<S>(), count: 0 }
+      const holder = holders.get(session.holder) ?? { idle: new LinkedList<S>(), count: 0 }
       holders.set(session.holder, holder)
       holder.count++
       count++
@@ -69,8 +70,7 @@ export function createHolders<S extends Held>(): Holders<S> {
     victim() {
       let most: Holder<S> | undefined
       for (const holder of holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder
-      const [oldest] = most?.idle ?? []
-      return oldest
+      return most?.idle.oldest
     },
   }
 }

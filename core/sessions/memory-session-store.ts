@@ -20,6 +20,9 @@ class Kept {
   /** Ids of the requests that run. */
   requests: RequestId[] | undefined
   claim: { readonly stream: string; readonly epoch: number } | undefined
+  older: this | undefined
+  newer: this | undefined
+  linked = false
 
   constructor(digest: string, { opening, state, version, home }: SessionRecord, expires: number) {
     this.digest = digest
@@ -28,7 +31,7 @@ class Kept {
     this.version = version
     this.home = home
     this.expires = expires
-    this.requests = this.claim = undefined
+    this.requests = this.claim = this.older = this.newer = undefined
   }
 
   get holder(): string {

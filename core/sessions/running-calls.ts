@@ -5,6 +5,9 @@ import { sessionGone } from './refusals.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
 
+/** What is asked of a session. */
+type Caller = Pick<Session, 'holder' | 'calls' | 'disposed'>
+
 /** The requests that run at a node, by their session. */
 export interface RunningCalls {
   /**
@@ -12,18 +15,45 @@ export interface RunningCalls {
    * session ended since it was found, and `tooManyRequests` where it or its owner has as many as it may; nothing is counted
    * then.
    */
-  enter(session: Session, requests: number): void
-  leave(session: Session, requests: number): void
+  enter(session: Caller, requests: number): void
+  leave(session: Caller, requests: number): void
 }
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
 
+/**
+ * Owners without a running call are kept until there are this many, and forgotten at once: the table of a Map that owners enter
+ * and leave with every call is made anew about once a call, 150 bytes that only a full collection frees.
+ */
+const MAX_QUIET = 1_000
+
+/** How many requests each runs. */
+class OwnersCalls {
+  readonly #byOwner = new Map<string, number>()
+  #quiet = 0
+
+  of(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0
+  }
+
+  set(owner: string, calls: number): void {
+    if (this.#byOwner.get(owner) === 0) this.#quiet--
+    this.#byOwner.set(owner, calls)
+    if (calls === 0 && ++this.#quiet > MAX_QUIET) this.#forgetQuiet()
+  }
+
+  #forgetQuiet() {
+    for (const [owner, calls] of this.#byOwner) if (calls === 0) this.#byOwner.delete(owner)
+    this.#quiet = 0
+  }
+}
+
 export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {
-  const byOwner = new Map<string, number>()
+  const owners = new OwnersCalls()
   return {
     enter(session, requests) {
       if (session.disposed) throw sessionGone()
-      const owned = byOwner.get(session.holder) ?? 0
+      const owned = owners.of(session.holder)
       if (requests > 0 && session.calls >= maxCallsPerSession) {
         throw tooMany(`at most ${maxCallsPerSession} requests of a session run at once`)
       }
@@ -31,13 +61,11 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
         throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
       }
       session.calls += requests
-      byOwner.set(session.holder, owned + requests)
+      owners.set(session.holder, owned + requests)
     },
     leave(session, requests) {
       session.calls -= requests
-      const left = (byOwner.get(session.holder) ?? 0) - requests
-      if (left > 0) byOwner.set(session.holder, left)
-      else byOwner.delete(session.holder)
+      owners.set(session.holder, owners.of(session.holder) - requests)
     },
   }
 }

@@ -1,0 +1,63 @@
+// Counts the bytes that a request allocates, in a process of its own: in the young generation, and outside of it, where only
+// full collections free them. Prints one line of JSON.
+import { GCProfiler, getHeapSpaceStatistics } from 'node:v8'
+import { startGuarded, WORKS, type Work } from './guarded-host.ts'
+
+/** Bytes a request. */
+export interface Allocated {
+  readonly young: number
+  readonly old: number
+  /** By how much the chunks differ, of `young`. */
+  readonly spread: number
+}
+
+/** Requests between two collections. */
+const CHUNK = 500
+/** The first warms up. */
+const CHUNKS = 4
+
+function used() {
+  let young = 0
+  let old = 0
+  for (const { space_name, space_used_size } of getHeapSpaceStatistics()) {
+    if (space_name.startsWith('new_')) young += space_used_size
+    if (space_name === 'old_space') old += space_used_size
+  }
+  return { young, old }
+}
+
+const sorted = (values: readonly number[]) => values.toSorted((a, b) => a - b)
+const median = (values: readonly number[]): number => sorted(values)[values.length >> 1] ?? Number.NaN
+
+const { work, close } = await startGuarded()
+const profiler = new GCProfiler()
+
+async function countChunk(what: Work) {
+  globalThis.gc?.()
+  profiler.start()
+  const before = used()
+  await work(what, CHUNK)
+  const after = used()
+  if (profiler.stop()?.statistics.length)
+    throw new Error('a collection came between: the young generation is too small')
+  return { young: (after.young - before.young) / CHUNK, old: (after.old - before.old) / CHUNK }
+}
+
+async function countBytes(what: Work): Promise<Allocated> {
+  await countChunk(what)
+  const chunks: Array<{ young: number; old: number }> = []
+  while (chunks.length < CHUNKS - 1) chunks.push(await countChunk(what))
+  const young = sorted(chunks.map(chunk => chunk.young))
+  const middle = median(young)
+  return {
+    young: Math.round(middle),
+    // What else the process does adds to it.
+    old: Math.round(Math.min(...chunks.map(({ old }) => old))),
+    spread: ((young.at(-1) ?? middle) - (young[0] ?? middle)) / middle,
+  }
+}
+
+const allocated: Partial<Record<Work, Allocated>> = {}
+for (const what of WORKS) allocated[what] = await countBytes(what)
+console.log(JSON.stringify(allocated))
+await close()

@@ -1,0 +1,42 @@
+// Counts what survives, in a process of its own with Node's own young generation: full collections while many connections call at
+// once, and bytes that are moved to the old generation. Prints one line of JSON.
+import { GCProfiler, type HeapSpaceStatistics } from 'node:v8'
+import { startGuarded, WORKS, type Work } from './guarded-host.ts'
+
+export interface Survived {
+  readonly calls: number
+  readonly collections: number
+  readonly full: number
+  /** Bytes a call that young collections moved out of the young generation. */
+  readonly promoted: number
+}
+
+const CONNECTIONS = 32
+const WARM = 4_000
+const CALLS = 20_000
+
+const { work, close } = await startGuarded()
+const oldOf = ({ heapSpaceStatistics }: { readonly heapSpaceStatistics: readonly HeapSpaceStatistics[] }) =>
+  heapSpaceStatistics.find(({ spaceName }) => spaceName === 'old_space')?.spaceUsedSize ?? 0
+
+async function count(what: Work): Promise<Survived> {
+  await work(what, WARM / CONNECTIONS, CONNECTIONS)
+  globalThis.gc?.()
+  const profiler = new GCProfiler()
+  profiler.start()
+  await work(what, CALLS / CONNECTIONS, CONNECTIONS)
+  const { statistics = [] } = profiler.stop() ?? {}
+  const young = statistics.filter(({ gcType }) => /Scavenge|Minor/.test(gcType))
+  const promoted = young.reduce((sum, { beforeGC, afterGC }) => sum + oldOf(afterGC) - oldOf(beforeGC), 0)
+  return {
+    calls: CALLS,
+    collections: young.length,
+    full: statistics.filter(({ gcType }) => /MarkSweep|MarkCompact/.test(gcType)).length,
+    promoted: Math.round(promoted / CALLS),
+  }
+}
+
+const survived: Partial<Record<Work, Survived>> = {}
+for (const what of WORKS) if (what !== 'list') survived[what] = await count(what)
+console.log(JSON.stringify(survived))
+await close()
