@@ -27,9 +27,7 @@ export interface InFlight {
   count(): number
 }
 
-interface Running extends Linked {
-  readonly cancel: (reason: Error) => void
-}
+type Running = Linked & { readonly cancel: (reason: Error) => void }
 
 export function createInFlight(): InFlight {
   const running = new LinkedList<Running>()
