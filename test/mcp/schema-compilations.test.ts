@@ -153,7 +153,7 @@ describe('the JSON Schema of a tool', () => {
           expect(compiled.validate({ a: 'x', b: [1] })).to.have.property('ok')
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 1_500 },
     )
     console.log(`      ${taken} schemas were taken`)
     expect(taken).to.be.greaterThan(60)
