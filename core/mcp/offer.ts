@@ -179,29 +179,24 @@ export function createOffers(settings: OfferSettings) {
     return base
   }
 
-  /** `reloads`: as many as there were when the request was made. */
-  function offerOf(facts: RequestFacts, request: ViewRequest, version: number): Offer {
-    const { runSession } = config.now
+  /** By the config as it was when the request was made. */
+  function offerOf(facts: RequestFacts, request: ViewRequest, { now, reloads: version }: OfferedConfig): Offer {
+    const way = wayOf(facts.route as CompiledRoute)
     // Without `runSession` nothing of the request that opened the session is kept.
-    return new CallerOffer(
-      facts,
-      request,
-      version,
-      wayOf(facts.route as CompiledRoute),
-      runSession && runIn(runSession, facts),
-    )
+    const runs = now.runSession && runIn(now.runSession, facts)
+    return new CallerOffer(facts, request, version, way, runs)
   }
 
   async function chooseOffer(facts: RequestFacts): Promise<Offer> {
     const route = facts.route as CompiledRoute
     for (let again = 0; ; again++) {
-      const { now, reloads: version } = config
+      const asked = { ...config }
       const base = baseOf(facts)
-      const { configureSession } = now
+      const { configureSession } = asked.now
       const request = configureSession
         ? configured(await choose(configureSession, base, facts), base, route)
         : unchanged(base, route)
-      if (version === config.reloads || again === MAX_AGAIN) return offerOf(facts, request, version)
+      if (asked.reloads === config.reloads || again === MAX_AGAIN) return offerOf(facts, request, asked)
     }
   }
 
@@ -212,7 +207,7 @@ export function createOffers(settings: OfferSettings) {
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
     if (config.now.configureSession) return chooseOffer(facts)
-    return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config.reloads)
+    return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config)
   }
 }
 

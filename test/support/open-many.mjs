@@ -2,7 +2,7 @@
 // made, answered 200 and failed. It ends when all are over, or when nothing has happened for a while.
 import { connect } from 'node:net'
 
-/** How long none may come before the rest counts as not kept, milliseconds: the system tries those again after 1 s. */
+/** How long none may come before the rest counts as not kept, milliseconds: nobody is told of those, and the system tries again after 1 s. */
 const PATIENCE = 400
 
 const [url = '', count = '', request = ''] = process.argv.slice(2)
