@@ -39,7 +39,8 @@ describe('ctx.ping', () => {
 })
 
 describe('resources/subscribe', () => {
-  it('refuses the 1,001st resource of a session, and takes it once another was left', async () => {
+  it('refuses the 1,001st resource of a session, and takes it once another was left', async function () {
+    this.timeout(60_000)
     const { url } = await startHost(config)
     const client = await openSession(url)
     const subscribe = async (id: number, method = 'resources/subscribe') =>
