@@ -1,7 +1,8 @@
 // Measures one row: starts its servers and checks each, then warms and loads them in turn, A B A B.
 import { existsSync } from 'node:fs'
+import type { LoadFound } from './clients/load.ts'
 import { type Judged, judge } from './judge.ts'
-import { applyLoad, CONNECTIONS, type LoadResult } from './load.ts'
+import { applyLoad, CONNECTIONS } from './load.ts'
 import type { WarmUps } from './options.ts'
 import { CAN_READ_COST, processTree, readCommandLine, readCpuSeconds, readPeakRss } from './process-cost.ts'
 import { type RunningServer, startServer } from './processes.ts'
@@ -87,7 +88,7 @@ async function enter(contestant: Contestant, options: MeasureOptions): Promise<E
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-async function loadFor(seconds: number, entrant: Entrant, options: RowOptions): Promise<LoadResult & { cost: number }> {
+async function loadFor(seconds: number, entrant: Entrant, options: RowOptions): Promise<LoadFound & { cost: number }> {
   const { contestant, server, request } = entrant
   const { pid, url } = server
   const counts = (one: number) => contestant.counts?.(readCommandLine(one)) ?? true

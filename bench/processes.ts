@@ -17,7 +17,6 @@ function isOnPath(program: string): boolean {
   })
 }
 
-export const HAS_WRK = isOnPath('wrk')
 export const CAN_PIN = isOnPath('taskset') && availableParallelism() > 1
 
 const START_LIMIT_MS = 20_000
@@ -53,10 +52,15 @@ function start(
   return { child, output: () => output }
 }
 
-/** Runs a client of bench/clients to its end on the load's core and returns what it found. */
-export async function runClient<Found>(file: string, options: object, signal: AbortSignal): Promise<Found> {
+/** Runs a client of bench/clients to its end, on the load's core, and returns what it found. */
+export async function runClient<Found>(
+  file: string,
+  argument: string,
+  signal: AbortSignal,
+  cores?: Cores,
+): Promise<Found> {
   const program = fileURLToPath(new URL(`clients/${file}`, import.meta.url))
-  const output = await runLoad([process.execPath, '--import', 'tsx', program, JSON.stringify(options)], signal)
+  const output = await runLoad([process.execPath, '--import', 'tsx', program, argument], signal, cores)
   const found = output.lastIndexOf('\n{')
   if (found === -1) throw new Error(`${file} found nothing: ${output.slice(-1000)}`)
   return JSON.parse(output.slice(found))

@@ -4,15 +4,17 @@ import { CONNECTIONS } from './load.ts'
 import type { Figure, MeasureResult } from './measure.ts'
 import type { Measured, RowResult } from './measure-row.ts'
 import { CAN_READ_COST } from './process-cost.ts'
-import { CAN_PIN, HAS_WRK } from './processes.ts'
+import { CAN_PIN } from './processes.ts'
 import { formatSpread, median, spreadOf } from './spread.ts'
 
 const whole = (value: number) => Math.round(value).toLocaleString('en')
 
 /** How the figures came about, in one line. */
 export function describeMethod(seconds: number, rounds: number): string {
-  const load = `${HAS_WRK ? 'wrk' : 'autocannon'}, ${CONNECTIONS} connections, ${rounds} x ${seconds} s in turn`
-  const cores = CAN_PIN ? 'server on cpu 0, load on cpu 1' : 'not pinned to cores (no taskset, or one core)'
+  const load = `${CONNECTIONS} connections, ${rounds} x ${seconds} s in turn`
+  const cores = CAN_PIN
+    ? 'server on cpu 0, load on cpu 1, where it never sleeps'
+    : 'not pinned to cores (no taskset, or one core)'
   const cost = CAN_READ_COST
     ? 'CPU time of the server process'
     : 'no /proc here, so wall-clock time stands in for CPU time'

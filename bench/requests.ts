@@ -11,6 +11,9 @@ export interface BenchRequest {
   readonly events?: number
 }
 
+/** Stands in a body for an id that each request has another of: requests of one session that run at once must differ. */
+export const UNIQUE_ID = '[<id>]'
+
 const REVISION = '2026-07-28'
 /** The resource that changes where streams are measured. */
 export const NEWS = 'bench://news'

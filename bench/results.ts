@@ -5,7 +5,7 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { RowResult } from './measure-row.ts'
 import { CAN_READ_COST } from './process-cost.ts'
-import { CAN_PIN, HAS_WRK } from './processes.ts'
+import { CAN_PIN } from './processes.ts'
 import type { NamedResult } from './report.ts'
 
 /** Figures of two machines are not comparable: what there is to tell them apart. */
@@ -24,7 +24,7 @@ export interface Results {
   /** Of this repository; undefined outside of a clone. `-dirty` at its end: with changes that are in no commit. */
   readonly commit: string | undefined
   readonly machine: Machine
-  readonly method: { readonly wrk: boolean; readonly pinned: boolean; readonly cpuTime: boolean }
+  readonly method: { readonly pinned: boolean; readonly cpuTime: boolean }
   readonly quick: boolean
   readonly seconds: number
   readonly rounds: number
@@ -54,7 +54,7 @@ export const describeRun = (found: Found): Results => ({
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
   },
-  method: { wrk: HAS_WRK, pinned: CAN_PIN, cpuTime: CAN_READ_COST },
+  method: { pinned: CAN_PIN, cpuTime: CAN_READ_COST },
   ...found,
 })
 

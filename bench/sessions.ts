@@ -1,7 +1,6 @@
 // Sessions of 2025-11-25 for the benchmark: opened as clients open them, and used.
 import { ok } from 'node:assert/strict'
-import { UNIQUE_ID } from './load.ts'
-import { type BenchRequest, callEcho } from './requests.ts'
+import { type BenchRequest, callEcho, UNIQUE_ID } from './requests.ts'
 import type { Contestant } from './row.ts'
 
 const REVISION = '2025-11-25'

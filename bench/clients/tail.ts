@@ -53,6 +53,7 @@ const listening = await repeat(asked.listeners, () =>
   }),
 )
 
+/** Taken in turn: one that nobody uses for five seconds would be closed by its server. */
 const free: Socket[] = []
 const dueOf = new Map<Socket, number>()
 const latencies: number[] = []
@@ -76,6 +77,9 @@ function watchAnswers(socket: Socket): void {
 const sockets = await repeat(CONNECTIONS, () => openSocket(address))
 for (const socket of sockets) {
   watchAnswers(socket)
+  socket.on('close', () => {
+    throw new Error('the server closed a connection of calls')
+  })
   free.push(socket)
 }
 
@@ -97,7 +101,7 @@ async function sendAll(): Promise<number> {
     if (now > warmUntil) stall = Math.max(stall, now - before)
     before = now
     while (sent < total && began + sent * interval <= now) {
-      const socket = free.pop()
+      const socket = free.shift()
       if (socket === undefined) break
       dueOf.set(socket, began + sent++ * interval)
       socket.write(call)

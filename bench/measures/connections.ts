@@ -31,7 +31,7 @@ export const measure: Measure = {
       for (let round = 0; round < (quick ? 2 : 5); round++) {
         const before = readOverflows()
         const asked = { url: server.url, connections: CONNECTIONS }
-        const found = await runClient<ConnectionsFound>('connections.ts', asked, signal)
+        const found = await runClient<ConnectionsFound>('connections.ts', JSON.stringify(asked), signal)
         rounds.push({ ...found, overflows: readOverflows() - before })
       }
       const reasons = [...new Set(rounds.flatMap(({ reasons }) => reasons))]

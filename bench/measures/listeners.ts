@@ -18,7 +18,7 @@ export const measure: Measure = {
     const server = await startServer(startToldHost(scratch), signal)
     try {
       const asked = { url: server.url, pid: server.pid, listeners, changes: quick ? 3 : 7 }
-      const { half, last, serverCpu } = await runClient<ListenersFound>('listeners.ts', asked, signal)
+      const { half, last, serverCpu } = await runClient<ListenersFound>('listeners.ts', JSON.stringify(asked), signal)
       const text = `one change reaches ${listeners.toLocaleString('en')} listeners within ${(LIMIT_MS * listeners) / LISTENERS} ms`
       return {
         figures: [

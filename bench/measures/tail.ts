@@ -41,7 +41,7 @@ async function findSaturation({ url }: RunningServer, { scratch, signal, quick }
 async function measureTail(options: MeasureOptions, host: RunningServer, koa: RunningServer) {
   const saturation = await findSaturation(host, options)
   const load = { rate: Math.round(saturation / 2), seconds: options.quick ? 2 : 10 }
-  const ask = (asked: TailAsked) => runClient<TailFound>('tail.ts', asked, options.signal)
+  const ask = (asked: TailAsked) => runClient<TailFound>('tail.ts', JSON.stringify(asked), options.signal)
   const [ours, theirs]: [TailFound[], TailFound[]] = [[], []]
   for (let round = 0; round < (options.quick ? 1 : 3); round++) {
     theirs.push(await ask({ ...load, url: koa.url, streams: 0, listeners: 0 }))

@@ -29,7 +29,7 @@ const results: Results = {
   date: '2026-11-23T01:02:03.000Z',
   commit: '0123456789abcdef',
   machine: { cpu: 'A processor', cores: 2, memory: 8e9, node: 'v20.20.2', platform: 'linux x64' },
-  method: { wrk: true, pinned: true, cpuTime: true },
+  method: { pinned: true, cpuTime: true },
   quick: false,
   seconds: 3,
   rounds: 2,
