@@ -71,6 +71,10 @@ export function addField(res: ServerResponse, name: string, value: string): void
   else addForeign(res, name, value)
 }
 
+/** A response of ours. Whoever has put a `write` or `end` of their own in its place gets all that is written. */
+const isUnpatched = (res: ServerResponse): boolean =>
+  res instanceof HostResponse && res.write === HostResponse.prototype.write && res.end === HostResponse.prototype.end
+
 /** True while something waits in the response itself, which is to leave before anything that its socket is given. */
 const holdsBack = ({ writableLength, socket }: ServerResponse) => writableLength !== socket?.writableLength
 
@@ -80,14 +84,34 @@ const holdsBack = ({ writableLength, socket }: ServerResponse) => writableLength
  */
 export function writeChunk(res: ServerResponse, text: string): void {
   const { socket } = res
-  // Whoever has put a `write` of their own in its place gets all that is written.
-  const isOurs = res instanceof HostResponse && res.write === HostResponse.prototype.write
-  if (!isOurs || !socket?.writable || !res.headersSent || !res.chunkedEncoding || holdsBack(res) || text === '') {
+  if (
+    !isUnpatched(res) ||
+    !socket?.writable ||
+    !res.headersSent ||
+    !res.chunkedEncoding ||
+    holdsBack(res) ||
+    text === ''
+  ) {
     return void res.write(text)
   }
   const size = Buffer.byteLength(text)
   // Where each character is a byte there is nothing to encode.
   socket.write(`${size.toString(16)}\r\n${text}\r\n`, size === text.length ? 'latin1' : 'utf8')
+}
+
+/**
+ * Ends an answer whose head is made with all of its body. Text: on a response of ours it is one write to the socket.
+ * Node's `end` makes two of it, the second one empty, and joins them at one of a call's 26 µs.
+ */
+export function endWith(res: ServerResponse, body: string | Buffer): void {
+  const { socket } = res
+  if (typeof body !== 'string' || !isUnpatched(res) || !socket || socket.writableCorked > 0 || !res.headersSent) {
+    return void res.end(body)
+  }
+  res.write(body)
+  // `write` waits for more until the next turn.
+  socket.uncork()
+  res.end()
 }
 
 /** What says when more may be written: of what `writeChunk` wrote the socket knows, and the response does not. */

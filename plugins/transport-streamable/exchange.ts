@@ -2,10 +2,18 @@
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
 import type { HostError } from '../../core/index.ts'
-import { type CallChannel, type EncodedAnswer, LARGE_ANSWER, whenClosed } from '../../core/transport.ts'
+import {
+  type CallChannel,
+  type EncodedAnswer,
+  EqualWait,
+  endWith,
+  LARGE_ANSWER,
+  type Waiting,
+  whenClosed,
+} from '../../core/transport.ts'
 
 /** A JSON answer is still possible for this long, milliseconds. */
-export const JSON_WINDOW = 250
+const JSON_WINDOW = 250
 
 /** Where messages go once the answer is a stream. */
 export interface Sink {
@@ -26,6 +34,9 @@ export interface ExchangeSettings {
   /** True where the client closing the response ends the calls; a session's calls go on. */
   readonly cancelledByClose: boolean
 }
+
+/** The exchanges that may yet become streams by the time that they take. */
+type JsonWindow = EqualWait<PostExchange>
 
 /** Names and values of headers, one after the other. */
 export type HeaderList = readonly string[]
@@ -52,31 +63,40 @@ function bodyOf(answer: EncodedAnswer): string | Buffer {
   return answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
 }
 
-class PostExchange implements Exchange {
+class PostExchange implements Exchange, Waiting {
+  older?: this | undefined = undefined
+  newer?: this | undefined = undefined
+  linked = false
+  due = 0
   readonly #res: ServerResponse
   readonly #settings: ExchangeSettings
   readonly #ready: EncodedAnswer[] = []
-  readonly #timer: NodeJS.Timeout
+  readonly #jsonWindow: JsonWindow
   #sink: Sink | undefined
   #settled = 0
   #controller: AbortController | undefined
   #reason: Error | undefined
 
-  constructor(res: ServerResponse, settings: ExchangeSettings) {
+  constructor(res: ServerResponse, settings: ExchangeSettings, jsonWindow: JsonWindow) {
     this.#res = res
     this.#settings = settings
-    this.#timer = setTimeout(() => this.#openSink(), JSON_WINDOW)
+    this.#jsonWindow = jsonWindow
+    jsonWindow.add(this)
     // The client may have gone while its request was read, or its session looked up.
     whenClosed(res, () => {
       if (res.writableFinished) return
-      clearTimeout(this.#timer)
+      this.#jsonWindow.delete(this)
       if (settings.cancelledByClose) this.cancel(new Error('the client closed the response'))
     })
   }
 
+  overdue() {
+    this.#openSink()
+  }
+
   /** Undefined where nothing can be said any more. */
   #openSink(): Sink | undefined {
-    clearTimeout(this.#timer)
+    this.#jsonWindow.delete(this)
     if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
     this.#sink = this.#settings.open()
     for (const answer of this.#ready.splice(0)) this.#sink.send(String(answer))
@@ -95,7 +115,7 @@ class PostExchange implements Exchange {
     if (this.#over) return
     this.#settled++
     if (this.#over && this.#sink) {
-      clearTimeout(this.#timer)
+      this.#jsonWindow.delete(this)
       return this.#sink.end(String(answer))
     }
     if (this.#sink) this.#sink.send(String(answer))
@@ -110,7 +130,7 @@ class PostExchange implements Exchange {
   }
 
   #finish(status: number, headers: HeaderList) {
-    clearTimeout(this.#timer)
+    this.#jsonWindow.delete(this)
     if (this.#sink) return this.#sink.end()
     if (this.#res.destroyed || this.#res.writableEnded) return
     const { batch, expected } = this.#settings
@@ -124,7 +144,7 @@ class PostExchange implements Exchange {
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)
     else this.#res.writeHead(200, fields)
-    this.#res.end(body)
+    endWith(this.#res, body)
   }
 
   signal() {
@@ -143,7 +163,7 @@ class PostExchange implements Exchange {
     if (this.#reason) return
     const answered = this.#over
     this.#reason = reason
-    clearTimeout(this.#timer)
+    this.#jsonWindow.delete(this)
     this.#controller?.abort(reason)
     // What was answered is on its way.
     if (answered) return
@@ -156,6 +176,8 @@ class PostExchange implements Exchange {
   }
 }
 
-/** The exchange for a POST whose body was read. */
-export const createExchange = (res: ServerResponse, settings: ExchangeSettings): Exchange =>
-  new PostExchange(res, settings)
+/** Opens the exchange for a POST whose body was read. Those of one opener wait for their streams together. */
+export function createOpener(): (res: ServerResponse, settings: ExchangeSettings) => Exchange {
+  const jsonWindow: JsonWindow = new EqualWait(JSON_WINDOW)
+  return (res, settings) => new PostExchange(res, settings, jsonWindow)
+}

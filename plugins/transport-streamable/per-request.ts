@@ -13,7 +13,7 @@ import {
   type Transport,
 } from '../../core/transport.ts'
 import type { Speech } from './classify.ts'
-import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
+import { createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
 import { checkToolHeaders } from './standard-headers.ts'
 
 export type Request = Extract<Message, { kind: 'request' }>
@@ -28,6 +28,8 @@ interface Answering {
 
 /** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: Transport, route: McpRoute) {
+  const openFor = createOpener()
+
   function openSink(ctx: HostContext): Sink {
     const stream = openEventStream(ctx.res, { log: host.log })
     return {
@@ -106,7 +108,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     })
     ctx.respond = false
     const expected = requests.length
-    exchange = createExchange(ctx.res, { expected, batch, open: () => openSink(ctx), cancelledByClose: true })
+    exchange = openFor(ctx.res, { expected, batch, open: () => openSink(ctx), cancelledByClose: true })
     const answering = { exchange, open, several: expected > 1 }
     try {
       const [only] = requests

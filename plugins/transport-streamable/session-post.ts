@@ -24,7 +24,7 @@ import {
   type ValidMessage,
 } from '../../core/transport.ts'
 import { unsupported } from '../families/per-request/index.ts'
-import { createExchange, type Exchange, headerList, type Sink } from './exchange.ts'
+import { createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
 import { accept } from './refusals.ts'
 
 type Request = Extract<Message, { kind: 'request' }>
@@ -107,6 +107,8 @@ class PostReply implements SessionReply {
 }
 
 export function createSessionPosts(host: Transport, route: McpRoute) {
+  const openFor = createOpener()
+
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)
     const stream = host.streams.open(session, ids)
@@ -122,7 +124,7 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
 
   function openExchange(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean): Exchange {
     ctx.respond = false
-    return createExchange(ctx.res, {
+    return openFor(ctx.res, {
       expected: requests.length,
       batch,
       open: () => openSink(session, requests, ctx),
