@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import type { RequestListener, Server } from 'node:http'
+import { createServer } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { expect } from 'chai'
+import { createHttpServer } from '../../core/http/create-server.ts'
+import { endWith } from '../../core/http/response.ts'
+import { sendRaw } from '../support/raw-http.ts'
+
+const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
+const servers = new Set<Server>()
+after(() => {
+  for (const server of servers) server.close()
+})
+
+async function serve(server: Server): Promise<string> {
+  servers.add(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const ours = (listener: RequestListener) => serve(createHttpServer(listener, LIMITS, NEWS).server)
+
+/** Ends each answer with this text, whose length it says. */
+const answering =
+  (text: string, prepare: RequestListener = () => undefined): RequestListener =>
+  (req, res) => {
+    prepare(req, res)
+    res.writeHead(200, ['Content-Type', 'text/plain', 'Content-Length', String(Buffer.byteLength(text))])
+    endWith(res, text)
+  }
+
+/** How often sockets hand something to the system while `work` runs: `_write` of one piece, `_writev` of several. */
+async function countWrites(work: () => Promise<unknown>) {
+  const { _write, _writev } = Socket.prototype as unknown as Record<string, (...args: unknown[]) => void>
+  const counted = { single: 0, joined: 0 }
+  const count = (key: keyof typeof counted, write: typeof _write) =>
+    function (this: Socket & { server?: object }, ...args: unknown[]) {
+      if (this.server) counted[key]++
+      return write?.apply(this, args)
+    }
+  Object.assign(Socket.prototype, { _write: count('single', _write), _writev: count('joined', _writev) })
+  try {
+    await work()
+  } finally {
+    Object.assign(Socket.prototype, { _write, _writev })
+  }
+  return counted
+}
+
+const TEXTS = { ascii: 'plain', latin1: 'déjà', more: 'zażółć 😀', long: 'x€'.repeat(300_000), none: '' }
+
+describe('an answer that ends with its whole text', () => {
+  for (const [name, text] of Object.entries(TEXTS)) {
+    it(`brings it whole: ${name}`, async () => {
+      for (const url of [await ours(answering(text)), await serve(createServer(answering(text)))]) {
+        for (let time = 0; time < 3; time++) {
+          const response = await fetch(url)
+          expect(await response.text()).to.equal(text)
+        }
+      }
+    })
+  }
+
+  it('is one write to its socket', async () => {
+    const url = await ours(answering(TEXTS.more))
+    await (await fetch(url)).text()
+    const counted = await countWrites(async () => {
+      for (let time = 0; time < 10; time++) await (await fetch(url)).text()
+    })
+    console.log(`      10 answers: ${JSON.stringify(counted)}`)
+    expect(counted).to.deep.equal({ single: 10, joined: 0 })
+  })
+
+  it('keeps its place behind others on its connection', async () => {
+    let served = 0
+    const url = await ours((_, res) => {
+      const text = `answer ${++served};`
+      const end = () => {
+        res.writeHead(200, ['Content-Length', String(text.length)])
+        endWith(res, text)
+      }
+      // The first one comes last.
+      if (served === 1) setTimeout(end, 30)
+      else end()
+    })
+    const get = (connection: string) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\n\r\n`
+    const { text } = await sendRaw(url, get('keep-alive') + get('keep-alive') + get('close'))
+    expect(text.match(/answer \d/g)).to.deep.equal(['answer 1', 'answer 2', 'answer 3'])
+  })
+
+  it('goes through a `write` or `end` that somebody put in their place', async () => {
+    for (const name of ['write', 'end'] as const) {
+      const seen: unknown[] = []
+      const url = await ours(
+        answering('text', (_, res) => {
+          const standard = res[name].bind(res) as (...args: unknown[]) => unknown
+          Object.assign(res, {
+            [name]: (...args: unknown[]) => {
+              seen.push(args[0])
+              return standard(...args)
+            },
+          })
+        }),
+      )
+      expect(await (await fetch(url)).text()).to.equal('text')
+      expect(seen.filter(Boolean), name).to.deep.equal(name === 'end' ? ['text'] : [])
+    }
+  })
+
+  it('leaves with what somebody holds back on its socket', async () => {
+    const url = await ours(
+      answering('text', (_, res) => {
+        res.socket?.cork()
+        setTimeout(() => res.socket?.uncork(), 10)
+      }),
+    )
+    expect(await (await fetch(url)).text()).to.equal('text')
+  })
+
+  it('tells `finish` and `close` as any other', async () => {
+    const told: string[] = []
+    const url = await ours(
+      answering('text', (_, res) => {
+        for (const event of ['finish', 'close']) res.on(event, () => told.push(event))
+      }),
+    )
+    await (await fetch(url)).text()
+    await (await fetch(url)).text()
+    expect(told.slice(0, 2)).to.deep.equal(['finish', 'close'])
+  })
+})
