@@ -21,9 +21,16 @@ export type Request = Extract<Message, { kind: 'request' }>
 interface Answering {
   readonly exchange: Exchange
   /** Requests that are not answered yet. */
-  readonly open: Map<Request, Speech>
+  readonly open: Array<readonly [Request, Speech]>
   /** True: there are others in the HTTP request. */
   readonly several: boolean
+}
+
+/** The request is to be answered now; false where it was. One alone needs no table: most HTTP requests bring one. */
+function take(open: Answering['open'], request: Request): boolean {
+  const at = open.findIndex(([one]) => one === request)
+  if (at !== -1) open.splice(at, 1)
+  return at !== -1
 }
 
 /** Answers requests one by one, each as if it were the first. */
@@ -71,11 +78,11 @@ export function createPerRequest(host: Transport, route: McpRoute) {
         isCall = true
         encoded = encodeAnswer(host, call, await host.answer(call))
       })
-      if (open.delete(request)) exchange.respond(encoded)
+      if (take(open, request)) exchange.respond(encoded)
     } catch (thrown) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
-      if (!open.delete(request)) return
+      if (!take(open, request)) return
       if (several && !isCall) {
         const { ip } = ctx
         host.tellRefused({
@@ -97,13 +104,12 @@ export function createPerRequest(host: Transport, route: McpRoute) {
   }
 
   /** Answers these requests on one exchange. */
-  return async function answerAll(requests: ReadonlyArray<[Request, Speech]>, ctx: HostContext, batch: boolean) {
-    const open = new Map<Request, Speech>()
-    for (const [request, speech] of requests) open.set(request, speech)
+  return async function answerAll(requests: ReadonlyArray<readonly [Request, Speech]>, ctx: HostContext, batch: boolean) {
+    const open = [...requests]
     let exchange: Exchange | undefined
     const leave = host.inFlight(reason => {
       for (const [{ id }, { revision }] of open) exchange?.respond(encodeError(nodeLost(), { id, revision }))
-      open.clear()
+      open.length = 0
       exchange?.cancel(reason)
     })
     ctx.respond = false
