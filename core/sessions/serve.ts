@@ -94,13 +94,21 @@ export const secondHandshake = ({ revision }: Session, method: string): HostErro
     ? new HostError('invalidRequest', { detail: 'the session is initialized already' })
     : undefined
 
-/** Answers the requests of a session's client. */
+/** Why the request does not run; undefined: it does from now on. */
+function begin(session: Session, id: RequestId, reply: SessionReply): HostError | undefined {
+  if (session.begin(id, reason => reply.cancel(reason))) return undefined
+  return new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
+}
+
+type Served = readonly [Request, SessionReply]
+
+/** Answers a request that was counted, and lasts until its handler is over: long after its client cancelled it, maybe. */
 async function serveRequest(
   host: Answering,
   session: Session,
-  request: Request,
+  [request, reply]: Served,
   sender: Sender,
-  reply: SessionReply,
+  leaveHost?: () => void,
 ): Promise<void> {
   const { id, method, params } = request
   const { revision = LATEST_HANDSHAKE } = session
@@ -109,35 +117,37 @@ async function serveRequest(
     if (!sender.alone) tellRefused(host, session, { error, method }, sender)
     fail(error)
   }
-  const second = secondHandshake(session, method)
-  if (second) return refuse(second)
-  if (!session.begin(id, reason => reply.cancel(reason))) {
-    return refuse(new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` }))
-  }
-  const leave = session.use()
-  const channel = new RequestChannel(session, reply)
-  let isCall = false
   try {
-    if (method === 'initialize') negotiate(session, params)
-    const call = host.createCall(callRequest(session, request, sender, channel))
-    isCall = true
-    const answer = encodeAnswer(host, call, await host.answer(call))
-    const { revision: negotiated, client } = session
-    if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
-    channel.answered = true
-    // Before the client can know of it: it may send the same id to another node next.
-    session.finish(id)
-    reply.respond(answer)
-  } catch (thrown) {
-    channel.answered = true
-    if (method === 'initialize') session.revision = undefined
-    const error = HostError.is(thrown) ? thrown : new HostError('internal')
-    if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
-    if (isCall) fail(error)
-    else refuse(error)
+    const refusal = secondHandshake(session, method) ?? begin(session, id, reply)
+    if (refusal) return refuse(refusal)
+    const leave = session.use()
+    const channel = new RequestChannel(session, reply)
+    let isCall = false
+    try {
+      if (method === 'initialize') negotiate(session, params)
+      const call = host.createCall(callRequest(session, request, sender, channel))
+      isCall = true
+      const answer = encodeAnswer(host, call, await host.answer(call))
+      const { revision: negotiated, client } = session
+      if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
+      channel.answered = true
+      // Before the client can know of it: it may send the same id to another node next.
+      session.finish(id)
+      reply.respond(answer)
+    } catch (thrown) {
+      channel.answered = true
+      if (method === 'initialize') session.revision = undefined
+      const error = HostError.is(thrown) ? thrown : new HostError('internal')
+      if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
+      if (isCall) fail(error)
+      else refuse(error)
+    } finally {
+      session.finish(id)
+      leave()
+    }
   } finally {
-    session.finish(id)
-    leave()
+    host.sessions.calls.leave(session, 1)
+    leaveHost?.()
   }
 }
 
@@ -197,24 +207,6 @@ function receiveNotification(
   return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
 }
 
-type Served = readonly [Request, SessionReply]
-
-/** Serves one request that was counted, until its handler is over: long after its client cancelled it, maybe. */
-async function serveCounted(
-  host: Answering,
-  session: Session,
-  [request, reply]: Served,
-  sender: Sender,
-  leave?: () => void,
-): Promise<void> {
-  try {
-    await serveRequest(host, session, request, sender, reply)
-  } finally {
-    host.sessions.calls.leave(session, 1)
-    leave?.()
-  }
-}
-
 /**
  * Serves requests of a session, that of one message or those of a batch, each answered by the reply that is made for it.
  * They count among what their session and its owner run, and among what a closing host waits for, and then cancels.
@@ -244,8 +236,8 @@ export function serveRequests(
   }
   const [only] = served
   // Most messages are one request: a list of promises would be a fifth of those that it takes.
-  if (only && served.length === 1) return serveCounted(host, session, only, sender, leave)
-  return Promise.all(served.map(one => serveCounted(host, session, one, sender))).finally(leave)
+  if (only && served.length === 1) return serveRequest(host, session, only, sender, leave)
+  return Promise.all(served.map(one => serveRequest(host, session, one, sender))).finally(leave)
 }
 
 /**

@@ -104,7 +104,11 @@ export function createPerRequest(host: Transport, route: McpRoute) {
   }
 
   /** Answers these requests on one exchange. */
-  return async function answerAll(requests: ReadonlyArray<readonly [Request, Speech]>, ctx: HostContext, batch: boolean) {
+  return async function answerAll(
+    requests: ReadonlyArray<readonly [Request, Speech]>,
+    ctx: HostContext,
+    batch: boolean,
+  ) {
     const open = [...requests]
     let exchange: Exchange | undefined
     const leave = host.inFlight(reason => {

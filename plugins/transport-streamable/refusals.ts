@@ -19,13 +19,9 @@ export function refuse(ctx: HostContext, error: HostError, id?: RequestId): void
   ctx.body = encodeError(error, { id, revision: versionOf(ctx.req.headers) })
 }
 
-/** Runs `serve` and answers what it throws; anything but a HostError goes up. */
-export async function refusing(ctx: HostContext, id: RequestId | undefined, serve: () => unknown): Promise<void> {
-  try {
-    await serve()
-  } catch (error) {
-    if (!HostError.is(error) || ctx.res.headersSent) throw error
-    ctx.respond = true
-    refuse(ctx, error, id)
-  }
+/** Answers what serving a POST threw, with the id of its request where that was read; anything but a HostError is thrown on. */
+export function refuseThrown(ctx: HostContext, thrown: unknown, id: RequestId | undefined): void {
+  if (!HostError.is(thrown) || ctx.res.headersSent) throw thrown
+  ctx.respond = true
+  refuse(ctx, thrown, id)
 }

@@ -6,6 +6,7 @@ import {
   demandBatches,
   type Message,
   MODERN_REVISION,
+  type RequestId,
   readBody,
   readMessages,
   type Transport,
@@ -15,7 +16,7 @@ import {
 import { classify, isModern, type Speech, versionOf } from './classify.ts'
 import { demandBoth } from './negotiate.ts'
 import { createPerRequest, type Request } from './per-request.ts'
-import { accept, refuse, refusing } from './refusals.ts'
+import { accept, refuse, refuseThrown } from './refusals.ts'
 import { createSessionPosts } from './session-post.ts'
 import { checkNotificationHeaders, checkStandardHeaders } from './standard-headers.ts'
 
@@ -61,12 +62,17 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     return message.kind === 'request' ? answerPerRequest([[message, speech]], ctx, false) : accept(ctx)
   }
 
-  return (ctx: HostContext) =>
-    refusing(ctx, undefined, async () => {
+  return async (ctx: HostContext) => {
+    let id: RequestId | undefined
+    try {
       demandBoth(ctx.req.headers.accept)
       const messages = readMessages(await readBody(ctx.req, host.http.maxBodySize))
-      if (!('kind' in messages)) return serveBatch(messages, ctx)
+      if (!('kind' in messages)) return await serveBatch(messages, ctx)
       if (messages.kind === 'invalid') return refuse(ctx, messages.error, messages.id)
-      return refusing(ctx, messages.kind === 'request' ? messages.id : undefined, () => serveOne(messages, ctx))
-    })
+      if (messages.kind === 'request') id = messages.id
+      await serveOne(messages, ctx)
+    } catch (thrown) {
+      refuseThrown(ctx, thrown, id)
+    }
+  }
 }

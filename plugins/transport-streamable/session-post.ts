@@ -132,19 +132,21 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     })
   }
 
-  async function answerAll(session: Session, messages: readonly ValidMessage[], ctx: HostContext, batch: boolean) {
-    const requests = messages.filter(message => message.kind === 'request')
+  /** No function that waits itself: each would be a promise more in every call. */
+  function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const sender = { headers: ctx.req.headers, user: ctx.state.user, alone: requests.length === 1 }
-    for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
-    if (requests.length === 0) return accept(ctx)
     let exchange: Exchange | undefined
-    await serveRequests(host, session, requests, sender, () => {
+    return serveRequests(host, session, requests, sender, () => {
       exchange ??= openExchange(session, requests, ctx, batch)
       return new PostReply(exchange, session, ctx)
     })
   }
 
-  async function open(message: ValidMessage, ctx: HostContext) {
+  async function receiveOthers(session: Session, messages: readonly ValidMessage[]) {
+    for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
+  }
+
+  async function open(message: Request, ctx: HostContext) {
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
@@ -163,16 +165,19 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     const opens = first?.kind === 'request' && first.method === 'initialize'
     if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
     checkVersion(ctx)
-    const requests = messages.flatMap(message => (message.kind === 'request' ? [message.id] : []))
-    const found = findSession(host, route, ctx, requests)
+    const requests = messages.filter(message => message.kind === 'request')
+    const ids = requests.map(({ id }) => id)
+    const found = findSession(host, route, ctx, ids)
     const session = found instanceof Promise ? await found : found
     try {
       const second = opens ? secondHandshake(session, first.method) : undefined
       if (second) throw second
       if (batch) demandBatches(session.revision)
-      await answerAll(session, messages, ctx, batch)
+      if (requests.length < messages.length) await receiveOthers(session, messages)
+      if (requests.length === 0) return accept(ctx)
+      await answerAll(session, requests, ctx, batch)
     } catch (error) {
-      session.abandon(requests)
+      session.abandon(ids)
       throw error
     }
   }
