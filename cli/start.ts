@@ -24,6 +24,11 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash') {
   console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
+/** Milliseconds: what is still done for the start comes first. */
+const AHEAD_AFTER = 200
+
+const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
+
 /** SIGHUP: somebody who wants the config read anew, or a terminal that closes, with which its programs end. */
 function onHangUp(log: Logger): {
   reloadWith(settings: ReloadSettings | undefined): void
@@ -40,17 +45,31 @@ function onHangUp(log: Logger): {
       else if (settings) reload(settings)
     })
   })
-  function reload(settings: ReloadSettings) {
+  function load(settings: ReloadSettings) {
     ask ??= import('./reload.ts').then(({ logReload, oneAtATime, readAnew }) =>
       oneAtATime(async () => logReload(await readAnew(settings), log)),
     )
-    void ask.then(reloadNow => reloadNow())
+    return ask
+  }
+  function reload(settings: ReloadSettings) {
+    load(settings).then(
+      reloadNow => reloadNow(),
+      err => {
+        ask = undefined
+        log.error(
+          { err, fix: FILES_GONE },
+          'the reload failed: a file of this package cannot be read; nothing has changed',
+        )
+      },
+    )
   }
   return {
     gone,
     reloadWith(served) {
       settings = served
       if (asked && served) reload(served)
+      // Ahead: when it is asked for, its files may be gone, or there may be none left to open.
+      else if (served) setTimeout(() => load(served).catch(() => (ask = undefined)), AHEAD_AFTER).unref()
     },
   }
 }

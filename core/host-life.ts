@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { HostError, StartError } from './http/errors.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
+import { loadAwaited } from './mcp/schema/load-ajv.ts'
 import { encodeError } from './mcp/wire.ts'
 
 /** `run`: what starts. */
@@ -25,4 +26,22 @@ export async function refuseEarly(res: ServerResponse, log: Logger) {
   log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
+}
+
+/** Milliseconds: what is still done for the start comes first. */
+const AHEAD_AFTER = 100
+
+/** Loads, a moment after the host listens, what its first calls would otherwise wait for. */
+export function loadAhead(log: Logger) {
+  const load = () => {
+    try {
+      loadAwaited()
+    } catch (err) {
+      log.error(
+        { err },
+        'what checks the arguments of calls cannot be loaded, so calls fail: install the package again',
+      )
+    }
+  }
+  setTimeout(load, AHEAD_AFTER).unref()
 }

@@ -12,7 +12,7 @@ import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
-import { createLife, refuseEarly } from './host-life.ts'
+import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
@@ -236,6 +236,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
+      loadAhead(log)
     },
     callback() {
       if (http.publicUrl === undefined) {

@@ -26,8 +26,11 @@ export interface Port {
   handOver(): Promise<void>
   /** Leaves, and closes connections as they become idle, until the returned function is called. */
   sweep(): () => void
-  /** Resolves when no connection is open, at the latest after `patience` milliseconds. */
-  whenEmpty(patience: number): Promise<void>
+  /**
+   * Resolves when no connection is open, at the latest `patience` milliseconds after no answer is on its way any more, which is
+   * waited for `sending` milliseconds at most.
+   */
+  whenEmpty(patience: number, sending: number): Promise<void>
 }
 
 /** Resolves with `awaited`, at the latest after `patience` milliseconds. */
@@ -82,6 +85,10 @@ interface Answering extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
+/** Whether its reader has yet to take what the answer was ended with. Node counts such a connection as idle. */
+const isSending = ({ _httpMessage: response }: Answering): boolean =>
+  response?.writableEnded === true && !response.writableFinished
+
 /** The connections of a server. */
 function createConnections(server: Server) {
   const open = new Set<Answering>()
@@ -95,6 +102,12 @@ function createConnections(server: Server) {
       for (const { _httpMessage: response } of open) {
         if (response && !response.headersSent) response.setHeader('Connection', 'close')
       }
+    },
+    isSending: () => [...open].some(isSending),
+    /** Resolves when no answer is on its way, at the latest after `patience` milliseconds. */
+    async whenSent(patience: number) {
+      const end = performance.now() + patience
+      while (this.isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
     },
     /** Resolves when each has been closed, or has idled for `patience` milliseconds, at the latest after the longest time. */
     async whenIdle(patience: number) {
@@ -147,15 +160,21 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
     sweep() {
       let sweeper: NodeJS.Timeout | undefined
       let over = false
+      const closeIdle = () => {
+        if (!connections.isSending()) server.closeIdleConnections()
+      }
       void leave().then(() => {
-        server.closeIdleConnections()
-        if (!over) sweeper = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL)
+        closeIdle()
+        if (!over) sweeper = setInterval(closeIdle, SWEEP_INTERVAL)
       })
       return () => {
         over = true
         clearInterval(sweeper)
       }
     },
-    whenEmpty: patience => within(patience, empty),
+    async whenEmpty(patience, sending) {
+      await connections.whenSent(sending)
+      await within(patience, empty)
+    },
   }
 }

@@ -24,9 +24,15 @@ interface Line extends Socket {
 const costOf = ({ rawHeaders }: IncomingMessage): number =>
   rawHeaders.reduce((cost, text) => cost + text.length, (rawHeaders.length / 2) * HEADER_COST)
 
+/** What a byte of a body costs that comes in chunks of one: each is a Buffer. */
+const CHUNK_COST = 64
+
 /** Their bodies are read from the connection until each has some kilobytes. */
+const heldOf = ({ headers, readableLength }: IncomingMessage): number =>
+  headers['transfer-encoding'] === undefined ? readableLength : readableLength * CHUNK_COST
+
 const heldBy = (ahead: readonly Waiting[]): number =>
-  ahead.reduce((bytes, { exchange: [req], cost }) => bytes + cost + req.readableLength, 0)
+  ahead.reduce((bytes, { exchange: [req], cost }) => bytes + cost + heldOf(req), 0)
 
 /**
  * `serve` for a server's `request` event, in turn. A connection that sends more than `MAX_SENT_AHEAD` ahead, or requests that

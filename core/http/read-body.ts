@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
+import { Gathered } from './gather.ts'
 import { LARGE_TEXT } from './limits.ts'
 
 const JSON_TYPE = 'application/json'
@@ -34,22 +35,19 @@ export function readBody(req: IncomingMessage, limit: number): Promise<string> {
     checkType(req)
     // Its end came already: nobody would ever be told of it.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
-    const chunks: Buffer[] = []
-    let size = 0
+    const body = new Gathered()
     function onData(chunk: Buffer) {
-      size += chunk.length
-      if (size <= limit) return void chunks.push(chunk)
+      if (body.size + chunk.length <= limit) return body.add(chunk)
       req.off('data', onData).pause()
       // The rest is not read: the connection ends with the answer.
       const headers = { Connection: 'close' }
       reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
     }
     function onEnd() {
-      const [first] = chunks
-      const body = chunks.length === 1 && first ? first : Buffer.concat(chunks)
-      // The request lives as long as its call, and its listeners keep the chunks, and the text that the promise was given.
-      if (size > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      if (isUtf8(body)) resolve(body.toString('utf8'))
+      const bytes = body.take()
+      // The request lives as long as its call, and its listeners keep the text that the promise was given.
+      if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
+      if (isUtf8(bytes)) resolve(bytes.toString('utf8'))
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }
     const onError = (cause: Error) => reject(new HostError('parseError', { detail: 'the body ended early', cause }))

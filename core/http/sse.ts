@@ -34,6 +34,8 @@ export interface EventStream {
   /** Sends the last message, whatever waits, and ends the response: the answer of a call is never held back. */
   endWith(message: string): void
   readonly closed: boolean
+  /** Runs `task` once it is closed, by either end. */
+  whenClosed(task: () => void): void
   /** Resolves once what was sent is on its way, or the stream is closed: for those who have much to send at once. */
   drained(): Promise<void>
 }
@@ -172,6 +174,7 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
     get closed() {
       return isClosed()
     },
+    whenClosed: task => whenClosed(res, task),
     drained: async () => (isClosed() ? undefined : whenDrained(res)),
   }
 }

@@ -47,10 +47,8 @@ export function createEnding(parts: EndingParts): Ending {
   const { server, keepAliveTimeout, inFlight, sessions, notes, isAlone } = parts
   const port = createPort(server, keepAliveTimeout)
 
-  /** Lets what runs, and what still comes, end within `grace` milliseconds; cancels the rest. */
-  async function drain(grace: number, handOver: boolean) {
-    const end = performance.now() + grace
-    const left = () => Math.max(0, end - performance.now())
+  /** Lets what runs, and what still comes, end within what is `left`, in milliseconds; cancels the rest. */
+  async function drain(left: () => number, handOver: boolean) {
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of notes.draining) task()
@@ -66,10 +64,12 @@ export function createEnding(parts: EndingParts): Ending {
   return {
     handOver: port.handOver,
     async close({ grace = 10_000, handOver = !isAlone() } = {}) {
-      const report = await drain(grace, handOver)
+      const end = performance.now() + grace
+      const left = () => Math.max(0, end - performance.now())
+      const report = await drain(left, handOver)
       await sessions.close(new Error('the server is shutting down'), grace)
       const stopSweeping = port.sweep()
-      await port.whenEmpty(Math.min(grace, FLUSH_TIME))
+      await port.whenEmpty(Math.min(grace, FLUSH_TIME), left())
       stopSweeping()
       const closed = new Promise(resolve => server.close(resolve))
       server.closeAllConnections()

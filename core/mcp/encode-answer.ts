@@ -33,7 +33,10 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
 function encodeModern(call: Call, result: object): string {
   const isPlain = !('_meta' in result || 'resultType' in result || 'toJSON' in result || Array.isArray(result))
   if (!isPlain || resultTypeOf(result)) return JSON.stringify(modernResult(call, result))
-  const members = JSON.stringify(result).slice(1, -1)
+  const json = JSON.stringify(result)
+  // Of an object that stands for something else, such as `new String`, it is no object.
+  if (json[0] !== '{') return JSON.stringify(modernResult(call, result))
+  const members = json.slice(1, -1)
   return `{"resultType":"complete",${members}${members === '' ? '' : ','}"_meta":${call.view.metaJson}}`
 }
 

@@ -224,6 +224,7 @@ class StoredStream implements ResumableStream {
     const open = this.#silent.filter(({ closed }) => !closed)
     this.#silent = this.#reader && !this.#reader.closed ? [...open, this.#reader] : open
     this.#reader = reader
+    reader.whenClosed(() => this.#forget(reader))
     this.#sent = seq
     this.#replaying = seq < this.#stored
     const whole = !this.#replaying || (await this.#replay(reader))
@@ -233,6 +234,14 @@ class StoredStream implements ResumableStream {
     }
     this.#endIfDone()
     return whole
+  }
+
+  /** The stream stays for its client to come back to, and nothing of the connection, 14 kB with its request. */
+  #forget(reader: EventStream) {
+    this.#silent = this.#silent.filter(one => one !== reader)
+    if (this.#reader !== reader) return
+    this.#reader = undefined
+    this.#replaying = false
   }
 
   /** Ends early where another reader came, or this one went. */

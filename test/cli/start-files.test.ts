@@ -10,12 +10,19 @@ import { startProgram } from './run-cli.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Prints every file that is imported or required, at the end. */
+/** Prints every file that is imported or required: READ before it says that it listens, LATER of those required by its end. */
 const LISTING = `
+import { writeSync } from 'node:fs'
 import module from 'node:module'
 const hooks = "import { writeSync } from 'node:fs'; export async function load(url, context, next) { if (url.startsWith('file:')) writeSync(1, 'READ ' + url + '\\\\n'); return next(url, context) }"
 module.register('data:text/javascript,' + encodeURIComponent(hooks))
-process.on('exit', () => { for (const file of Object.keys(module._cache)) console.log('READ ' + file) })
+const list = word => { for (const file of Object.keys(module._cache)) writeSync(1, word + ' ' + file + '\\n') }
+const { write } = process.stdout
+process.stdout.write = function (text, ...rest) {
+  if (/^listening on/m.test(text)) list('READ')
+  return write.call(this, text, ...rest)
+}
+process.on('exit', () => list('LATER'))
 `
 
 const configOf = (input: string, index: string) => `import { defineTool } from '${index}'

@@ -141,6 +141,17 @@ describe('requests that are sent ahead', () => {
     expect(refused).to.have.length(1)
   })
 
+  it('end their connection where a body that came is many chunks of a byte, each a buffer', async () => {
+    serve = () => undefined
+    const socket = await openSocket(url)
+    const text = readToEnd(socket)
+    const post = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const body = `${'1\r\nx\r\n'.repeat(9_000)}0\r\n\r\n`
+    socket.write(`${gets(['/0'])}${post}${body}${LAST}`)
+    expect(await text.catch(reset)).to.equal('')
+    expect(refused).to.have.length(1)
+  })
+
   it('are served where each has a token and the headers of a browser', async () => {
     serve = (req, res) => void setImmediate(() => res.end(String(req.url)))
     const headers = Array.from({ length: 20 }, (_, index) => `Header-${index}: ${'x'.repeat(60)}\r\n`).join('')

@@ -35,6 +35,18 @@ describe('the answer to a call', () => {
     )
   })
 
+  it('is JSON where the result stands for something that is no object', () => {
+    const odd = [
+      Object.assign(new String('","evil":1,"x":"'), { content: [] }),
+      Object.assign(Object.create({ toJSON: () => 'text' }), { content: [] }),
+      Object.assign(new Number(7), { content: [] }),
+    ]
+    for (const result of odd) {
+      const answer = JSON.parse(String(encodeAnswer(host, callOf(1, true), result)))
+      expect(answer.result).to.include({ resultType: 'complete' }).and.not.have.property('evil')
+    }
+  })
+
   it('property: with a result that is serialized already is the same as text and as bytes, whatever its id', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer()), (value, id) => {

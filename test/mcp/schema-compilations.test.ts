@@ -52,6 +52,14 @@ const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegE
   'an id of draft-04': [object({}, { id: 'x' }), /NOT SUPPORTED: keyword "id"/],
   'nullable without a type': [object({ nullable: true }), /"nullable" cannot be used without "type"/],
   'a dependency that is no list': [object({}, { dependencies: 7 }), /./],
+  'a $ref that leads back to itself': [
+    object({ $ref: '#/$defs/b' }, { $defs: { b: { $ref: '#/$defs/b' } } }),
+    /cannot be compiled/,
+  ],
+  'more properties that nothing fits than ajv can compile': [
+    object({ properties: Object.fromEntries(many(6_000, {}).map((_, index) => [`p${index}`, false])) }),
+    /cannot be compiled/,
+  ],
   'an asynchronous schema': [object({}, { $async: true }), /\$async/],
 }
 
@@ -134,6 +142,20 @@ describe('the JSON Schema of a tool', () => {
       expect(counts).to.deep.equal([0, ok ? 1 : 2, 0])
     })
   }
+
+  it('is compiled at start-up where its first call would wait for much code', async () => {
+    const names = Array.from({ length: 199 }, (_, index) => `q${index}`)
+    const wide = Object.fromEntries(names.map(name => [name, { type: 'object', required: names.slice(0, 9) }]))
+    const schemas = [object({ properties: wide }), object({ anyOf: many(300, {}).map(() => false) })]
+    for (const schema of schemas) expect(await compilationsOf(() => compileSchema(schema, 'input'))).to.equal(1)
+  })
+
+  it('answers where V8 refuses a pattern that it took, when it is first used', () => {
+    const { validate } = compileSchema(object({ type: 'string', pattern: '(?:a|b)'.repeat(20_000) }), 'input')
+    const result = validate({ a: 'x' }) as { ok: boolean; problems?: readonly object[] }
+    expect(result.ok).to.equal(false)
+    expect(JSON.stringify(result)).to.match(/pattern/)
+  })
 
   it('never fails to compile at its first use, whatever it says', () => {
     let taken = 0

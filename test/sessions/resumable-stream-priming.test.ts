@@ -33,6 +33,7 @@ function createReader() {
     get closed() {
       return closed
     },
+    whenClosed: () => undefined,
     drained: () => Promise.resolve(),
   }
   return { reader, seen, ended }

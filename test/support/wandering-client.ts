@@ -53,6 +53,7 @@ export class WanderingClient {
           if (connection.ended) breach('a reader was ended twice')
           connection.ended = true
         },
+        whenClosed: () => undefined,
         drained: async () => {
           if (!connection.broken && !connection.ended) await this.#reading()
         },

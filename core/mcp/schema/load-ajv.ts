@@ -1,5 +1,6 @@
 // ajv, loaded when a schema is first to be compiled that was not built with the package: some ninety files, and a tenth of
-// a start. A host whose tools bring Standard Schemas, as zod's are, needs none of them.
+// a start. A host whose tools bring Standard Schemas, as zod's are, needs none of them. One that listens loads it ahead of
+// its first call, which would wait for 25 ms, and find no ajv where a deployment has taken the files away meanwhile.
 import { createRequire } from 'node:module'
 import type * as ForDraft07 from 'ajv'
 import type * as For2020 from 'ajv/dist/2020.js'
@@ -10,4 +11,19 @@ const require = createRequire(import.meta.url)
 
 export const loadAjv = (): typeof ForDraft07 => require('ajv')
 export const loadAjv2020 = (): typeof For2020 => require('ajv/dist/2020.js')
-export const loadFormats = (): typeof Formats.default => require('ajv-formats')
+// By its file: where its folder is away for a moment, Node remembers that its package.json was, and finds no `main` again.
+export const loadFormats = (): typeof Formats.default => require('ajv-formats/dist/index.js')
+
+let isAwaited = false
+
+/** A schema waits to be compiled until it is used. */
+export const awaitAjv = (): void => {
+  isAwaited = true
+}
+
+/** Loads it where a schema waits for it. Throws what Node throws. */
+export const loadAwaited = (): void => {
+  if (!isAwaited) return
+  loadAjv2020()
+  loadFormats()
+}

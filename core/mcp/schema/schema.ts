@@ -8,7 +8,7 @@ import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
-import { loadAjv } from './load-ajv.ts'
+import { awaitAjv } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 import { surelyCompiles } from './surely-compiles.ts'
@@ -176,9 +176,22 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)
   // A thousand tools took 1.5 s of a start to compile, and most are not called before the next one.
-  let compiled = surelyCompiles(schema, dialect) ? undefined : compileOrExplain(schema, dialect, role)
+  let compiled: ValidateFunction | undefined
+  if (surelyCompiles(schema, dialect)) awaitAjv()
+  else compiled = compileOrExplain(schema, dialect, role)
   const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
   let thorough: ValidateFunction | undefined
+  /** What compiling threw: it would again, and take as long. */
+  let failed: unknown
+  function compileOnce(): ValidateFunction {
+    if (failed !== undefined) throw failed
+    try {
+      return compileOrExplain(schema, dialect, role)
+    } catch (error) {
+      failed = error
+      throw error
+    }
+  }
   function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
     const first = validates.errors ?? []
     validates.errors = null
@@ -191,16 +204,14 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
     return errors
   }
   return value => {
-    compiled ??= compileOrExplain(schema, dialect, role)
+    compiled ??= compileOnce()
     const validates = compiled
     try {
       return validates(value)
         ? { ok: true, value }
         : { ok: false, problems: explainErrors(findErrors(validates, value), value, role) }
     } catch (error) {
-      // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
-      if (!(error instanceof TypeError)) return tooDeep(role)(error)
-      return { ok: false, problems: explainIssues([{ message: 'has a key such as toString or valueOf' }], role) }
+      return cannotTell(error, role)
     } finally {
       forgetKeys()
     }
@@ -212,9 +223,10 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   try {
     validates = createValidator(schema, dialect, {})
   } catch (cause) {
-    if (cause instanceof loadAjv().MissingRefError) {
+    const missing = cause instanceof Error && 'missingRef' in cause ? cause.missingRef : undefined
+    if (missing !== undefined) {
       const fix = 'nothing is fetched, so put what it needs under $defs'
-      throw new Error(`its ${role} schema refers to "${cause.missingRef}", which is not in it; ${fix}`, { cause })
+      throw new Error(`its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
     }
     throw new Error(`its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
   }
@@ -248,6 +260,16 @@ function isSmall(value: unknown, levels: number): boolean {
     }
   }
   return true
+}
+
+/** The problem of a value that a compiled schema throws at. */
+function cannotTell(error: unknown, role: SchemaRole): Checked {
+  const problem = (message: string): Checked => ({ ok: false, problems: explainIssues([{ message }], role) })
+  // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
+  if (error instanceof TypeError) return problem('has a key such as toString or valueOf')
+  // V8 makes the code of a pattern when it is first used, and finds only then that it is too much.
+  if (error instanceof SyntaxError) return problem('cannot be checked: a pattern of its schema is too large')
+  return tooDeep(role)(error)
 }
 
 // A recursive schema follows a value as deep as it goes, and the stack ends first.

@@ -16,8 +16,12 @@ const SOUND: ReadonlySet<string> = new Set([
 /** Draft-07 knows them not, and its meta-schema does not look into them. */
 const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
 
-/** Subschemas: each property is a level of the code that ajv writes, and thousands are too many for the stack. */
+/** Subschemas, `true` and `false` among them: each is a level of the code that ajv writes, and thousands are too many for the stack. */
 const MAX_PARTS = 200
+/** Of all its parts: each is code, too, that the first call would wait for. */
+const MAX_REQUIRED = 1_000
+/** Of a `$ref` that leads to a `$ref`; one that leads back to itself never ends. */
+const MAX_HOPS = 20
 
 const isScalar = (value: unknown) =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
@@ -35,12 +39,21 @@ function isPattern(value: unknown): boolean {
 /** A name under `$defs` or `definitions` of the root, without anything to unescape; or the root. */
 const LOCAL = /^#(?:\/(\$defs|definitions)\/([\w.-]+))?$/
 
-function isLocal(ref: unknown, root: JsonSchema): boolean {
+/** What a `$ref` names within the root; undefined where that is doubtful. */
+function targetOf(ref: unknown, root: JsonSchema): unknown {
   const [found, group = '', name] = (typeof ref === 'string' && LOCAL.exec(ref)) || []
-  if (found === undefined) return false
-  if (name === undefined) return true
+  if (found === undefined || name === undefined) return found && root
   const named = root[group]
-  return isObject(named) && Object.hasOwn(named, name) && (isObject(named[name]) || typeof named[name] === 'boolean')
+  return isObject(named) && Object.hasOwn(named, name) ? named[name] : undefined
+}
+
+function isLocal(ref: unknown, root: JsonSchema): boolean {
+  let target = targetOf(ref, root)
+  for (let hops = 0; isObject(target) && target['$ref'] !== undefined; hops++) {
+    if (hops === MAX_HOPS) return false
+    target = targetOf(target['$ref'], root)
+  }
+  return isObject(target) || typeof target === 'boolean'
 }
 
 /** Keywords whose value decides. */
@@ -62,13 +75,29 @@ function isSound(keyword: string, value: unknown, root: JsonSchema, dialect: Dia
   return keyword.startsWith('x-') && isScalar(value)
 }
 
+/** How many of a schema's own parts are `true` or `false`. */
+function countBooleans(schema: JsonSchema): number {
+  const groups = [schema, ...GROUPS.map(keyword => schema[keyword])]
+  const count = (group: unknown) =>
+    isObject(group) || Array.isArray(group) ? Object.values(group).filter(part => typeof part === 'boolean').length : 0
+  return groups.reduce<number>((sum, group) => sum + count(group), 0)
+}
+
+/** Whose values are schemas. */
+const GROUPS = ['properties', '$defs', 'definitions', 'allOf', 'anyOf', 'oneOf', 'prefixItems']
+
+const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 0)
+
 /** False where there is doubt. `root` keeps the rules of its dialect's meta-schema. */
 export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
-  let parts = 0
+  let [parts, required] = [0, 0]
   for (const { schema } of subschemas(root)) {
     const prototype = Object.getPrototypeOf(schema)
+    parts += 1 + countBooleans(schema)
+    required += lengthOf(schema['required'])
+    if (parts > MAX_PARTS || required > MAX_REQUIRED) return false
     // ajv sees inherited keywords too.
-    if (++parts > MAX_PARTS || (prototype !== Object.prototype && prototype !== null)) return false
+    if (prototype !== Object.prototype && prototype !== null) return false
     const keywords = Object.getOwnPropertyNames(schema)
     if (!keywords.every(keyword => isSound(keyword, schema[keyword], root, dialect))) return false
   }
