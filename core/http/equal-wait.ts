@@ -10,6 +10,7 @@ export interface Waiting extends Linked {
   overdue(): void
 }
 
+/** Tells each that is added when its time is over, in the order in which they came. Milliseconds. */
 export class EqualWait<T extends Waiting> {
   readonly #milliseconds: number
   readonly #waiting = new LinkedList<T>()

@@ -1,6 +1,6 @@
 // Reads the JSON body of a message by its events, at most `limit` bytes. For transports: every call pays for it, and a
 // general body parser (koa-body) would cost a fifth of a call.
-import { isUtf8 } from 'node:buffer'
+import { constants, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
 import { Gathered } from './gather.ts'
@@ -27,10 +27,12 @@ function checkType({ headers }: IncomingMessage) {
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
- * Rejects with `unsupportedMediaType` for what does not say that it is JSON, `payloadTooLarge` past `limit` bytes, and
+ * Rejects with `unsupportedMediaType` for what does not say that it is JSON, `payloadTooLarge` past `maxSize` bytes, and
  * `parseError` for text that is not UTF-8 or ends early.
  */
-export function readBody(req: IncomingMessage, limit: number): Promise<string> {
+export function readBody(req: IncomingMessage, maxSize: number): Promise<string> {
+  // No text is longer: half a gigabyte.
+  const limit = Math.min(maxSize, constants.MAX_STRING_LENGTH)
   return new Promise((resolve, reject) => {
     checkType(req)
     // Its end came already: nobody would ever be told of it.
