@@ -12,17 +12,21 @@ const ROOT = join(import.meta.dirname, '../..')
 
 /** Prints every file that is imported or required: READ before it says that it listens, LATER of those required by its end. */
 const LISTING = `
-import { writeSync } from 'node:fs'
 import module from 'node:module'
 const hooks = "import { writeSync } from 'node:fs'; export async function load(url, context, next) { if (url.startsWith('file:')) writeSync(1, 'READ ' + url + '\\\\n'); return next(url, context) }"
 module.register('data:text/javascript,' + encodeURIComponent(hooks))
-const list = word => { for (const file of Object.keys(module._cache)) writeSync(1, word + ' ' + file + '\\n') }
 const { write } = process.stdout
+const list = word => { for (const file of Object.keys(module._cache)) write.call(process.stdout, word + ' ' + file + '\\n') }
 process.stdout.write = function (text, ...rest) {
   if (/^listening on/m.test(text)) list('READ')
   return write.call(this, text, ...rest)
 }
 process.on('exit', () => list('LATER'))
+const look = setInterval(() => {
+  if (!Object.keys(module._cache).some(file => file.includes('/node_modules/ajv/dist/2020'))) return
+  clearInterval(look)
+  write.call(process.stdout, 'AHEAD ajv\\n')
+}, 10).unref()
 `
 
 const configOf = (input: string, index: string) => `import { defineTool } from '${index}'
@@ -58,6 +62,19 @@ describe('the files of a start', () => {
     expect(code, stderr).to.equal(0)
     return [...new Set([...stdout.matchAll(/^READ (?:file:\/\/)?([^?\n]+)/gm)].map(([, file = '']) => file))]
   }
+
+  it('that the first call takes are loaded soon after it, without a call', async () => {
+    const folder = await makeFolder({
+      'mcp.config.mjs': configOf(INPUT, index),
+      'package.json': '{ "type": "module" }',
+    })
+    const listing = `--import=data:text/javascript,${encodeURIComponent(LISTING)}`
+    const program = startProgram([process.execPath, listing, main, 'start', '--config', 'mcp.config.mjs'], folder, {})
+    await program.printed(/^AHEAD ajv\n/m)
+    program.child.kill('SIGTERM')
+    const { code, stdout } = await program.ended
+    expect([code, stdout.indexOf('listening on') < stdout.indexOf('AHEAD ajv')]).to.deep.equal([0, true])
+  })
 
   const INPUT = "input: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },"
   const among = (files: readonly string[], part: string) => files.filter(file => file.includes(part)).length

@@ -54,8 +54,17 @@ const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegE
   'a dependency that is no list': [object({}, { dependencies: 7 }), /./],
   'a $ref that leads back to itself': [
     object({ $ref: '#/$defs/b' }, { $defs: { b: { $ref: '#/$defs/b' } } }),
-    /cannot be compiled/,
+    /never end: #\/\$defs\/b -> #\/\$defs\/b$/,
   ],
+  'a $ref that leads back to itself by others': [
+    object(
+      { $ref: '#/$defs/b' },
+      { $defs: { b: { allOf: [true, { $ref: '#/$defs/c~1d' }] }, 'c/d': { $ref: '#/$defs/b' } } },
+    ),
+    /never end: #\/\$defs\/b -> #\/\$defs\/b\/allOf\/1 -> #\/\$defs\/c~1d -> #\/\$defs\/b$/,
+  ],
+  'a root that is a part of itself': [object({}, { allOf: [{ $ref: '#' }] }), /never end: # -> #\/allOf\/0 -> #$/],
+  'what is not itself': [object({ $ref: '#/$defs/b' }, { $defs: { b: { not: { $ref: '#/$defs/b' } } } }), /never end/],
   'more properties that nothing fits than ajv can compile': [
     object({ properties: Object.fromEntries(many(6_000, {}).map((_, index) => [`p${index}`, false])) }),
     /cannot be compiled/,

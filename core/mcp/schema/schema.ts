@@ -6,6 +6,7 @@ import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
+import { findCircle } from './find-circle.ts'
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { awaitAjv } from './load-ajv.ts'
@@ -125,6 +126,12 @@ function checkShape(schema: JsonSchema, role: SchemaRole): void {
   if (first) {
     const text = `its ${role} schema is not valid ${dialect}: ${problems.map(({ text }) => text).join('; ')}`
     throw new SchemaFault(text, first.steps)
+  }
+  const circle = findCircle(schema)
+  if (circle) {
+    const way = circle.pointers.join(' -> ')
+    const text = `its ${role} schema leads back to itself without a step into the value, so checking would never end: ${way}`
+    throw new SchemaFault(text, circle.steps)
   }
   if (role === 'input' && schema['type'] !== 'object') {
     const found = JSON.stringify(schema['type']) ?? 'absent'
