@@ -1,5 +1,6 @@
 // When the JSON Schemas of tools are compiled: what surely compiles at its first use, anything else at start-up, where
 // its author hears of it. Counted, not timed.
+import Module from 'node:module'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -157,6 +158,23 @@ describe('the JSON Schema of a tool', () => {
     const wide = Object.fromEntries(names.map(name => [name, { type: 'object', required: names.slice(0, 9) }]))
     const schemas = [object({ properties: wide }), object({ anyOf: many(300, {}).map(() => false) })]
     for (const schema of schemas) expect(await compilationsOf(() => compileSchema(schema, 'input'))).to.equal(1)
+  })
+
+  it('compiles where its compiler could not be loaded once, and is there again', () => {
+    const { validate } = compileSchema(object({ type: 'string' }), 'input')
+    const loader = Module as unknown as { _load: (name: string, ...more: unknown[]) => unknown }
+    const load = loader._load
+    loader._load = function (name, ...more) {
+      if (name.startsWith('ajv-formats')) throw new Error('its files are away')
+      return load.call(this, name, ...more)
+    }
+    try {
+      expect(() => validate({ a: 1 })).to.throw('its files are away')
+    } finally {
+      loader._load = load
+    }
+    expect(validate({ a: 1 })).to.have.property('ok', false)
+    expect(validate({ a: 'x' })).to.have.property('ok', true)
   })
 
   it('answers where V8 refuses a pattern that it took, when it is first used', () => {

@@ -14,6 +14,13 @@ export const loadAjv2020 = (): typeof For2020 => require('ajv/dist/2020.js')
 // By its file: where its folder is away for a moment, Node remembers that its package.json was, and finds no `main` again.
 export const loadFormats = (): typeof Formats.default => require('ajv-formats/dist/index.js')
 
+/** All that compiling takes. Throws what Node throws, and may succeed the next time. */
+export function loadCompiler(): void {
+  loadAjv()
+  loadAjv2020()
+  loadFormats()
+}
+
 let isAwaited = false
 
 /** A schema waits to be compiled until it is used. */
@@ -21,9 +28,7 @@ export const awaitAjv = (): void => {
   isAwaited = true
 }
 
-/** Loads it where a schema waits for it. Throws what Node throws. */
+/** Loads the compiler where a schema waits for it. */
 export const loadAwaited = (): void => {
-  if (!isAwaited) return
-  loadAjv2020()
-  loadFormats()
+  if (isAwaited) loadCompiler()
 }

@@ -9,7 +9,7 @@ import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.
 import { findCircle } from './find-circle.ts'
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
-import { awaitAjv } from './load-ajv.ts'
+import { awaitAjv, loadCompiler } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 import { surelyCompiles } from './surely-compiles.ts'
@@ -192,6 +192,8 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   let failed: unknown
   function compileOnce(): ValidateFunction {
     if (failed !== undefined) throw failed
+    // Files that are away now may be back for the next call.
+    loadCompiler()
     try {
       return compileOrExplain(schema, dialect, role)
     } catch (error) {
