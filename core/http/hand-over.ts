@@ -135,8 +135,6 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
 
   async function closePort() {
     if (!server.listening) return
-    server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
-    connections.announceClose()
     empty = new Promise<void>(resolve => {
       closed = resolve
     })
@@ -144,6 +142,9 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
     new NetServer().close(() => {})
     // An HTTP server's own `close` cuts idle connections, on which a request may be under way.
     await closeWhenIdle(server, () => NetServer.prototype.close.call(server, closed))
+    // Not before: a connection that closes is followed by a new one, and one of those would be under way at that moment.
+    server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
+    connections.announceClose()
   }
 
   const leave = () => {
