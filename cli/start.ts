@@ -45,31 +45,26 @@ function onHangUp(log: Logger): {
       else if (settings) reload(settings)
     })
   })
-  function load(settings: ReloadSettings) {
-    ask ??= import('./reload.ts').then(({ logReload, oneAtATime, readAnew }) =>
-      oneAtATime(async () => logReload(await readAnew(settings), log)),
-    )
+  /** What could not be loaded once is tried again. */
+  function load(settings: ReloadSettings): Promise<() => void> {
+    ask ??= import('./reload.ts')
+      .then(({ logReload, oneAtATime, readAnew }) => oneAtATime(async () => logReload(await readAnew(settings), log)))
+      .catch(error => {
+        ask = undefined
+        throw error
+      })
     return ask
   }
-  function reload(settings: ReloadSettings) {
-    load(settings).then(
-      reloadNow => reloadNow(),
-      err => {
-        ask = undefined
-        log.error(
-          { err, fix: FILES_GONE },
-          'the reload failed: a file of this package cannot be read; nothing has changed',
-        )
-      },
-    )
-  }
+  const failed = (err: unknown) =>
+    log.error({ err, fix: FILES_GONE }, 'the reload failed: a file of this package cannot be read; nothing has changed')
+  const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,
     reloadWith(served) {
       settings = served
       if (asked && served) reload(served)
       // Ahead: when it is asked for, its files may be gone, or there may be none left to open.
-      else if (served) setTimeout(() => load(served).catch(() => (ask = undefined)), AHEAD_AFTER).unref()
+      else if (served) setTimeout(() => void load(served).catch(() => undefined), AHEAD_AFTER).unref()
     },
   }
 }

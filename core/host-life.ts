@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { HostError, StartError } from './http/errors.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
-import { loadAwaited } from './mcp/schema/load-ajv.ts'
+import { loadNeededCompiler } from './mcp/schema/load-ajv.ts'
 import { encodeError } from './mcp/wire.ts'
 
 /** `run`: what starts. */
@@ -35,7 +35,7 @@ const AHEAD_AFTER = 100
 export function loadAhead(log: Logger) {
   const load = () => {
     try {
-      loadAwaited()
+      loadNeededCompiler()
     } catch (err) {
       log.error(
         { err },

@@ -27,7 +27,7 @@ const costOf = ({ rawHeaders }: IncomingMessage): number =>
 /** What a byte of a body costs that comes in chunks of one: each is a Buffer. */
 const CHUNK_COST = 64
 
-/** Their bodies are read from the connection until each has some kilobytes. */
+/** Of its body, which is read from the connection until some kilobytes are there. */
 const heldOf = ({ headers, readableLength }: IncomingMessage): number =>
   headers['transfer-encoding'] === undefined ? readableLength : readableLength * CHUNK_COST
 

@@ -39,7 +39,7 @@ describe('an answer whose reader is slow, when the host stops', () => {
           await eventually('the answer begins', () => socket.bytesRead > 0)
           socket.pause()
           const closed = host.close({ handOver })
-          // Nothing listens any more, and connections that idle are closed by then.
+          // The port is closed, and so are connections that idle.
           await eventually('the port is left', () =>
             fetch(url).then(
               () => false,

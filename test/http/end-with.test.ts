@@ -120,7 +120,7 @@ describe('an answer that ends with its whole text', () => {
     expect(await (await fetch(url)).text()).to.equal('text')
   })
 
-  it('tells `finish` and `close` as any other', async () => {
+  it('tells `finish`, and then `close`', async () => {
     const told: string[] = []
     const url = await ours(
       answering('text', (_, res) => {

@@ -2,26 +2,19 @@
 // For schema.ts, which tells its author at start-up.
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
+import { stepsOf } from './read-errors.ts'
 import { subschemas } from './subschemas.ts'
 
 type Steps = readonly string[]
 
-/** Below it is what `root` has at these steps; undefined where that is no schema. */
-function schemaAt(root: JsonSchema, steps: Steps): JsonSchema | undefined {
-  const found = steps.reduce<unknown>(
-    (part, step) => (Object.hasOwn(Object(part), step) ? Object(part)[step] : undefined),
-    root,
-  )
-  return isObject(found) ? found : undefined
-}
-
-/** The steps of a JSON pointer within the schema, RFC 6901 in a URI; undefined for any other reference. */
-function stepsOf(ref: unknown): Steps | undefined {
-  if (ref === '#') return []
-  if (typeof ref !== 'string' || !ref.startsWith('#/')) return undefined
+/** What a reference by a JSON pointer (RFC 6901, in a URI) names; undefined for any other, and where it names no schema. */
+function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
+  if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref)) return undefined
   try {
-    const steps = decodeURIComponent(ref.slice(2)).split('/')
-    return steps.map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    const below = (part: unknown, step: string | number) =>
+      Object.hasOwn(Object(part), step) ? Reflect.get(Object(part), step) : undefined
+    const found = stepsOf(decodeURIComponent(ref.slice(1)), root).reduce<unknown>(below, root)
+    return isObject(found) ? found : undefined
   } catch {
     return undefined
   }
@@ -29,8 +22,7 @@ function stepsOf(ref: unknown): Steps | undefined {
 
 /** The schemas that a value is held against whenever it is held against this one. */
 function* heldAlong(schema: JsonSchema, root: JsonSchema): Generator<JsonSchema> {
-  const steps = stepsOf(schema['$ref'])
-  const target = steps && schemaAt(root, steps)
+  const target = targetOf(schema['$ref'], root)
   if (target) yield target
   for (const list of [schema['allOf'], schema['oneOf'], [schema['not']], [schema['if']]]) {
     if (Array.isArray(list)) yield* list.filter(isObject)

@@ -21,14 +21,14 @@ export function loadCompiler(): void {
   loadFormats()
 }
 
-let isAwaited = false
+/** Whether a schema of this process is to be compiled when it is first used. */
+let isNeeded = false
 
-/** A schema waits to be compiled until it is used. */
-export const awaitAjv = (): void => {
-  isAwaited = true
+export const needCompiler = (): void => {
+  isNeeded = true
 }
 
-/** Loads the compiler where a schema waits for it. */
-export const loadAwaited = (): void => {
-  if (isAwaited) loadCompiler()
+/** Loads the compiler where a schema will need it. */
+export const loadNeededCompiler = (): void => {
+  if (isNeeded) loadCompiler()
 }

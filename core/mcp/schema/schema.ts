@@ -9,7 +9,7 @@ import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.
 import { findCircle } from './find-circle.ts'
 import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
-import { awaitAjv, loadCompiler } from './load-ajv.ts'
+import { loadCompiler, needCompiler } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
 import { subschemas } from './subschemas.ts'
 import { surelyCompiles } from './surely-compiles.ts'
@@ -184,7 +184,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   const dialect = dialectOf(schema, role)
   // A thousand tools took 1.5 s of a start to compile, and most are not called before the next one.
   let compiled: ValidateFunction | undefined
-  if (surelyCompiles(schema, dialect)) awaitAjv()
+  if (surelyCompiles(schema, dialect)) needCompiler()
   else compiled = compileOrExplain(schema, dialect, role)
   const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
   let thorough: ValidateFunction | undefined

@@ -20,8 +20,6 @@ const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
 const MAX_PARTS = 200
 /** Of all its parts: each is code, too, that the first call would wait for. */
 const MAX_REQUIRED = 1_000
-/** Of a `$ref` that leads to a `$ref`; one that leads back to itself never ends. */
-const MAX_HOPS = 20
 
 const isScalar = (value: unknown) =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
@@ -39,21 +37,12 @@ function isPattern(value: unknown): boolean {
 /** A name under `$defs` or `definitions` of the root, without anything to unescape; or the root. */
 const LOCAL = /^#(?:\/(\$defs|definitions)\/([\w.-]+))?$/
 
-/** What a `$ref` names within the root; undefined where that is doubtful. */
-function targetOf(ref: unknown, root: JsonSchema): unknown {
-  const [found, group = '', name] = (typeof ref === 'string' && LOCAL.exec(ref)) || []
-  if (found === undefined || name === undefined) return found && root
-  const named = root[group]
-  return isObject(named) && Object.hasOwn(named, name) ? named[name] : undefined
-}
-
 function isLocal(ref: unknown, root: JsonSchema): boolean {
-  let target = targetOf(ref, root)
-  for (let hops = 0; isObject(target) && target['$ref'] !== undefined; hops++) {
-    if (hops === MAX_HOPS) return false
-    target = targetOf(target['$ref'], root)
-  }
-  return isObject(target) || typeof target === 'boolean'
+  const [found, group = '', name] = (typeof ref === 'string' && LOCAL.exec(ref)) || []
+  if (found === undefined) return false
+  if (name === undefined) return true
+  const named = root[group]
+  return isObject(named) && Object.hasOwn(named, name) && (isObject(named[name]) || typeof named[name] === 'boolean')
 }
 
 /** Keywords whose value decides. */
@@ -88,7 +77,7 @@ const GROUPS = ['properties', '$defs', 'definitions', 'allOf', 'anyOf', 'oneOf',
 
 const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 0)
 
-/** False where there is doubt. `root` keeps the rules of its dialect's meta-schema. */
+/** False where there is doubt. `root` keeps the rules of its dialect's meta-schema, and has no circle (find-circle.ts). */
 export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
   let [parts, required] = [0, 0]
   for (const { schema } of subschemas(root)) {
