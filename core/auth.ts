@@ -1,7 +1,10 @@
 // `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
 // that access is decided about. docs/plugins.md, "Two phases".
+
+export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
+export { GRANT_KINDS, type GrantStore } from './access/grant-store.ts'
 export {
   identifyBearer,
   needResource,
@@ -37,3 +40,4 @@ export type {
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
+export type { UpstreamTokenRequest, UpstreamTokens } from './mcp/upstream-tokens.ts'

@@ -1,8 +1,11 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
+
 import { openAccess, plainResource } from './access/access.ts'
+import { noAuthorizationServer } from './access/authorization-server.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
+import { createMemoryGrantStore } from './access/memory-grant-store.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
@@ -47,6 +50,7 @@ import { NO_TRACER, type Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
+import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
@@ -98,6 +102,9 @@ const defaultSlots = (node: string): Slots => ({
   sessionStore: createMemorySessionStore(node),
   peers: createMemoryPeers(node),
   tracer: NO_TRACER,
+  authorizationServer: noAuthorizationServer,
+  grantStore: createMemoryGrantStore(),
+  upstreamTokens: noUpstreamTokens,
 })
 
 /**

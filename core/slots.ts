@@ -1,7 +1,10 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
+import type { AuthorizationServer } from './access/authorization-server.ts'
+import type { GrantStore } from './access/grant-store.ts'
 import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
 import type { ChangeBus } from './mcp/change-bus.ts'
 import type { CallTracer } from './mcp/observe.ts'
+import type { UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import type { Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
@@ -22,6 +25,12 @@ export interface Slots {
   tracer: CallTracer
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
+  /** The authorization server that this host is itself. Default: it is none. */
+  authorizationServer: AuthorizationServer
+  /** What an authorization server keeps. Default: in this process, bounded. */
+  grantStore: GrantStore
+  /** Tokens of callers at the company's identity provider. Default: there are none. */
+  upstreamTokens: UpstreamTokens
 }
 
 /** The default services have these, others may leave them out. */

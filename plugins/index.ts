@@ -2,6 +2,7 @@
 
 import { accessLog } from './access-log/index.ts'
 import { audit } from './audit/index.ts'
+import { authBridge } from './auth-bridge/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
@@ -29,6 +30,7 @@ export const builtInPlugins = {
   'tool-policy': toolPolicy,
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
+  'auth-bridge': authBridge,
   'rate-limit': rateLimit,
   health,
   'access-log': accessLog,

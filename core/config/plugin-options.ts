@@ -2,6 +2,7 @@
 
 import type { AccessLogOptions, FilledAccessLogOptions } from './plugin-options/access-log.ts'
 import type { AuditOptions, FilledAuditOptions } from './plugin-options/audit.ts'
+import type { AuthBridgeOptions, FilledAuthBridgeOptions } from './plugin-options/auth-bridge.ts'
 import type { AuthIntrospectionOptions, FilledAuthIntrospectionOptions } from './plugin-options/auth-introspection.ts'
 import type { AuthJwtOptions, FilledAuthJwtOptions } from './plugin-options/auth-jwt.ts'
 import type { ChangeBusRedisOptions } from './plugin-options/change-bus-redis.ts'
@@ -30,6 +31,7 @@ export interface BuiltInOptions {
   'tool-policy': ToolPolicyOptions
   'auth-jwt': AuthJwtOptions
   'auth-introspection': AuthIntrospectionOptions
+  'auth-bridge': AuthBridgeOptions
   'rate-limit': RateLimitOptions
   health: HealthOptions
   'access-log': AccessLogOptions
@@ -53,6 +55,7 @@ export interface FilledOptions {
   'tool-policy': FilledToolPolicyOptions
   'auth-jwt': FilledAuthJwtOptions
   'auth-introspection': FilledAuthIntrospectionOptions
+  'auth-bridge': FilledAuthBridgeOptions
   'rate-limit': FilledRateLimitOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions

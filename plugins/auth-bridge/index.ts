@@ -1,0 +1,12 @@
+// The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
+// provider. docs/plugins/auth-bridge.md.
+import { definePlugin } from '../../core/index.ts'
+import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
+
+export type { AuthBridgeOptions } from './options.ts'
+
+export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
+  options: optionsSchema,
+  provides: ['authorizationServer', 'upstreamTokens'],
+  setup() {},
+})

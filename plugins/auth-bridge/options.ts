@@ -1,0 +1,242 @@
+// What an operator may say of the bridge: its options and their schema.
+import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import {
+  type BuiltInOptions,
+  DURATION_PATTERN,
+  type FilledOptions,
+  type JsonSchema,
+  type OptionsSchema,
+} from '../../core/index.ts'
+
+export type AuthBridgeOptions = BuiltInOptions['auth-bridge']
+/** The same with their defaults. */
+export type FilledAuthBridge = FilledOptions['auth-bridge']
+/** The identity provider, as `entra(...)` and its like make it, or written by hand. */
+export type ProviderOptions = AuthBridgeOptions['provider']
+export type FilledProvider = FilledAuthBridge['provider']
+/** What must be true of a person. */
+export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
+
+/** Providers with ways of their own, and the two kinds that all others are of. */
+export const PROVIDERS = ['entra', 'okta', 'google', 'github', 'auth0', 'keycloak', 'oidc', 'oauth'] as const
+
+const text = { type: 'string', minLength: 1 } as const
+const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
+const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
+const duration = (standard: string, description: string) => ({
+  type: ['string', 'number'],
+  pattern: DURATION_PATTERN,
+  minimum: 1_000,
+  default: standard,
+  description,
+})
+const several = (description: string): JsonSchema => ({ anyOf: [text, texts], description })
+
+const provider: JsonSchema = {
+  title: 'BridgeProvider',
+  type: 'object',
+  additionalProperties: false,
+  required: ['type', 'clientId'],
+  description: "The company's identity provider, and what it knows this host by.",
+  properties: {
+    type: { enum: [...PROVIDERS], description: 'Which one; oidc and oauth for all that have no name here.' },
+    clientId: { ...text, description: 'The id of the application that you registered there.' },
+    clientSecret: { ...text, writeOnly: true, description: 'Its secret.' },
+    tenant: { ...text, description: 'entra: the id of the directory (tenant), not a domain.' },
+    domain: { ...text, description: 'okta and auth0: the host name, such as acme.okta.com.' },
+    issuer: url('oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server.'),
+    endpoints: {
+      title: 'BridgeEndpoints',
+      type: 'object',
+      additionalProperties: false,
+      required: ['authorization', 'token', 'userinfo'],
+      description: 'oauth: where everything is. github: of an own GitHub Enterprise Server.',
+      properties: {
+        authorization: url('Where browsers are sent.'),
+        token: url('Where codes become tokens.'),
+        userinfo: url('Answers a JSON object that says who a token is of.'),
+        revocation: url('Where tokens are revoked (RFC 7009).'),
+      },
+    },
+    label: { ...text, maxLength: 40, description: 'What pages call it. Default: the name of the type.' },
+    scopes: { ...texts, description: 'What is asked for at the provider. Default: what signing in takes there.' },
+    parameters: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Further parameters of the authorization request there, such as { hd: "acme.example" }.',
+    },
+    authMethod: {
+      enum: ['client_secret_basic', 'client_secret_post', 'none'],
+      description: 'How the secret is shown. Default: what the provider says it takes.',
+    },
+    claims: {
+      title: 'BridgeClaims',
+      type: 'object',
+      additionalProperties: false,
+      description: 'Where the provider says what of a person. A path is a name, or names joined by dots.',
+      properties: {
+        subject: several('Never another person. Default: sub; entra: oid; github and oauth: id.'),
+        name: several('For people. Default: name, then preferred_username and login.'),
+        email: several('Default: email.'),
+        groups: several('Default: groups; keycloak: groups and realm_access.roles.'),
+      },
+    },
+    trustEmail: {
+      type: 'boolean',
+      description: 'An address counts without email_verified. Only where the provider lets nobody choose their own.',
+    },
+    exchange: {
+      enum: ['refresh', 'token-exchange', 'on-behalf-of', 'none'],
+      description:
+        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, RFC 8693, or Entra on-behalf-of. Default: what the type has.',
+    },
+  },
+}
+
+const rule: JsonSchema = {
+  title: 'PersonRule',
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  description: 'What must be true of a person; all of it. Of a list one is enough.',
+  properties: {
+    group: several('Member of it, as the provider names it: a name or an id.'),
+    domain: several('Domain of the verified e-mail address.'),
+    subject: several('This person.'),
+    claim: {
+      type: 'object',
+      additionalProperties: { anyOf: [{ type: ['string', 'number', 'boolean'] }, texts] },
+      description: 'Claims that have this value, or one of these.',
+    },
+  },
+}
+
+export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> = {
+  type: 'object',
+  description:
+    "Makes this host the authorization server of its MCP clients, who sign in with the company's identity provider.",
+  additionalProperties: false,
+  required: ['provider', 'allow'],
+  properties: {
+    provider,
+    allow: {
+      title: 'BridgeAllow',
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      description: 'Who may sign in at all: whoever fits one of them. Nobody else gets a token.',
+      properties: {
+        domains: { ...texts, description: 'Domains of verified e-mail addresses.' },
+        groups: { ...texts, description: 'Members of these, as the provider names them: names or ids.' },
+        subjects: { ...texts, description: 'These people, by their subject.' },
+        everyone: { const: true, description: 'Whoever the provider lets sign in to the application.' },
+      },
+    },
+    scopes: {
+      type: 'object',
+      additionalProperties: rule,
+      default: {},
+      description: 'Scopes that only some may have, and who. What is not named here whoever signs in may have.',
+    },
+    roles: {
+      type: 'object',
+      additionalProperties: rule,
+      default: {},
+      description: 'Roles in our tokens, and who has them.',
+    },
+    clients: {
+      title: 'BridgeClients',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      description: 'Which MCP clients may ask people to sign in.',
+      properties: {
+        metadataDocuments: {
+          type: 'boolean',
+          default: true,
+          description: 'Clients that are named by the URL of their metadata document.',
+        },
+        registration: { type: 'boolean', default: true, description: 'Clients that register themselves (RFC 7591).' },
+        redirects: {
+          ...texts,
+          default: ['http://127.0.0.1:*/**', 'http://[::1]:*/**', 'http://localhost:*/**'],
+          description:
+            'Where codes may be sent. A port or a part of the path may be *, all of the path **; a host is never a pattern.',
+        },
+        fixed: {
+          type: 'array',
+          default: [],
+          description: 'Clients that you know, with an id of their own.',
+          items: {
+            title: 'BridgeFixedClient',
+            type: 'object',
+            additionalProperties: false,
+            required: ['clientId', 'redirects'],
+            description: 'A client that you know.',
+            properties: {
+              clientId: { ...text, description: 'Its id.' },
+              clientSecret: {
+                ...text,
+                minLength: 32,
+                writeOnly: true,
+                description: 'Its secret; default: a public client.',
+              },
+              name: { ...text, description: 'On the consent page.' },
+              redirects: { ...texts, description: 'Its redirect URIs, exactly.' },
+            },
+          },
+        },
+      },
+    },
+    page: {
+      title: 'BridgePage',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      description: 'How the pages look.',
+      properties: {
+        name: {
+          ...text,
+          maxLength: 60,
+          description: "What people know this service as. Default: the server's title or name.",
+        },
+        logo: { ...text, description: 'A file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
+        colour: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$', description: 'Of buttons and links, such as #0b5fff.' },
+        support: { ...text, maxLength: 200, description: 'Whom to ask: an https or mailto URL, or a sentence.' },
+      },
+    },
+    path: {
+      type: 'string',
+      pattern: '^/[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*$',
+      default: '/auth',
+      description: 'Where it is; the issuer is this path under http.publicUrl.',
+    },
+    accessToken: duration('10m', 'How long access tokens live. Who was removed at the provider is refused no later.'),
+    refreshToken: duration('30d', 'How long a client that does not come back stays signed in.'),
+    login: duration('90d', 'After this long people sign in again, whatever clients did.'),
+    session: duration('12h', 'How long a browser is not asked for the login again.'),
+    refreshGrace: duration('30s', 'How long a refresh token that was used still works, for refreshes side by side.'),
+    signingKeys: {
+      ...text,
+      description:
+        'A PEM file with EC P-256 private keys: the first signs, all verify. Default: derived from `secrets`, the same on every node.',
+    },
+    trustedIssuers: {
+      type: 'array',
+      default: [],
+      description:
+        'Whose identity assertions (ID-JAG) are taken at the token endpoint: enterprise-managed authorization.',
+      items: {
+        title: 'BridgeTrustedIssuer',
+        type: 'object',
+        additionalProperties: false,
+        required: ['issuer'],
+        description: 'An issuer of identity assertions.',
+        properties: {
+          issuer: url('Exactly the iss of its assertions.'),
+          jwksUri: url('Where its keys are. Default: found by discovery.'),
+        },
+      },
+    },
+  },
+}

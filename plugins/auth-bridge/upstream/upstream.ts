@@ -1,0 +1,104 @@
+// The company's identity provider, as the bridge needs it: the one interface that every kind of provider is brought to.
+// index.ts makes one of the options.
+
+/** Who signed in, as the provider says. */
+export interface Person {
+  /** Never used again for somebody else by this provider; not empty. */
+  readonly subject: string
+  readonly name?: string
+  /** Only where the provider says that it is verified, or is the owner of its domain. In lower case. */
+  readonly email?: string
+  /** Undefined: the provider did not say; a rule about groups fails then, with that reason. */
+  readonly groups: readonly string[] | undefined
+  /** Everything else that it said: the ID token's claims, and those of userinfo over them. */
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** What the provider gave; none of it leaves this process but sealed. */
+export interface ProviderTokens {
+  readonly accessToken: string
+  /** Milliseconds since the epoch; undefined: it does not expire. */
+  readonly expiresAt?: number
+  readonly refreshToken?: string
+  readonly idToken?: string
+  /** As it says they were granted. */
+  readonly scopes: readonly string[]
+}
+
+export interface SignedIn {
+  readonly person: Person
+  readonly tokens: ProviderTokens
+}
+
+/** What must be known again when the browser comes back; it is kept sealed. JSON. */
+export interface LoginUnderWay {
+  readonly codeVerifier: string
+  /** Undefined for plain OAuth. */
+  readonly nonce?: string
+}
+
+export interface LoginRequest {
+  readonly redirectUri: string
+  readonly state: string
+  /** What the client said of who will sign in, at most 256 characters. */
+  readonly loginHint?: string
+  /** Ask for the password, or the account, again. */
+  readonly prompt?: 'login' | 'select_account'
+}
+
+/**
+ * Why the provider, or what it answered, is of no use.
+ *
+ * `refused`: it says no to this person or this token, and will again (`invalid_grant`, a removed user, `access_denied`).
+ * `misconfigured`: it says no to us (wrong secret, redirect URI, scope).
+ * `unavailable`: it did not answer, or with a 5xx or 429.
+ * `untrusted`: what came is not what was asked for (`iss`, `nonce`, signature, audience).
+ */
+export type UpstreamFault = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
+
+export interface FaultDetails extends ErrorOptions {
+  /** The `error` that the provider answered, where it did. */
+  readonly code?: string | undefined
+  /** What to change, and where; undefined where that is not known. */
+  readonly fix?: string | undefined
+}
+
+/** Its message is for the operator's log; nothing of a token, code or secret is in it. */
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError'
+  readonly fault: UpstreamFault
+  readonly code: string | undefined
+  readonly fix: string | undefined
+
+  constructor(fault: UpstreamFault, message: string, { code, fix, ...options }: FaultDetails = {}) {
+    super(message, options)
+    this.fault = fault
+    this.code = code
+    this.fix = fix
+  }
+}
+
+/** One identity provider. Everything rejects with an UpstreamError. */
+export interface Upstream {
+  /** For people, on pages: `Microsoft`, `GitHub`. */
+  readonly label: string
+  /** Learns where its endpoints are, once for all who ask; a failure is not remembered. */
+  discover(): Promise<void>
+  /** Where to send the browser. */
+  begin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
+  /** `callback`: the whole URL that the browser came back to. */
+  finish(
+    callback: URL,
+    underWay: LoginUnderWay,
+    request: Pick<LoginRequest, 'redirectUri' | 'state'>,
+  ): Promise<SignedIn>
+  /**
+   * Asks whether this person may still sign in: a refresh where there is a refresh token, userinfo where there is none. What
+   * the provider no longer says of them stands as in `last`.
+   */
+  renew(last: SignedIn): Promise<SignedIn>
+  /** An access token with other scopes, for the same person: see `exchange` of the options. */
+  exchange(tokens: ProviderTokens, scope: string): Promise<ProviderTokens>
+  /** Tells it that these are not needed any more; resolves too where it has no way to be told. */
+  revoke(tokens: ProviderTokens): Promise<void>
+}
