@@ -14,6 +14,7 @@ import {
   type Services,
   StartError,
 } from '../../core/index.ts'
+import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
 import { createConsent } from './consent.ts'
 import type { KeptState } from './kept-state.ts'
 import type { DevUser } from './users.ts'
@@ -23,7 +24,6 @@ export type { DevUser } from './users.ts'
 export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
 
 const BASE = '/dev-auth'
-const DISCOVERY = ['oauth-authorization-server', 'openid-configuration'].map(name => `/.well-known/${name}`)
 
 const text = { type: 'string', minLength: 1 } as const
 const texts = { type: 'array', items: text } as const
@@ -52,33 +52,10 @@ function refuseForeignHost({ req }: HostContext): void {
   }
 }
 
-/** Hands requests over; `ctx.path` is the address within the authorization server. */
-function handOver(getProvider: () => Promise<Provider>) {
-  return async (ctx: HostContext): Promise<void> => {
-    const provider = await getProvider()
-    const { host, protocol, pathname } = new URL(provider.issuer)
-    const { req, res } = ctx
-    // oidc-provider reads from these where it is mounted, and under which name.
-    Object.assign(req, { originalUrl: `${pathname}${req.url}` })
-    req.headers['x-forwarded-host'] = host
-    req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-    ctx.respond = false
-    await provider.callback()(req, res)
-  }
-}
-
 /** Outside of the host's guard, for clients in pages of any origin; nothing there depends on a cookie. */
-const openToPages: HostMiddleware = (ctx, next) => {
+const openToOwnPages: HostMiddleware = (ctx, next) => {
   refuseForeignHost(ctx)
-  ctx.set('Access-Control-Allow-Origin', '*')
-  if (ctx.method !== 'OPTIONS') {
-    // oidc-provider would answer in its own way, and for some clients not at all.
-    delete ctx.req.headers.origin
-    return next()
-  }
-  ctx.set('Access-Control-Allow-Methods', 'GET, POST')
-  ctx.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, MCP-Protocol-Version')
-  ctx.status = 204
+  return openToPages(ctx, next)
 }
 
 /** For people: the host's own guard applies, no page may frame it, and no page of another origin may read it. */
@@ -99,13 +76,9 @@ function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, us
     ctx.path = path
     return serve(ctx)
   }
-  const open = { public: true, cors: openToPages }
+  const open = { public: true, cors: openToOwnPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of DISCOVERY) {
-    // RFC 8414 puts the well-known part in front of the issuer's path, OpenID Connect Discovery behind it.
-    host.endpoint(`${path}${BASE}`, discovery)
-    host.endpoint(`${BASE}${path}`, discovery)
-  }
+  for (const path of discoveryPaths(BASE)) host.endpoint(path, discovery)
   host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at('/jwks') } })
   for (const path of ['/token', '/reg', '/token/revocation']) {
     host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at(path) } })

@@ -76,8 +76,9 @@ const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-re
 /** Folders of `plugins/` that are no plugins but what several share, and who shares it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
-  'families/address': ['audit', 'metrics', 'rate-limit'],
+  'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
   'families/glob': ['tool-policy', 'rate-limit'],
+  'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
 }

@@ -1,0 +1,44 @@
+// What the plugins that are authorization servers share: how requests get to oidc-provider, and from where pages may read
+// its answers. No plugin itself.
+import type Provider from 'oidc-provider'
+import type { HostContext, HostMiddleware } from '../../../core/index.ts'
+
+type Serve = (ctx: HostContext) => Promise<void>
+
+/** Hands requests over; `ctx.path` is the address within the authorization server. */
+export function handOver(getProvider: () => Promise<Provider>): Serve {
+  return async ctx => {
+    const provider = await getProvider()
+    const { host, protocol, pathname } = new URL(provider.issuer)
+    const { req, res } = ctx
+    // oidc-provider reads from these where it is mounted, and under which name.
+    Object.assign(req, { originalUrl: `${pathname}${req.url}` })
+    req.headers['x-forwarded-host'] = host
+    req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    ctx.respond = false
+    await provider.callback()(req, res)
+  }
+}
+
+/** Outside of the host's guard, for clients in pages of any origin; nothing there may depend on a cookie. */
+export const openToPages: HostMiddleware = (ctx, next) => {
+  ctx.set('Access-Control-Allow-Origin', '*')
+  if (ctx.method !== 'OPTIONS') {
+    // oidc-provider would answer in its own way, and for some clients not at all.
+    delete ctx.req.headers.origin
+    return next()
+  }
+  ctx.set('Access-Control-Allow-Methods', 'GET, POST')
+  ctx.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, MCP-Protocol-Version')
+  ctx.status = 204
+}
+
+/**
+ * Where the metadata of an issuer with this path is asked for: RFC 8414 puts the well-known part in front of the path, OpenID
+ * Connect Discovery behind it.
+ */
+export const discoveryPaths = (base: string): string[] =>
+  ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [
+    `/.well-known/${name}${base}`,
+    `${base}/.well-known/${name}`,
+  ])

@@ -1,0 +1,145 @@
+// The part of oidc-provider that plugins use; the package has no types of its own. Delete it when
+// `@types/oidc-provider` is among the dependencies.
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
+  export interface Grant {
+    readonly jti: string
+    readonly accountId: string
+    readonly clientId: string
+    rejected?: object | undefined
+    addOIDCScope(scope: string): void
+    addResourceScope(resource: string, scope: string): void
+    rejectResourceScope(resource: string, scope: string): void
+    getResourceScope(resource: string): string
+    save(): Promise<string>
+    destroy(): Promise<void>
+  }
+
+  export interface Interaction {
+    readonly uid: string
+    readonly grantId?: string
+    readonly prompt: { readonly name: string; readonly reasons: readonly string[] }
+    readonly session?: { readonly accountId: string; readonly uid?: string }
+    readonly params: Readonly<Record<string, unknown>>
+    readonly result?: Readonly<Record<string, unknown>>
+    readonly lastSubmission?: Readonly<Record<string, unknown>>
+    readonly returnTo: string
+  }
+
+  export interface Client {
+    readonly clientId: string
+    readonly clientName?: string
+    readonly clientUri?: string
+    readonly redirectUris: readonly string[]
+    readonly applicationType: 'web' | 'native'
+    /** Where it came from its metadata document. */
+    readonly clientIdMetadataDocument?: true
+    grantTypeAllowed(type: string): boolean
+    metadata(): Record<string, unknown>
+  }
+
+  export interface Session {
+    accountId?: string | undefined
+    authorizations?: object | undefined
+    readonly uid: string
+    readonly jti: string
+    readonly exp?: number
+    grantIdFor(clientId: string): string | undefined
+    persist(): Promise<string>
+    destroy(): Promise<void>
+  }
+
+  /** What is known of a request within the authorization server. */
+  export interface OidcContext {
+    readonly params: Readonly<Record<string, unknown>>
+    readonly client: Client
+    readonly session: Session
+    readonly account?: { readonly accountId: string }
+    readonly grant: Grant
+    readonly result?: Readonly<Record<string, unknown>>
+    readonly requestParamScopes: ReadonlySet<string>
+    readonly resourceServers: Readonly<Record<string, { readonly scopes: ReadonlySet<string> }>>
+    readonly route: string
+    readonly body?: unknown
+    readonly provider: Provider
+    entity(name: string, value: unknown): void
+  }
+
+  export interface ProviderContext {
+    readonly oidc: OidcContext
+    readonly ip: string
+    readonly path: string
+    readonly res: ServerResponse
+    body: unknown
+    type: string
+    status: number
+    set(name: string, value: string): void
+  }
+
+  interface Prompt {
+    readonly name: string
+    readonly checks: { add(check: object): void }
+  }
+
+  export default class Provider {
+    constructor(issuer: string, configuration: object)
+    readonly issuer: string
+    proxy: boolean
+    readonly Grant: {
+      new (of: { accountId: string; clientId: string }): Grant
+      find(id: string): Promise<Grant | undefined>
+    }
+    readonly Session: { get(ctx: object): Promise<Session> }
+    readonly Client: { find(id: string): Promise<Client | undefined> }
+    readonly AccessToken: {
+      new (
+        of: object,
+      ): {
+        scope?: string
+        resourceServer: object
+        readonly tokenType: string
+        readonly expiration: number
+        save(): Promise<string>
+      }
+    }
+    readonly ResourceServer: { new (identifier: string, info: object): { readonly scopes: ReadonlySet<string> } }
+    createContext(req: IncomingMessage, res: ServerResponse): object
+    callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
+    interactionDetails(req: IncomingMessage, res: ServerResponse): Promise<Interaction>
+    interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>
+    registerGrantType(
+      name: string,
+      handler: (ctx: ProviderContext) => Promise<void>,
+      parameters: readonly string[],
+      repeatable?: readonly string[],
+    ): void
+    on(event: 'server_error', listener: (ctx: { path: string }, error: Error) => void): this
+    on(event: 'authorization.error' | 'grant.error', listener: (ctx: ProviderContext, error: Error) => void): this
+    on(event: 'grant.revoked', listener: (ctx: ProviderContext, grantId: string) => void): this
+  }
+
+  type OAuthError = new (description?: string) => Error
+
+  export const errors: {
+    readonly InvalidTarget: OAuthError
+    readonly InvalidGrant: OAuthError
+    readonly InvalidRequest: OAuthError
+    readonly InvalidClientMetadata: new (description: string) => Error
+    readonly CustomOIDCProviderError: new (
+      error: string,
+      description: string,
+    ) => Error & { status: number; statusCode: number }
+    readonly SessionNotFound: OAuthError
+  }
+
+  export const interactionPolicy: {
+    base(): { get(name: 'login' | 'consent'): Prompt } & readonly Prompt[]
+    readonly Check: new (
+      reason: string,
+      description: string,
+      error: string,
+      check: (ctx: ProviderContext) => boolean | Promise<boolean>,
+    ) => object
+  }
+}
