@@ -1,12 +1,123 @@
 // The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
 // provider. docs/plugins/auth-bridge.md.
-import { definePlugin } from '../../core/index.ts'
+import { resolve } from 'node:path'
+import { isLoopback } from '../../core/auth.ts'
+import { definePlugin, errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { addEndpoints, type GetBridge } from './endpoints.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
+import { readLogo } from './pages/index.ts'
+import { parseRedirectPattern } from './redirects.ts'
+import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
+import { createUpstream } from './upstream/index.ts'
 
 export type { AuthBridgeOptions } from './options.ts'
+
+/** What people are sent to, and come back to, must be what they know this host by. */
+function checkAddress({ at, http }: PluginHost): void {
+  const { publicUrl } = http
+  if (publicUrl === undefined) {
+    if (isLoopback(http.host)) return
+    throw new StartError(
+      'the issuer is under http.publicUrl: set it to the https address that people know this host by',
+      { at },
+    )
+  }
+  if (publicUrl.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
+    throw new StartError(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`, {
+      at,
+    })
+}
+
+/** Nodes and restarts must agree on the keys that seal what is kept, sign cookies and tokens. */
+function checkKeys({ at, ownKeys, processes, log, report }: PluginHost, isShared: boolean): void {
+  const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
+  if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
+  else if (ownKeys)
+    log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
+  if (processes > 1 && !isShared)
+    report(
+      new StartError('logins are in one process; add grant-store-redis or cluster-redis, or start without --workers', {
+        at,
+      }),
+    )
+}
+
+function readKeys({ at, directory, keys }: PluginHost, { signingKeys }: FilledAuthBridge): SigningKey[] {
+  if (signingKeys === undefined) return deriveSigningKeys(keys('auth-bridge signing'))
+  try {
+    return readSigningKeys(resolve(directory, signingKeys))
+  } catch (cause) {
+    throw new StartError(errorText(cause), { at: [...at, 'signingKeys'], cause })
+  }
+}
+
+function checkRedirects({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
+  const check = (text: string, place: readonly (string | number)[]) => {
+    try {
+      parseRedirectPattern(text)
+    } catch (cause) {
+      report(new StartError(errorText(cause), { at: [...at, 'clients', ...place], cause }))
+    }
+  }
+  for (const [index, text] of clients.redirects.entries()) check(text, ['redirects', index])
+  for (const [index, { redirects }] of clients.fixed.entries())
+    for (const [number, text] of redirects.entries()) check(text, ['fixed', index, 'redirects', number])
+}
+
+/** The one store of the bridge's routes. */
+function storeOf({ at, routes }: PluginHost, services: Services) {
+  const stores = new Set(routes.map(route => services.slot('grantStore', route)))
+  const [store] = stores
+  if (!store || stores.size > 1)
+    throw new StartError('its routes keep grants in different stores; it needs one', { at })
+  return store
+}
+
+/** It takes a second. */
+const load = () => Promise.all([import('./make.ts'), import('./handlers.ts')])
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer', 'upstreamTokens'],
-  setup() {},
+  setup(host, options) {
+    if (host.routes.length === 0) return
+    checkAddress(host)
+    checkRedirects(host, options)
+    const signing = readKeys(host, options)
+    const upstream = createUpstream(options.provider, host)
+    const logo = options.page.logo === undefined ? undefined : readLogo(options.page.logo, host.directory)
+    const issuer = () => host.url(options.path)
+    host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
+    let made: ReturnType<GetBridge> | undefined
+    host.serving(services => {
+      const store = storeOf(host, services)
+      checkKeys(host, store.shared)
+      const make = async () => {
+        const [{ makeBridge }, { handlers }] = await load()
+        const bridge = await makeBridge({
+          host,
+          services,
+          options,
+          store,
+          upstream,
+          signing,
+          logo,
+          name: options.page.name ?? 'MCP',
+        })
+        return { bridge, handlers }
+      }
+      const getBridge = () => {
+        made ??= make()
+        return made
+      }
+      const restricted = new Set(Object.keys(options.scopes))
+      const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
+      const everybodys = [...new Set(promised)].filter(scope => !restricted.has(scope)).join(' ')
+      addEndpoints(host, options.path, getBridge, () => everybodys || 'openid')
+    })
+    // The body of a first request that is a POST would not wait for it.
+    host.starting(async () => {
+      if (host.purpose !== 'inspect') await load()
+    })
+  },
 })

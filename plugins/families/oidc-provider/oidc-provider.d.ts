@@ -47,7 +47,19 @@ declare module 'oidc-provider' {
     readonly exp?: number
     grantIdFor(clientId: string): string | undefined
     persist(): Promise<string>
+    save(seconds: number): Promise<string>
+    resetIdentifier(): void
+    loginAccount(details: { accountId: string }): void
     destroy(): Promise<void>
+  }
+
+  /** A request that oidc-provider does not answer itself. */
+  export interface OwnContext {
+    readonly cookies: {
+      secure: boolean
+      get(name: string, options: object): string | undefined
+      set(name: string, value: string | null, options: object): void
+    }
   }
 
   /** What is known of a request within the authorization server. */
@@ -90,7 +102,7 @@ declare module 'oidc-provider' {
       new (of: { accountId: string; clientId: string }): Grant
       find(id: string): Promise<Grant | undefined>
     }
-    readonly Session: { get(ctx: object): Promise<Session> }
+    readonly Session: { get(ctx: OwnContext): Promise<Session> }
     readonly Client: { find(id: string): Promise<Client | undefined> }
     readonly AccessToken: {
       new (
@@ -104,7 +116,8 @@ declare module 'oidc-provider' {
       }
     }
     readonly ResourceServer: { new (identifier: string, info: object): { readonly scopes: ReadonlySet<string> } }
-    createContext(req: IncomingMessage, res: ServerResponse): object
+    createContext(req: IncomingMessage, res: ServerResponse): OwnContext
+    cookieName(type: 'session' | 'interaction' | 'resume'): string
     callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
     interactionDetails(req: IncomingMessage, res: ServerResponse): Promise<Interaction>
     interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>

@@ -1,0 +1,87 @@
+// The page of a person: which clients may act for them. They take that back here, and sign out.
+import type { HostContext } from '../../core/index.ts'
+import { type Bridge, isTokenFor, pathOf, sendPage, tokenFor } from './bridge.ts'
+import type { Consent } from './consents.ts'
+import type { Login } from './logins.ts'
+import type { ShownGrant } from './pages/index.ts'
+import { currentLogin } from './session.ts'
+
+const shownPlace = (uri: string): string => {
+  if (!URL.canParse(uri)) return ''
+  const { host, protocol } = new URL(uri)
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol
+}
+
+const showConsent = (
+  { grantId, client, redirectUri, scopes, since, used }: Consent,
+  { known }: Bridge,
+): ShownGrant => ({
+  id: grantId,
+  client: { id: client.id, name: client.name, documentHost: client.documentHost, isKnown: known.has(client.id) },
+  redirectHost: shownPlace(redirectUri),
+  scopes,
+  since,
+  used,
+})
+
+const formOf = (sessionId: string) => `account ${sessionId}`
+
+function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): void {
+  const text = 'Sign in to see which applications may act for you, and to take that back.'
+  const action = pathOf(bridge, '/account/sign-in')
+  sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
+}
+
+async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: string, notice?: string): Promise<void> {
+  const { consents, pages, upstream } = bridge
+  const grants = (await consents.of(login.person.subject)).map(consent => showConsent(consent, bridge))
+  const token = tokenFor(bridge, formOf(sessionId))
+  const view = { person: login.person, signedInWith: upstream.label, grants, token }
+  sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))
+}
+
+/** `GET /account`. */
+export async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
+  const current = await currentLogin(ctx, bridge)
+  if (!current) return sayWhoFirst(ctx, bridge)
+  await show(ctx, bridge, current.login, current.session.jti)
+}
+
+/** What a client was allowed ends: with its grant, each refresh token and code is none. */
+export async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
+  const grant = await provider.Grant.find(consent.grantId)
+  await grant?.destroy()
+  await consents.forget(consent)
+}
+
+/** `POST /account`. */
+export async function changeAccount(
+  ctx: HostContext,
+  bridge: Bridge,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const current = await currentLogin(ctx, bridge)
+  if (!current) return sayWhoFirst(ctx, bridge)
+  const { login, session } = current
+  if (!isTokenFor(bridge, formOf(session.jti), fields['csrf'])) {
+    const text = 'What was sent did not come from the page that you were shown. Open the page again.'
+    const action = { label: 'Open the page', href: pathOf(bridge, '/account') }
+    return sendPage(ctx, bridge.pages.message({ title: 'This was not accepted', text, action, isError: true }), 403)
+  }
+  const { subject } = login.person
+  if (fields['signOut'] === 'yes') {
+    await session.destroy()
+    await bridge.logins.end(login.id)
+    bridge.log.info({ subject }, 'a person signed out')
+    const text = 'Applications that you signed in to with this browser have to ask you again.'
+    return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
+  }
+  const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
+  if (consent) {
+    await revokeConsent(bridge, consent)
+    bridge.log.info({ subject, client: consent.client.id }, 'a person took back what a client was allowed')
+  }
+  const name = consent?.client.name ?? consent?.client.id
+  const notice = consent ? `“${name}” may no longer act for you.` : 'That was taken back already.'
+  await show(ctx, bridge, login, session.jti, notice)
+}

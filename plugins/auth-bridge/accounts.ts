@@ -1,0 +1,104 @@
+// Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
+// endpoint that of the grant, and the provider is asked whether the person may still sign in.
+import type { ProviderContext } from 'oidc-provider'
+import type { Logger } from '../../core/index.ts'
+import { type Consents, changedSince } from './consents.ts'
+import type { Standing } from './decide.ts'
+import type { Login, Logins } from './logins.ts'
+import { grantedAt, type Records } from './records.ts'
+
+/** As oidc-provider hands it on: `ctx.oidc.account`. */
+export interface Account {
+  readonly accountId: string
+  readonly login: Login
+  readonly standing: Standing
+  claims(): { readonly sub: string }
+}
+
+export interface AccountSettings {
+  readonly records: Records
+  readonly logins: Logins
+  readonly consents: Consents
+  readonly log: Logger
+  /** Milliseconds that a browser stays signed in. */
+  readonly session: number
+  /** Answers 503 from within oidc-provider. */
+  readonly unavailable: (why: string) => Error
+}
+
+const accountOf = (login: Login, standing: Standing): Account => {
+  const accountId = login.person.subject
+  return { accountId, login, standing, claims: () => ({ sub: accountId }) }
+}
+
+const placeOf = (sessionUid: string) => grantedAt('login of session', sessionUid)
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export class Accounts {
+  readonly #settings: AccountSettings
+
+  constructor(settings: AccountSettings) {
+    this.#settings = settings
+  }
+
+  /** `findAccount` of oidc-provider. */
+  find(ctx: ProviderContext, accountId: string, token?: { readonly grantId?: string }): Promise<Account | undefined> {
+    return token?.grantId === undefined ? this.#ofBrowser(ctx, accountId) : this.#ofGrant(accountId, token.grantId)
+  }
+
+  /** The login of a browser's session; undefined where it has ended. */
+  async loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
+    const { records, logins } = this.#settings
+    const id = await records.read<string>(placeOf(sessionUid))
+    const login = id === undefined ? undefined : await logins.find(id)
+    return login?.person.subject === accountId ? login : undefined
+  }
+
+  /** From now on a browser's session is of this login. */
+  signedIn(sessionUid: string, loginId: string): Promise<void> {
+    return this.#settings.records.write(placeOf(sessionUid), loginId, this.#settings.session)
+  }
+
+  async #ofBrowser({ oidc }: ProviderContext, accountId: string) {
+    const { logins } = this.#settings
+    const begun = oidc.result?.['loginId']
+    const login = typeof begun === 'string' ? await logins.find(begun) : await this.loginOf(oidc.session.uid, accountId)
+    if (login?.person.subject !== accountId) return undefined
+    if (begun !== undefined) await this.signedIn(oidc.session.uid, login.id)
+    const standing = logins.standingOf(login.person)
+    return standing && accountOf(login, standing)
+  }
+
+  async #ofGrant(accountId: string, grantId: string) {
+    const { consents, logins, log, unavailable } = this.#settings
+    const consent = await consents.find(grantId)
+    if (consent?.subject !== accountId) return undefined
+    const renewed = await logins.renew(consent.login)
+    if ('unsure' in renewed) throw unavailable(renewed.unsure)
+    if ('ended' in renewed) {
+      log.info({ subject: accountId, client: consent.client.id, reason: renewed.ended }, 'refused a refresh')
+      return undefined
+    }
+    await consents.used(grantId)
+    return accountOf(renewed.login, renewed.standing)
+  }
+
+  /**
+   * `loadExistingGrant` of oidc-provider: what this browser allowed this client before, unless what it saw then has changed.
+   * A person who signed in again goes on with it.
+   */
+  async grantFor({ oidc }: ProviderContext) {
+    const { consents } = this.#settings
+    const given = (oidc.result?.['consent'] as { grantId?: string } | undefined)?.grantId
+    const grantId = given ?? oidc.session.grantIdFor(oidc.client.clientId)
+    const account = oidc.account as Account | undefined
+    if (grantId === undefined || !account) return undefined
+    const consent = await consents.find(grantId)
+    if (!consent || consent.subject !== account.accountId || consent.client.id !== oidc.client.clientId)
+      return undefined
+    if (changedSince(consent, oidc.client, asText(oidc.params['redirect_uri'])) !== undefined) return undefined
+    await consents.moveTo(grantId, account.login.id)
+    return oidc.provider.Grant.find(grantId)
+  }
+}

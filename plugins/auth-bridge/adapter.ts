@@ -1,0 +1,91 @@
+// Where oidc-provider keeps sessions, logins under way, grants, codes and refresh tokens: in records. What it finds and then
+// uses up it must be alone in using, on whatever node; a refresh token works a little longer, for refreshes side by side.
+import { errors } from 'oidc-provider'
+import { grantedAt, type Place, pendingAt, type Records } from './records.ts'
+import type { RegisteredClients } from './registered-clients.ts'
+
+interface Payload {
+  readonly uid?: string
+  readonly grantId?: string
+  consumed?: number | true
+}
+
+export interface AdapterSettings {
+  readonly records: Records
+  readonly clients: RegisteredClients
+  /** Milliseconds that a refresh token still works once it was used. */
+  readonly refreshGrace: number
+  /** Hears that what was used up came again: a stolen code, or token. */
+  readonly replayed: (model: string, grantId: string | undefined) => void
+}
+
+/** How long it is known of a refresh token that it was used, milliseconds. Later it is none. */
+const USED_TTL = 24 * 3_600_000
+/** Without one of its own, milliseconds. */
+const DEFAULT_TTL = 3_600_000
+
+/** Whatever a stranger can make us keep. */
+const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationRequest'])
+
+const seconds = (time: number) => Math.floor(time / 1_000)
+
+/** The adapter of the bridge, as oidc-provider asks for it: by the name of a model. */
+export function createAdapter({ records, clients, refreshGrace, replayed }: AdapterSettings) {
+  return (model: string) => {
+    const at = (id: string): Place => (PENDING.has(model) ? pendingAt(model, id) : grantedAt(model, id))
+    const usedAt = (id: string) => grantedAt(`used ${model}`, id)
+    const uidAt = (uid: string) => grantedAt('session of', uid)
+    const canBeUsed = model === 'AuthorizationCode' || model === 'RefreshToken'
+
+    async function find(id: string): Promise<Payload | undefined> {
+      if (model === 'Client') return clients.find(id)
+      const payload = await records.read<Payload>(at(id))
+      if (!payload || !canBeUsed) return payload
+      const used = await records.read<number>(usedAt(id))
+      if (used === undefined) return payload
+      if (model === 'RefreshToken' && Date.now() < used + refreshGrace) return payload
+      replayed(model, payload.grantId)
+      return { ...payload, consumed: seconds(used) }
+    }
+
+    return {
+      find,
+      async upsert(id: string, payload: Payload, expiresIn?: number) {
+        // What a client registered with is in its id.
+        if (model === 'Client') return
+        const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
+        await records.write(at(id), payload, ttl)
+        if (model === 'Session' && payload.uid !== undefined) await records.write(uidAt(payload.uid), id, ttl)
+      },
+      async findByUid(uid: string) {
+        const id = await records.read<string>(uidAt(uid))
+        return id === undefined ? undefined : find(id)
+      },
+      async findByUserCode() {
+        return undefined
+      },
+      async consume(id: string) {
+        if (await records.add(usedAt(id), Date.now(), USED_TTL)) {
+          if (model !== 'RefreshToken') return
+          const payload = await records.read<Payload>(at(id))
+          // A client refreshes every few minutes: what it used is not kept for as long as what it has.
+          if (payload) await records.write(at(id), payload, USED_TTL)
+          return
+        }
+        if (model === 'RefreshToken') {
+          const used = await records.read<number>(usedAt(id))
+          if (used !== undefined && Date.now() < used + refreshGrace) return
+        }
+        // Somebody else was first, after both had found it unused.
+        const payload = await records.read<Payload>(at(id))
+        replayed(model, payload?.grantId)
+        throw new errors.InvalidGrant('it was used already')
+      },
+      async destroy(id: string) {
+        await records.delete(at(id))
+      },
+      /** Nothing is good for anything without its grant, which oidc-provider destroys beside this. */
+      async revokeByGrantId() {},
+    }
+  }
+}

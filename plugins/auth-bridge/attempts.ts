@@ -1,0 +1,76 @@
+// Attempts to sign in at the provider: what must be known again when the browser comes back, under the state that the provider
+// sends along, and for the browser alone that began. Each state works once.
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { HostContext } from '../../core/index.ts'
+import { type Bridge, pathOf } from './bridge.ts'
+import { SIGN_IN_TTL } from './places.ts'
+import { digest, pendingAt } from './records.ts'
+import type { LoginUnderWay } from './upstream/upstream.ts'
+
+/** What a login at the provider is for: an interaction of a client's, by its uid, or the account page. */
+export type Purpose = { readonly uid: string } | 'account'
+
+interface Attempt {
+  readonly purpose: Purpose
+  readonly underWay: LoginUnderWay
+  /** Digest of what the browser was given. */
+  readonly browser: string
+}
+
+const TTL = SIGN_IN_TTL * 1_000
+const SECRET_BYTES = 32
+
+const placeOf = (state: string) => pendingAt('attempt', state)
+
+/** Two tabs have two cookies. */
+function cookieName({ issuer }: Bridge, state: string): string {
+  const prefix = issuer.startsWith('https:') ? '__Secure-' : ''
+  return `${prefix}mcp_try_${digest(state).slice(0, 12)}`
+}
+
+/** Written by hand: behind a proxy that ends TLS, Koa would refuse to set a secure cookie. */
+function setCookie(ctx: HostContext, bridge: Bridge, state: string, value: string, seconds: number): void {
+  const parts = [`${cookieName(bridge, state)}=${value}`, `Path=${pathOf(bridge, '/callback')}`, `Max-Age=${seconds}`]
+  const secure = bridge.issuer.startsWith('https:') ? ['Secure'] : []
+  ctx.append('Set-Cookie', [...parts, 'HttpOnly', 'SameSite=Lax', ...secure].join('; '))
+}
+
+const uidOf = (purpose: Purpose) => (purpose === 'account' ? 'account' : purpose.uid)
+const purposeOf = (uid: string): Purpose => (uid === 'account' ? uid : { uid })
+
+export const newState = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+
+/** Keeps an attempt, and gives the browser what it shows when it comes back. */
+export async function keepAttempt(
+  ctx: HostContext,
+  bridge: Bridge,
+  { state, ...attempt }: Omit<Attempt, 'browser'> & { readonly state: string },
+): Promise<void> {
+  const secret = randomBytes(SECRET_BYTES).toString('base64url')
+  const kept: Attempt = { ...attempt, browser: digest(secret) }
+  await bridge.records.write(placeOf(state), kept, TTL)
+  setCookie(ctx, bridge, state, `${secret}.${uidOf(attempt.purpose)}`, SIGN_IN_TTL)
+}
+
+export type Taken =
+  | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
+  /** This browser began it, and it was used or is too old: what it is for can be begun again. */
+  | { readonly kind: 'again'; readonly purpose: Purpose }
+  /** It is of another browser, or of none. */
+  | { readonly kind: 'foreign' }
+
+/** Takes the attempt of a state, where it is of this browser; one of another is left to that. */
+export async function takeAttempt(ctx: HostContext, bridge: Bridge, state: string): Promise<Taken> {
+  const [secret = '', uid = ''] = (ctx.cookies.get(cookieName(bridge, state)) ?? '').split('.')
+  if (secret === '' || uid === '') return { kind: 'foreign' }
+  const kept = await bridge.records.read<Attempt>(placeOf(state))
+  if (kept && !isSame(kept.browser, digest(secret))) return { kind: 'foreign' }
+  const attempt = kept && (await bridge.records.take<Attempt>(placeOf(state)))
+  setCookie(ctx, bridge, state, '', 0)
+  // Whoever asked for it at the same time has it.
+  if (!attempt) return { kind: 'again', purpose: purposeOf(uid) }
+  return { kind: 'taken', purpose: attempt.purpose, underWay: attempt.underWay }
+}
+
+const isSame = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))

@@ -1,0 +1,74 @@
+// Which MCP clients there may be, whatever they say of themselves: codes go where the config lets them, and what oidc-provider
+// could do for other kinds of clients is off.
+import { errors } from 'oidc-provider'
+import { isObject } from '../../core/index.ts'
+import type { FilledAuthBridge } from './options.ts'
+import { mayRedirect, type RedirectPattern } from './redirects.ts'
+
+type Metadata = Record<string, unknown>
+
+const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
+const GRANT_TYPES = ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:jwt-bearer']
+/** Characters. */
+const MAX_NAME = 200
+const MAX_REDIRECTS = 20
+
+/** What is kept of the metadata of a client that named itself; all else is left out before anything reads it. */
+const KNOWN = new Set([
+  ...['client_id', 'client_secret', 'client_name', 'client_uri', 'redirect_uris', 'grant_types', 'response_types'],
+  ...['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg', 'jwks', 'jwks_uri', 'application_type'],
+  ...['client_id_issued_at', 'client_secret_expires_at', 'id_token_signed_response_alg', 'subject_type'],
+])
+
+const refuse = (why: string) => new errors.InvalidClientMetadata(why)
+
+function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): void {
+  if (!Array.isArray(uris) || uris.length === 0) throw refuse('redirect_uris must name where codes are sent')
+  if (uris.length > MAX_REDIRECTS) throw refuse(`redirect_uris: at most ${MAX_REDIRECTS} of them`)
+  const foreign = uris.find(uri => !mayRedirect(patterns, uri))
+  if (foreign === undefined) return
+  const shown = typeof foreign === 'string' ? JSON.stringify(foreign.slice(0, 200)) : 'what is no text'
+  throw refuse(
+    `redirect_uris: this server does not send codes to ${shown}; its operator lists where in clients.redirects`,
+  )
+}
+
+/** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
+const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
+
+/** Makes of what a client says of itself what it is here. Throws what oidc-provider answers it with. */
+export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPattern[]): void {
+  checkRedirects(metadata['redirect_uris'], patterns)
+  const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
+  if (typeof name === 'string' && name.length > MAX_NAME) throw refuse(`client_name: at most ${MAX_NAME} characters`)
+  if (method !== undefined && !METHODS.includes(String(method)))
+    throw refuse(`token_endpoint_auth_method must be one of ${METHODS.join(', ')}`)
+  for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
+  metadata['application_type'] = isNative(metadata['redirect_uris'] as string[]) ? 'native' : 'web'
+  metadata['response_types'] = ['code']
+  metadata['subject_type'] = 'public'
+  metadata['id_token_signed_response_alg'] = 'ES256'
+  // What this server does not do is nothing that a client must have: it asks, and is told what it got.
+  const asked = Array.isArray(grants) ? grants : ['authorization_code', 'refresh_token']
+  metadata['grant_types'] = [...new Set(['authorization_code', ...asked.filter(one => GRANT_TYPES.includes(one))])]
+}
+
+/** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
+export function registrationOf(body: unknown): Metadata {
+  if (!isObject(body)) return {}
+  body['token_endpoint_auth_method'] ??= 'client_secret_basic'
+  if (body['token_endpoint_auth_method'] === 'private_key_jwt')
+    throw refuse('token_endpoint_auth_method: a client with keys is named by the URL of its metadata document here')
+  return body
+}
+
+/** The clients that the config names. */
+export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
+  (clients.fixed ?? []).map(({ clientId, clientSecret, name, redirects }) => ({
+    client_id: clientId,
+    ...(clientSecret === undefined
+      ? { token_endpoint_auth_method: 'none' }
+      : { client_secret: clientSecret, token_endpoint_auth_method: 'client_secret_basic' }),
+    ...(name !== undefined && { client_name: name }),
+    redirect_uris: redirects,
+  }))

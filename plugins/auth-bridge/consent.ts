@@ -1,0 +1,170 @@
+// The consent page: which client asks, where its answer goes, and for what. Allowing is a grant of oidc-provider, with a
+// record of what the person saw.
+import type { Client, Grant, Interaction } from 'oidc-provider'
+import type { HostContext } from '../../core/index.ts'
+import { asText, asTexts, type Bridge, isTokenFor, sendPage, tokenFor } from './bridge.ts'
+import { type Changed, changedSince, digestOfDocument } from './consents.ts'
+import type { Login } from './logins.ts'
+import type { ShownClient } from './pages/index.ts'
+import { openSession } from './session.ts'
+
+/** What is asked, of whom. */
+interface Asked {
+  readonly interaction: Interaction
+  readonly client: Client
+  readonly login: Login
+  readonly redirectUri: string
+  readonly resources: readonly string[]
+  /** Those that this person may have, and those that they may not. */
+  readonly scopes: readonly string[]
+  readonly withheld: readonly string[]
+}
+
+/** Scopes that are no rights of anybody's. */
+const PLAIN = new Set(['openid', 'offline_access'])
+
+const formOf = ({ uid }: Interaction) => `consent ${uid}`
+
+export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetadataDocument'>): string | undefined =>
+  client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined
+
+function showClient(client: Client, { known }: Bridge): ShownClient {
+  const { clientId, clientName, clientUri } = client
+  const host = documentHostOf(client)
+  const isKnown = known.has(clientId)
+  return {
+    id: clientId,
+    name: clientName,
+    documentHost: host,
+    isKnown,
+    ...(clientUri !== undefined && (isKnown || host !== undefined) && { homepage: clientUri }),
+  }
+}
+
+/** Undefined where the client is gone, or the login has ended since. */
+async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
+  const { provider, accounts, logins } = bridge
+  const { params, session } = interaction
+  const client = await provider.Client.find(asText(params['client_id']))
+  const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
+  const standing = login && logins.standingOf(login.person)
+  if (!client || !login || !standing) return undefined
+  const asked = asText(params['scope'])
+    .split(' ')
+    .filter(scope => scope !== '' && !PLAIN.has(scope))
+  return {
+    interaction,
+    client,
+    login,
+    redirectUri: asText(params['redirect_uri']),
+    resources: asTexts(params['resource']),
+    scopes: asked.filter(scope => standing.mayHave(scope)),
+    withheld: asked.filter(scope => !standing.mayHave(scope)),
+  }
+}
+
+/** What changed since this browser allowed the client; undefined: nothing, or it never did. */
+async function changedFor(
+  ctx: HostContext,
+  bridge: Bridge,
+  { client, redirectUri }: Asked,
+): Promise<Changed | undefined> {
+  const session = await openSession(bridge.provider, ctx)
+  const grantId = session.grantIdFor(client.clientId)
+  const consent = grantId === undefined ? undefined : await bridge.consents.find(grantId)
+  return consent && changedSince(consent, client, redirectUri)
+}
+
+/** `GET /interaction/:uid` of one that waits for consent. */
+export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
+  const asked = await readAsked(bridge, interaction)
+  if (!asked) return sayExpired(ctx, bridge)
+  const { client, login, redirectUri, resources, scopes } = asked
+  const changed = await changedFor(ctx, bridge, asked)
+  const question = {
+    client: showClient(client, bridge),
+    redirect: { uri: redirectUri },
+    person: login.person,
+    resources,
+    scopes,
+    remembered: client.applicationType === 'web',
+    token: tokenFor(bridge, formOf(interaction)),
+    ...(changed && { changed }),
+  }
+  sendPage(ctx, bridge.pages.consent(question))
+}
+
+/** The grant that this browser gave the client before, or a new one. */
+async function grantOf({ provider, consents }: Bridge, { interaction, client, login }: Asked): Promise<Grant> {
+  const { grantId } = interaction
+  const consent = grantId === undefined ? undefined : await consents.find(grantId)
+  const isTheirs = consent?.subject === login.person.subject && consent.client.id === client.clientId
+  const kept = isTheirs && grantId !== undefined ? await provider.Grant.find(grantId) : undefined
+  return kept ?? new provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
+}
+
+async function allow(bridge: Bridge, asked: Asked): Promise<string> {
+  const { interaction, client, login, redirectUri, resources, scopes, withheld } = asked
+  const grant = await grantOf(bridge, asked)
+  // What the person may not have now is no refusal for ever.
+  grant.rejected = undefined
+  grant.addOIDCScope(asText(interaction.params['scope']))
+  for (const resource of resources) {
+    if (scopes.length > 0) grant.addResourceScope(resource, scopes.join(' '))
+    if (withheld.length > 0) grant.rejectResourceScope(resource, withheld.join(' '))
+  }
+  const grantId = await grant.save()
+  const document = digestOfDocument(client)
+  const host = documentHostOf(client)
+  await bridge.consents.keep({
+    grantId,
+    subject: login.person.subject,
+    login: login.id,
+    client: {
+      id: client.clientId,
+      ...(client.clientName !== undefined && { name: client.clientName }),
+      ...(host !== undefined && { documentHost: host }),
+    },
+    redirectUri,
+    ...(document !== undefined && { document }),
+    scopes,
+    since: Date.now(),
+  })
+  return grantId
+}
+
+/** `POST /interaction/:uid`. */
+export async function answerConsent(
+  ctx: HostContext,
+  bridge: Bridge,
+  interaction: Interaction,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (interaction.prompt.name !== 'consent' || !isTokenFor(bridge, formOf(interaction), fields['csrf']))
+    return sayForeign(ctx, bridge)
+  const { decision } = fields
+  if (decision !== 'allow' && decision !== 'deny') return sayForeign(ctx, bridge)
+  const asked = await readAsked(bridge, interaction)
+  if (!asked) return sayExpired(ctx, bridge)
+  const { client, login } = asked
+  const fact = { subject: login.person.subject, client: client.clientId, decision }
+  bridge.log.info(fact, 'a person answered whether a client may act for them')
+  const result =
+    decision === 'deny'
+      ? { error: 'access_denied', error_description: 'the person said no' }
+      : { consent: { grantId: await allow(bridge, asked) } }
+  ctx.respond = false
+  await bridge.provider.interactionFinished(ctx.req, ctx.res, result)
+}
+
+const AGAIN = 'Go back to the application that sent you here, and begin again.'
+
+export function sayExpired(ctx: HostContext, { pages }: Bridge): void {
+  const text = `It took too long, or it was not begun in this browser. ${AGAIN}`
+  sendPage(ctx, pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
+}
+
+function sayForeign(ctx: HostContext, { pages }: Bridge): void {
+  const text = `What was sent did not come from the page that asks. ${AGAIN}`
+  sendPage(ctx, pages.message({ title: 'This was not accepted', text, isError: true }), 403)
+}

@@ -1,0 +1,85 @@
+// What people allowed: beside each grant of oidc-provider, who gave it, to which client, sent where, and for which login.
+// A person sees theirs on a page, and takes them back there.
+import type { Client } from 'oidc-provider'
+import { digest, grantedAt, type Records } from './records.ts'
+import { sameRedirect } from './redirects.ts'
+
+export interface Consent {
+  readonly grantId: string
+  readonly subject: string
+  /** The login that it hangs on; another one of the same person may take its place. */
+  readonly login: string
+  readonly client: { readonly id: string; readonly name?: string; readonly documentHost?: string }
+  readonly redirectUri: string
+  /** Of what the client's document said; undefined for a client without one. */
+  readonly document?: string
+  readonly scopes: readonly string[]
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  readonly used?: number
+}
+
+/** Why what was allowed before is asked again. */
+export type Changed = 'redirect' | 'document'
+
+/** Consents of one person that are listed. */
+const MOST = 200
+
+const placeOf = (grantId: string) => grantedAt('consent', grantId)
+const listOf = (subject: string) => grantedAt('consents of', subject)
+
+/** What of a client's document matters to whoever allowed it: everything but where its keys and pictures are. */
+export function digestOfDocument(client: Client): string | undefined {
+  if (!client.clientIdMetadataDocument) return undefined
+  const { client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method } = client.metadata()
+  return digest(JSON.stringify([client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method]))
+}
+
+/** Whether it is still what the person saw. */
+export function changedSince(consent: Consent, client: Client, redirectUri: string): Changed | undefined {
+  if (consent.document !== digestOfDocument(client)) return 'document'
+  return sameRedirect(consent.redirectUri, redirectUri) ? undefined : 'redirect'
+}
+
+export class Consents {
+  readonly #records: Records
+  readonly #ttl: number
+
+  /** `ttl`: milliseconds that one lasts. */
+  constructor(records: Records, ttl: number) {
+    this.#records = records
+    this.#ttl = ttl
+  }
+
+  find(grantId: string): Promise<Consent | undefined> {
+    return this.#records.read(placeOf(grantId))
+  }
+
+  async keep(consent: Consent): Promise<void> {
+    await this.#records.write(placeOf(consent.grantId), consent, this.#ttl)
+    await this.#records.join(listOf(consent.subject), consent.grantId, this.#ttl, MOST)
+  }
+
+  /** The login that it hangs on from now on; of the same person. */
+  async moveTo(grantId: string, login: string): Promise<void> {
+    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent =>
+      consent.login === login ? undefined : { ...consent, login },
+    )
+  }
+
+  async used(grantId: string): Promise<void> {
+    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent => ({ ...consent, used: Date.now() }))
+  }
+
+  /** Newest first. */
+  async of(subject: string): Promise<readonly Consent[]> {
+    const ids = await this.#records.members(listOf(subject))
+    const found = await Promise.all(ids.map(id => this.find(id)))
+    return found.flatMap(consent => (consent?.subject === subject ? [consent] : [])).reverse()
+  }
+
+  async forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
+    await this.#records.delete(placeOf(grantId))
+    await this.#records.leave(listOf(subject), grantId)
+  }
+}

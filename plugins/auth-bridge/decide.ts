@@ -1,0 +1,76 @@
+// Who may sign in at all, and what scopes and roles a person has: the options `allow`, `scopes` and `roles`, held against
+// what the provider says of them.
+import { claimAt } from '../../core/auth.ts'
+import type { FilledAuthBridge, PersonRule } from './options.ts'
+import type { Person } from './upstream/upstream.ts'
+
+type Rules = Readonly<Record<string, PersonRule>>
+
+/** What somebody who may sign in may have. */
+export interface Standing {
+  readonly roles: readonly string[]
+  /** Whether they may have a scope that this host knows. */
+  mayHave(scope: string): boolean
+}
+
+export type Decision = { readonly standing: Standing } | { readonly refused: string }
+
+const list = <Value>(value: Value | readonly Value[] | undefined): readonly Value[] =>
+  value === undefined ? [] : ([value].flat() as readonly Value[])
+
+/** Where somebody's verified address is; undefined where they have none. */
+const domainOf = ({ email }: Person): string | undefined => email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
+
+const isInDomain = (person: Person, domains: readonly string[]) => {
+  const domain = domainOf(person)
+  return domain !== undefined && domains.some(one => one.toLowerCase() === domain)
+}
+
+const isInGroup = ({ groups }: Person, wanted: readonly string[]) => wanted.some(one => groups?.includes(one))
+
+function hasClaim(person: Person, path: string, wanted: unknown): boolean {
+  const found = list(claimAt(person.claims, path))
+  return list(wanted).some(one => found.includes(one))
+}
+
+/** Whether all of a rule is true of somebody. */
+export function meets(person: Person, { group, domain, subject, claim }: PersonRule): boolean {
+  if (group !== undefined && !isInGroup(person, list(group))) return false
+  if (domain !== undefined && !isInDomain(person, list(domain))) return false
+  if (subject !== undefined && !list(subject).includes(person.subject)) return false
+  return Object.entries(claim ?? {}).every(([path, wanted]) => hasClaim(person, path, wanted))
+}
+
+/** Why somebody may not sign in, for them and for the log; nothing of it is a secret. */
+function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: FilledAuthBridge['allow']): string {
+  const lacking = [
+    ...(domains.length > 0 && person.email === undefined ? ['your account has no verified e-mail address'] : []),
+    ...(domains.length > 0 && person.email !== undefined ? ['your e-mail address is of another domain'] : []),
+    ...(groups.length > 0 && person.groups === undefined ? ['the provider does not say which groups you are in'] : []),
+    ...(groups.length > 0 && person.groups !== undefined ? ['you are in none of the groups that may'] : []),
+    ...(subjects.length > 0 && domains.length === 0 && groups.length === 0 ? ['you are not on the list'] : []),
+  ]
+  return lacking.join(', and ')
+}
+
+/** Held against every login, and again at every refresh. */
+export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>) {
+  const isAllowed = (person: Person) =>
+    allow.everyone === true ||
+    isInDomain(person, allow.domains ?? []) ||
+    isInGroup(person, allow.groups ?? []) ||
+    (allow.subjects ?? []).includes(person.subject)
+  const byScope: Rules = scopes
+
+  return (person: Person): Decision => {
+    if (!isAllowed(person)) return { refused: whyNot(person, allow) }
+    const held = Object.entries(roles as Rules).flatMap(([role, rule]) => (meets(person, rule) ? [role] : []))
+    const mayHave = (scope: string) => {
+      const rule = Object.hasOwn(byScope, scope) ? byScope[scope] : undefined
+      return rule === undefined || meets(person, rule)
+    }
+    return { standing: { roles: held, mayHave } }
+  }
+}
+
+export type Decide = ReturnType<typeof createDecide>

@@ -1,0 +1,181 @@
+// Logins: who signed in at the provider, with the tokens that it gave. Consents and sessions hang on a login; it ends when
+// the provider no longer wants to know the person, when they sign out, and after its time.
+import { randomBytes } from 'node:crypto'
+import type { Logger } from '../../core/index.ts'
+import type { Decide, Standing } from './decide.ts'
+import { grantedAt, pendingAt, type Records } from './records.ts'
+import { type Person, type ProviderTokens, type SignedIn, type Upstream, UpstreamError } from './upstream/upstream.ts'
+
+export interface Login extends SignedIn {
+  readonly id: string
+  /** Milliseconds since the epoch, as all times here. */
+  readonly since: number
+  /** When the provider was last asked for the person. */
+  readonly asked: number
+  /** Since when a node asks for new tokens, where that did not come to its end: the provider may have replaced the refresh token. */
+  readonly renewing?: number
+}
+
+export interface LoginSettings {
+  readonly records: Records
+  readonly upstream: Upstream
+  readonly decide: Decide
+  readonly log: Logger
+  /** Milliseconds that a login nobody uses is kept, and that one lasts at most. */
+  readonly idle: number
+  readonly most: number
+}
+
+/** What came of asking for somebody; `unsure`: nobody can say now. */
+export type Renewed =
+  | { readonly login: Login; readonly standing: Standing }
+  | { readonly ended: string }
+  | { readonly unsure: string }
+
+/** Clients that refresh side by side are one question to the provider, milliseconds. */
+const JUST_ASKED = 15_000
+/** How long the last answer counts while the provider cannot be asked, milliseconds. */
+export const MAX_UNASKED = 3_600_000
+/** A node that asks for longer has died, milliseconds; the provider's own time-out is shorter. */
+const LOCK_TTL = 30_000
+const LOCK_PAUSE = 100
+
+const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
+
+const placeOf = (id: string) => grantedAt('login', id)
+
+export class Logins {
+  readonly #settings: LoginSettings
+  readonly #renewing = new Map<string, Promise<Renewed>>()
+
+  constructor(settings: LoginSettings) {
+    this.#settings = settings
+  }
+
+  async begin(signedIn: SignedIn): Promise<Login> {
+    const now = Date.now()
+    const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
+    await this.#write(login)
+    return login
+  }
+
+  /** As it was last kept; undefined where it has ended. */
+  async find(id: string): Promise<Login | undefined> {
+    const login = await this.#settings.records.read<Login>(placeOf(id))
+    return login && this.#left(login) > 0 ? login : undefined
+  }
+
+  /** Whether somebody may do what they might when they signed in; the provider is not asked. */
+  standingOf(person: Person): Standing | undefined {
+    const decision = this.#settings.decide(person)
+    return 'standing' in decision ? decision.standing : undefined
+  }
+
+  /** Asks the provider whether the person may still sign in. `wanted`: how old the last answer may be, milliseconds. */
+  renew(id: string, wanted = JUST_ASKED): Promise<Renewed> {
+    const running = this.#renewing.get(id)
+    if (running) return running
+    const begun = this.#renewAlone(id, wanted).finally(() => this.#renewing.delete(id))
+    this.#renewing.set(id, begun)
+    return begun
+  }
+
+  /** Signs out: the provider is told, in the background, and everything that hangs on the login ends. */
+  async end(id: string): Promise<void> {
+    const { records, upstream, log } = this.#settings
+    const login = await records.take<Login>(placeOf(id))
+    if (!login) return
+    upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, 'the provider was not told of a sign-out'))
+  }
+
+  /** Keeps tokens that the provider replaced outside of `renew`. */
+  async keepTokens(id: string, tokens: ProviderTokens): Promise<void> {
+    await this.#settings.records.update<Login>(placeOf(id), this.#settings.idle, login => ({ ...login, tokens }))
+  }
+
+  #left({ since }: Login) {
+    return since + this.#settings.most - Date.now()
+  }
+
+  #ttl(login: Login) {
+    return Math.max(1, Math.min(this.#settings.idle, this.#left(login)))
+  }
+
+  async #write(login: Login) {
+    await this.#settings.records.write(placeOf(login.id), login, this.#ttl(login))
+  }
+
+  #judge(login: Login): Renewed {
+    const decision = this.#settings.decide(login.person)
+    return 'standing' in decision ? { login, standing: decision.standing } : { ended: decision.refused }
+  }
+
+  /** One node asks at a time: a provider that replaces refresh tokens takes two that use the same one for thieves. */
+  async #renewAlone(id: string, wanted: number): Promise<Renewed> {
+    const { records } = this.#settings
+    const lock = pendingAt('asking', id)
+    const until = Date.now() + LOCK_TTL
+    for (;;) {
+      const login = await this.find(id)
+      if (!login) return { ended: 'the login has ended' }
+      if (Date.now() - login.asked < wanted) return this.#judge(login)
+      if (await records.add(lock, 1, LOCK_TTL)) {
+        try {
+          // It may have been asked between the two.
+          const now = await this.find(id)
+          if (!now) return { ended: 'the login has ended' }
+          return Date.now() - now.asked < wanted ? this.#judge(now) : await this.#ask(now)
+        } finally {
+          await records.delete(lock)
+        }
+      }
+      if (Date.now() > until) return { unsure: 'another node has asked the provider for too long' }
+      await pause(LOCK_PAUSE)
+    }
+  }
+
+  async #ask(login: Login): Promise<Renewed> {
+    const { upstream, log } = this.#settings
+    if (login.tokens.refreshToken !== undefined) await this.#write({ ...login, renewing: Date.now() })
+    try {
+      const { renewing: _, ...rest } = login
+      const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: Date.now() }
+      await this.#write(renewed)
+      return await this.#settle(renewed)
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
+      if (error.fault === 'refused' || error.fault === 'untrusted') return this.#refused(login, error)
+      log.warn({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
+      // What was written stands for a request that may have come to its end there.
+      if (Date.now() - login.asked < MAX_UNASKED) return this.#judge(login)
+      return { unsure: 'the identity provider cannot be asked now' }
+    }
+  }
+
+  async #settle(login: Login): Promise<Renewed> {
+    const judged = this.#judge(login)
+    if ('ended' in judged) await this.end(login.id)
+    return judged
+  }
+
+  async #refused(login: Login, error: UpstreamError): Promise<Renewed> {
+    this.#settings.log.info({ subject: login.person.subject, reason: error.message }, 'the provider ended a login')
+    await this.end(login.id)
+    return { ended: 'the identity provider no longer lets this person sign in' }
+  }
+
+  /**
+   * A node died while it asked: the refresh token that the provider gave it is lost, and the one that is kept is refused for
+   * that alone. As long as the access token is good the login goes on without.
+   */
+  async #afterCrash(login: Login): Promise<Renewed> {
+    const { refreshToken: _, ...tokens } = login.tokens
+    const { renewing: __, ...rest } = login
+    this.#settings.log.warn(
+      { subject: login.person.subject },
+      'a node died while it renewed a login: its refresh token is lost',
+    )
+    return this.#ask({ ...rest, tokens })
+  }
+}

@@ -1,0 +1,106 @@
+// From the options of the bridge to its working parts. Loaded with the first request: oidc-provider takes a while to load.
+import { errors, type ProviderContext } from 'oidc-provider'
+import type { GrantStore } from '../../core/auth.ts'
+import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
+import { Accounts } from './accounts.ts'
+import { type Bridge, sendPage } from './bridge.ts'
+import { Consents } from './consents.ts'
+import { createDecide } from './decide.ts'
+import { createLimit } from './limits.ts'
+import { Logins } from './logins.ts'
+import type { FilledAuthBridge } from './options.ts'
+import { createPages, type Logo, type Pages } from './pages/index.ts'
+import { createProvider, type Lifetimes } from './provider.ts'
+import { createRecords, createSealer } from './records.ts'
+import { createRegisteredClients } from './registered-clients.ts'
+import { createResources } from './resources.ts'
+import type { SigningKey } from './signing-keys.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/** Documents of clients that one address may have us fetch in a minute. */
+const MOST_DOCUMENTS = 30
+
+export interface BridgeParts {
+  readonly host: PluginHost
+  readonly services: Services
+  readonly options: FilledAuthBridge
+  readonly store: GrantStore
+  readonly upstream: Upstream
+  readonly signing: readonly SigningKey[]
+  /** What people know this service as. */
+  readonly name: string
+  readonly logo: Logo | undefined
+}
+
+const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
+  accessToken: parseDuration(options.accessToken),
+  refreshToken: parseDuration(options.refreshToken),
+  login: parseDuration(options.login),
+  session: parseDuration(options.session),
+  refreshGrace: parseDuration(options.refreshGrace),
+})
+
+function unavailable(why: string): Error {
+  const error = new errors.CustomOIDCProviderError('temporarily_unavailable', why)
+  return Object.assign(error, { status: 503, statusCode: 503 })
+}
+
+const errorPage = (pages: Pages) => (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => {
+  const text = out['error_description'] ?? 'The application sent you here in a way that is not understood.'
+  const { status } = ctx
+  const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
+  sendPage(ctx as never, pages.message(page), status)
+}
+
+export async function makeBridge({
+  host,
+  services,
+  options,
+  store,
+  upstream,
+  signing,
+  name,
+  logo,
+}: BridgeParts): Promise<Bridge> {
+  const { log } = host
+  const issuer = host.url(options.path)
+  const lifetimes = lifetimesOf(options)
+  const records = createRecords(store, createSealer(host.keys('auth-bridge records')))
+  const decide = createDecide(options)
+  const { login: most, refreshToken, session } = lifetimes
+  const logins = new Logins({ records, upstream, decide, log, most, idle: Math.max(refreshToken, session) })
+  const consents = new Consents(records, most)
+  const accounts = new Accounts({ records, logins, consents, log, session, unavailable })
+  const resources = createResources(host, services, Object.keys(options.scopes))
+  const pages = createPages({
+    page: { ...options.page, name },
+    label: upstream.label,
+    base: new URL(issuer).pathname,
+    ...(logo && { logo }),
+  })
+  const provider = createProvider({
+    ...{ issuer, options, lifetimes, records, accounts, resources, signing, log },
+    clients: createRegisteredClients(host.keys('auth-bridge clients')),
+    cookieKeys: host.keys('auth-bridge cookies'),
+    mayFetchDocument: createLimit(MOST_DOCUMENTS),
+    renderError: errorPage(pages),
+  })
+  const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))
+  const formKeys = host.keys('auth-bridge forms')
+  return {
+    issuer,
+    provider,
+    lifetimes,
+    records,
+    logins,
+    consents,
+    accounts,
+    resources,
+    decide,
+    upstream,
+    pages,
+    log,
+    known,
+    formKeys,
+  }
+}

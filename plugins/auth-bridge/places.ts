@@ -1,0 +1,12 @@
+// Where clients find what, under the bridge's path, and how long a sign-in may take.
+
+export const ROUTES = {
+  authorization: '/authorize',
+  jwks: '/jwks',
+  registration: '/register',
+  revocation: '/revoke',
+  token: '/token',
+} as const
+
+/** Seconds that a sign-in may take. */
+export const SIGN_IN_TTL = 900

@@ -1,0 +1,42 @@
+// When a person is asked something: to sign in where their login has ended, and for each client that they did not allow yet,
+// as they see it now. What oidc-provider asks for by itself stays.
+import { interactionPolicy, type ProviderContext } from 'oidc-provider'
+import type { Account } from './accounts.ts'
+
+const { base, Check } = interactionPolicy
+
+/** Asked again in one flow of a client is not meant: `result` says that it was answered just now. */
+const wasAnswered = ({ oidc }: ProviderContext) => oidc.result?.['consent'] !== undefined
+
+/** Scopes of a resource that this person may have now, and that the grant has not. */
+function isMoreThanGranted({ oidc }: ProviderContext): boolean {
+  const account = oidc.account as Account | undefined
+  return Object.entries(oidc.resourceServers).some(([resource, { scopes }]) => {
+    const granted = new Set(oidc.grant.getResourceScope(resource).split(' '))
+    return [...oidc.requestParamScopes].some(
+      scope => scopes.has(scope) && !granted.has(scope) && account?.standing.mayHave(scope) === true,
+    )
+  })
+}
+
+export function createPolicy() {
+  const policy = base()
+  policy.get('login').checks.add(
+    new Check('login_ended', 'the login has ended', 'login_required', ({ oidc }) => {
+      return oidc.session.accountId !== undefined && oidc.account === undefined
+    }),
+  )
+  const { checks } = policy.get('consent')
+  checks.add(
+    new Check('not_asked_yet', 'this client was not allowed yet', 'consent_required', ctx => {
+      // A grant that nobody saved has no id.
+      return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
+    }),
+  )
+  checks.add(
+    new Check('more_scopes', 'more is asked for than was allowed', 'consent_required', ctx => {
+      return !wasAnswered(ctx) && isMoreThanGranted(ctx)
+    }),
+  )
+  return policy
+}

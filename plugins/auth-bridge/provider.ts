@@ -1,0 +1,202 @@
+// The authorization server: oidc-provider with PKCE, metadata documents of clients, registration, JWT access tokens for this
+// host's routes, and refresh tokens that are replaced at each use.
+import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
+import type { Logger } from '../../core/index.ts'
+import type { Account, Accounts } from './accounts.ts'
+import { createAdapter } from './adapter.ts'
+import { fixedClients, registrationOf, settleMetadata } from './client-rules.ts'
+import type { FilledAuthBridge } from './options.ts'
+import { ROUTES, SIGN_IN_TTL } from './places.ts'
+import { createPolicy } from './policy.ts'
+import type { Records } from './records.ts'
+import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
+import type { RegisteredClients } from './registered-clients.ts'
+import type { Resources } from './resources.ts'
+import { SIGNING, type SigningKey } from './signing-keys.ts'
+
+export interface ProviderSettings {
+  readonly issuer: string
+  readonly options: FilledAuthBridge
+  /** Milliseconds. */
+  readonly lifetimes: Lifetimes
+  readonly records: Records
+  readonly clients: RegisteredClients
+  readonly accounts: Accounts
+  readonly resources: Resources
+  readonly signing: readonly SigningKey[]
+  /** Sign cookies: the first signs, all verify. */
+  readonly cookieKeys: readonly Buffer[]
+  readonly log: Logger
+  /** False where an address asks for too many documents of clients. */
+  readonly mayFetchDocument: (ip: string) => boolean
+  /** A page for people that says what went wrong. */
+  readonly renderError: (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => void
+}
+
+export interface Lifetimes {
+  readonly accessToken: number
+  readonly refreshToken: number
+  readonly login: number
+  readonly session: number
+  readonly refreshGrace: number
+}
+
+const CODE_TTL = 60
+const DOCUMENT_AGE = { min: 10, max: 3_600 }
+/** Bytes of a client's metadata document. */
+const MAX_DOCUMENT = 16_384
+
+const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 1_000))
+
+const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undefined
+
+function resourceIndicators({ resources, lifetimes }: ProviderSettings) {
+  return {
+    enabled: true,
+    // A client that asked for several names one of them for the token.
+    defaultResource: (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf ?? resources.only,
+    // A client that names its resource on the way in need not name it again for the token.
+    useGrantedResource: () => true,
+    getResourceServerInfo(ctx: ProviderContext, resource: string) {
+      if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
+      const standing = accountIn(ctx)?.standing
+      const scopes = resources.scopes.filter(scope => standing?.mayHave(scope) ?? true)
+      return {
+        scope: scopes.join(' '),
+        audience: resource,
+        accessTokenFormat: 'jwt',
+        accessTokenTTL: seconds(lifetimes.accessToken),
+        jwt: { sign: { alg: SIGNING } },
+      }
+    },
+  }
+}
+
+function registration({ options, clients }: ProviderSettings) {
+  const ids = new WeakMap<ProviderContext, string>()
+  return {
+    enabled: options.clients.registration,
+    issueRegistrationAccessToken: false,
+    idFactory(ctx: ProviderContext) {
+      try {
+        const id = clients.idOf(registrationOf(ctx.oidc.body))
+        ids.set(ctx, id)
+        return id
+      } catch (error) {
+        throw error instanceof errors.InvalidClientMetadata
+          ? error
+          : new errors.InvalidClientMetadata((error as Error).message)
+      }
+    },
+    secretFactory: (ctx: ProviderContext) => clients.secretOf(ids.get(ctx) ?? ''),
+  }
+}
+
+function features(settings: ProviderSettings) {
+  const { options, mayFetchDocument } = settings
+  return {
+    devInteractions: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    userinfo: { enabled: false },
+    // Nothing here would check the proof where the token is used.
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    revocation: { enabled: true },
+    registration: registration(settings),
+    clientIdMetadataDocument: {
+      enabled: options.clients.metadataDocuments,
+      ack: 'draft-02',
+      cacheDuration: DOCUMENT_AGE,
+      allowFetch: (ctx: ProviderContext) => mayFetchDocument(ctx.ip),
+    },
+    resourceIndicators: resourceIndicators(settings),
+  }
+}
+
+const ALWAYS_CHECKED = 'x_mcp_host'
+
+/** Called for this property of every client, though none has it: the one place before a client is checked. */
+function clientRules(options: FilledAuthBridge) {
+  const patterns = options.clients.redirects.map(parseRedirectPattern)
+  const own = new Map<string, RedirectPattern[]>(
+    options.clients.fixed.map(({ clientId, redirects }) => [clientId, redirects.map(parseRedirectPattern)]),
+  )
+  return {
+    properties: [ALWAYS_CHECKED],
+    validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
+      settleMetadata(metadata, own.get(String(metadata['client_id'])) ?? patterns)
+    },
+  }
+}
+
+/** In a page of another host of the same domain nobody can set cookies that begin with these. */
+function cookies({ issuer, cookieKeys }: ProviderSettings) {
+  const secure = issuer.startsWith('https:')
+  const settings = { signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' }
+  return {
+    keys: cookieKeys.map(key => key.toString('base64url')),
+    names: secure
+      ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
+      : { session: 'mcp_session', interaction: 'mcp_login', resume: 'mcp_resume' },
+    long: { ...settings, path: '/', secure },
+    short: { ...settings, secure },
+  }
+}
+
+const ttl = ({ lifetimes }: ProviderSettings) => ({
+  AccessToken: seconds(lifetimes.accessToken),
+  AuthorizationCode: CODE_TTL,
+  Grant: seconds(lifetimes.login),
+  IdToken: seconds(lifetimes.accessToken),
+  Interaction: SIGN_IN_TTL,
+  RefreshToken: seconds(Math.min(lifetimes.refreshToken, lifetimes.login)),
+  Session: seconds(lifetimes.session),
+})
+
+/** Throws where oidc-provider does. */
+export function createProvider(settings: ProviderSettings): Provider {
+  const { issuer, options, accounts, resources, signing, records, clients, lifetimes, log } = settings
+  const provider = new Provider(issuer, {
+    adapter: createAdapter({
+      records,
+      clients,
+      refreshGrace: lifetimes.refreshGrace,
+      replayed: (model, grantId) =>
+        log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it'),
+    }),
+    clients: fixedClients(options),
+    jwks: { keys: signing.map(({ privateJwk }) => privateJwk) },
+    cookies: cookies(settings),
+    features: features(settings),
+    routes: ROUTES,
+    pkce: { required: () => true },
+    responseTypes: ['code'],
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: ['openid', 'offline_access', ...resources.scopes],
+    clientDefaults: { id_token_signed_response_alg: SIGNING, token_endpoint_auth_method: 'none' },
+    enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    clientBasedCORS: () => true,
+    fetchResponseBodyLimits: { 'client_id metadata document': MAX_DOCUMENT, jwks_uri: MAX_DOCUMENT },
+    renderError: settings.renderError,
+    interactions: {
+      policy: createPolicy(),
+      url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer}/interaction/${uid}`,
+    },
+    extraClientMetadata: clientRules(options),
+    findAccount: (ctx: ProviderContext, id: string, token?: { grantId?: string }) => accounts.find(ctx, id, token),
+    loadExistingGrant: (ctx: ProviderContext) => accounts.grantFor(ctx),
+    expiresWithSession: () => false,
+    rotateRefreshToken: () => true,
+    issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
+    extraTokenClaims(ctx: ProviderContext) {
+      const account = accountIn(ctx)
+      return account && { sid: account.login.id, roles: account.standing.roles }
+    },
+    ttl: ttl(settings),
+  })
+  // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
+  provider.proxy = true
+  provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
+  return provider
+}

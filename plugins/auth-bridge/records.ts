@@ -1,0 +1,109 @@
+// What the bridge keeps, over the grant store: sealed values under digests of their names. Who reads the store learns neither
+// a token nor a name, and cannot make up an entry, nor put one in the place of another.
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { GRANT_KINDS, type GrantStore } from '../../core/auth.ts'
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const FORMAT = '1'
+
+/** SHA-256, base64url: of what is random, or tells nobody anything. */
+export const digest = (text: string): string => hash('sha256', text, 'base64url')
+
+/** Where one thing is kept. */
+export type Place = string & { readonly __place: true }
+
+/** A login that is under way, which anyone can begin. */
+export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
+/** What somebody who signed in has. */
+export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
+
+/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
+export interface Sealer {
+  seal(place: string, value: unknown): string
+  /** Undefined for what none of the keys sealed for this place. */
+  open(place: string, sealed: string): unknown
+}
+
+export function createSealer(keys: readonly Buffer[]): Sealer {
+  const [first] = keys
+  if (!first) throw new Error('there is no key to seal with')
+
+  function openWith(key: Buffer, place: string, bytes: Buffer): string | undefined {
+    try {
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      decipher.setAAD(Buffer.from(place))
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    seal(place, value) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(ALGORITHM, first, nonce, { authTagLength: TAG_BYTES })
+      cipher.setAAD(Buffer.from(place))
+      const sealed = Buffer.concat([nonce, cipher.update(JSON.stringify(value)), cipher.final(), cipher.getAuthTag()])
+      return `${FORMAT}${sealed.toString('base64url')}`
+    },
+    open(place, sealed) {
+      if (!sealed.startsWith(FORMAT)) return undefined
+      const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64url')
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
+      for (const key of keys) {
+        const text = openWith(key, place, bytes)
+        if (text !== undefined) return JSON.parse(text)
+      }
+      return undefined
+    },
+  }
+}
+
+/** The grant store with values in the place of sealed texts. `ttl` in milliseconds. */
+export interface Records {
+  read<Value>(place: Place): Promise<Value | undefined>
+  write(place: Place, value: unknown, ttl: number): Promise<void>
+  /** Whether nothing was there. */
+  add(place: Place, value: unknown, ttl: number): Promise<boolean>
+  /** One who takes gets it, whoever asks at the same time does not. */
+  take<Value>(place: Place): Promise<Value | undefined>
+  /** Writes what `change` makes of what is there; undefined where nothing is, or `change` wants nothing written. */
+  update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined): Promise<Value | undefined>
+  delete(...places: readonly Place[]): Promise<void>
+  join(set: Place, member: string, ttl: number, most: number): Promise<number>
+  leave(set: Place, member: string): Promise<void>
+  members(set: Place): Promise<readonly string[]>
+}
+
+/** Others change the same record now and then, never as often. */
+const MAX_ATTEMPTS = 20
+
+export function createRecords(store: GrantStore, sealer: Sealer): Records {
+  const opened = <Value>(place: Place, sealed: string | undefined) =>
+    sealed === undefined ? undefined : (sealer.open(place, sealed) as Value | undefined)
+
+  return {
+    read: async place => opened(place, await store.get(place)),
+    write: (place, value, ttl) => store.set(place, sealer.seal(place, value), ttl),
+    add: (place, value, ttl) => store.add(place, sealer.seal(place, value), ttl),
+    take: async place => opened(place, await store.take(place)),
+    async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const sealed = await store.get(place)
+        const value = opened<Value>(place, sealed)
+        if (sealed === undefined || value === undefined) return undefined
+        const next = change(value)
+        if (next === undefined) return undefined
+        if (await store.replace(place, sealed, sealer.seal(place, next), ttl)) return next
+      }
+      throw new Error('a record changes too often to be changed')
+    },
+    delete: (...places) => store.delete(...places),
+    join: (set, member, ttl, most) => store.join(set, member, ttl, most),
+    leave: (set, member) => store.leave(set, member),
+    members: set => store.members(set),
+  }
+}

@@ -1,0 +1,106 @@
+// Where codes may be sent: the redirect URIs that `clients.redirects` lets clients have. A pattern never reaches further than
+// it looks: scheme and host are taken as they are, and no spelling of a URL gets around them.
+import { isLoopback } from '../../core/auth.ts'
+
+/** One of `clients.redirects`, taken apart. */
+export interface RedirectPattern {
+  /** With its colon. */
+  readonly scheme: string
+  /** Undefined where the pattern has no `//`. `*`: of a scheme of an app alone, any. */
+  readonly host: string | undefined
+  /** `*`: any; empty: none, or the scheme's own. */
+  readonly port: string
+  /** Segments; `*` is any one, `**` at the end any that follow. */
+  readonly path: readonly string[]
+}
+
+/** Never the scheme of an app. */
+const NO_APPS = new Set([
+  'javascript:',
+  'data:',
+  'vbscript:',
+  'file:',
+  'blob:',
+  'about:',
+  'ws:',
+  'wss:',
+  'ftp:',
+  'mailto:',
+])
+const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)$/i
+
+/** Throws a text for the operator. */
+export function parseRedirectPattern(text: string): RedirectPattern {
+  const [, name = '', authority, path = ''] = PATTERN.exec(text) ?? []
+  const scheme = `${name.toLowerCase()}:`
+  const bad = (why: string) => new Error(`"${text}" ${why}`)
+  if (name === '')
+    throw bad('is no redirect URI, such as https://claude.ai/api/mcp/auth_callback or http://127.0.0.1:*/**')
+  if (NO_APPS.has(scheme)) throw bad(`has the scheme ${scheme}, which no client is reached by`)
+  const isWeb = scheme === 'https:' || scheme === 'http:'
+  const [, host = '', port = ''] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(authority ?? '') ?? []
+  if (isWeb && (host === '' || host.includes('*'))) throw bad('needs a whole host: a * there would let others in')
+  if (!isWeb && host.includes('*') && host !== '*') throw bad('needs a whole host, or * alone')
+  if ((authority ?? '').includes('@')) throw bad('has a user before its host')
+  if (scheme === 'http:' && !isLoopback(host.replace(/^\[|\]$/g, '')))
+    throw bad('is http on another machine: who listens on the way gets the codes; use https')
+  if (port !== '' && port !== '*' && !/^\d{1,5}$/.test(port)) throw bad('has a port that is neither a number nor *')
+  const segments = path.split('/').slice(path.startsWith('/') ? 1 : 0)
+  if (segments.some((segment, index) => segment === '**' && index < segments.length - 1))
+    throw bad('has ** before its end; write it last')
+  if (segments.some(segment => segment.includes('*') && segment !== '*' && segment !== '**'))
+    throw bad('has a * within a part of its path; a part is * or plain text')
+  return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments }
+}
+
+/** Where a URL is one spelling of one place: what another reader could take for another host is none. */
+function readRedirect(uri: string): URL | undefined {
+  // Browsers take a backslash for a slash, and drop tabs and line ends.
+  if (uri.length > 2_048 || /[\s\\\p{Cc}\p{Cf}]/u.test(uri) || !URL.canParse(uri)) return undefined
+  const url = new URL(uri)
+  if (url.username !== '' || url.password !== '' || url.hash !== '' || uri.includes('#')) return undefined
+  const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
+  // `https:/host` and `https:host` are hosts for browsers alone, and `..` leads out of what a pattern says.
+  if (isWeb && !/^https?:\/\/[^/]/i.test(uri)) return undefined
+  if (/(?:^|\/)(?:\.|%2e){1,2}(?:\/|$|\?)/i.test(uri.slice(url.protocol.length))) return undefined
+  return url
+}
+
+function fitsPath(path: readonly string[], pathname: string): boolean {
+  const parts = pathname.split('/').slice(pathname.startsWith('/') ? 1 : 0)
+  const isOpen = path.at(-1) === '**'
+  const fixed = isOpen ? path.slice(0, -1) : path
+  if (isOpen ? parts.length < fixed.length : parts.length !== fixed.length) return false
+  return fixed.every((segment, index) => segment === '*' || segment === parts[index])
+}
+
+function fits({ scheme, host, port, path }: RedirectPattern, url: URL): boolean {
+  if (url.protocol !== scheme || NO_APPS.has(url.protocol)) return false
+  const isWeb = scheme === 'https:' || scheme === 'http:'
+  if (isWeb || host !== undefined) {
+    if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
+    if (port !== '*' && url.port !== normalPort(port, scheme)) return false
+  }
+  // `cursor://*`: an app's scheme is all its own.
+  if (!isWeb && host === '*' && path.join('') === '') return true
+  return fitsPath(path, url.pathname)
+}
+
+const normalPort = (port: string, scheme: string) =>
+  (scheme === 'https:' && port === '443') || (scheme === 'http:' && port === '80') ? '' : port
+
+/** Whether codes may be sent there. */
+export function mayRedirect(patterns: readonly RedirectPattern[], uri: unknown): uri is string {
+  const url = typeof uri === 'string' ? readRedirect(uri) : undefined
+  return url !== undefined && patterns.some(pattern => fits(pattern, url))
+}
+
+/** Two redirect URIs of one client are the same place: on this machine the port is chosen each time (RFC 8252 7.3). */
+export function sameRedirect(one: string, other: string): boolean {
+  if (one === other) return true
+  if (!URL.canParse(one) || !URL.canParse(other)) return false
+  const [a, b] = [new URL(one), new URL(other)]
+  if (a.protocol !== 'http:' || !isLoopback(a.hostname.replace(/^\[|\]$/g, ''))) return false
+  a.port = b.port = ''
+  return a.href === b.href
+}

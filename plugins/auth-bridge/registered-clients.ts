@@ -1,0 +1,74 @@
+// Clients that registered themselves (RFC 7591): what a client said is in the id that it gets, signed. Nothing is kept, so
+// that a flood of registrations costs no memory, no restart forgets a client, and every node knows each.
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { isObject } from '../../core/index.ts'
+
+/** What counts of what a client says of itself. */
+const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const
+
+const PREFIX = 'reg.'
+const SIGNATURE_BYTES = 16
+/** Characters of an id: it is in every URL, and in every token. */
+const MAX_ID = 1_024
+/** Bytes of what a client says. */
+const MAX_SAID = 4_096
+
+export type ClientMetadata = Readonly<Record<string, unknown>>
+
+export interface RegisteredClients {
+  /** The id of a client that says this. Throws a text for the client where that is too much. */
+  idOf(said: ClientMetadata): string
+  /** Its secret, where it authenticates by one. */
+  secretOf(id: string): string
+  /** What oidc-provider keeps of a client; undefined where this id is none of ours. */
+  find(id: string): ClientMetadata | undefined
+}
+
+const pick = (said: ClientMetadata) =>
+  Object.fromEntries(KEPT.flatMap(name => (said[name] === undefined ? [] : [[name, said[name]]])))
+
+/** `keys`: the first signs, all verify. */
+export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClients {
+  const [first] = keys
+  if (!first) throw new Error('there is no key to sign with')
+  const signed = (key: Buffer, body: string) =>
+    createHmac('sha256', key).update(`client ${body}`).digest().subarray(0, SIGNATURE_BYTES)
+
+  /** The key that signed an id, and what is in it. */
+  function read(id: string): { readonly key: Buffer; readonly said: ClientMetadata } | undefined {
+    if (!id.startsWith(PREFIX) || id.length > MAX_ID) return undefined
+    const [body = '', signature = '', ...more] = id.slice(PREFIX.length).split('.')
+    const given = Buffer.from(signature, 'base64url')
+    // One spelling for one client: base64url has several for the same bytes.
+    if (more.length > 0 || given.length !== SIGNATURE_BYTES || given.toString('base64url') !== signature)
+      return undefined
+    const key = keys.find(one => timingSafeEqual(signed(one, body), given))
+    if (!key) return undefined
+    const said: unknown = JSON.parse(
+      inflateRawSync(Buffer.from(body, 'base64url'), { maxOutputLength: MAX_SAID }).toString(),
+    )
+    return isObject(said) ? { key, said } : undefined
+  }
+
+  const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
+
+  return {
+    idOf(said) {
+      const text = JSON.stringify(pick(said))
+      const body = text.length > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
+      const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
+      if (body === '' || id.length > MAX_ID)
+        throw new Error('it says too much of itself: fewer or shorter redirect_uris')
+      return id
+    },
+    secretOf: id => secretBy(read(id)?.key ?? first, id),
+    find(id) {
+      const found = read(id)
+      if (!found) return undefined
+      const { key, said } = found
+      const method = said['token_endpoint_auth_method'] ?? 'client_secret_basic'
+      return { ...said, client_id: id, ...(method !== 'none' && { client_secret: secretBy(key, id) }) }
+    },
+  }
+}

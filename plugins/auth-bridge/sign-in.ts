@@ -1,0 +1,147 @@
+// Signing in at the provider, and back: for a client's authorization request, or for the account page. Whoever comes back is
+// the browser that left, with a state that works once; then it is decided whether they may.
+import type { Interaction } from 'oidc-provider'
+import type { HostContext } from '../../core/index.ts'
+import { keepAttempt, newState, type Purpose, takeAttempt } from './attempts.ts'
+import { asText, type Bridge, pathOf, sendPage } from './bridge.ts'
+import type { Login } from './logins.ts'
+import { SIGN_IN_TTL } from './places.ts'
+import { pendingAt } from './records.ts'
+import { openSession, signedInAs } from './session.ts'
+import { type SignedIn, UpstreamError } from './upstream/upstream.ts'
+
+const doneAt = (uid: string) => pendingAt('signed in for', uid)
+
+const MAX_HINT = 256
+
+const redirectUri = ({ issuer }: Bridge) => `${issuer}/callback`
+
+/** Sends the browser to the provider. */
+async function leave(
+  ctx: HostContext,
+  bridge: Bridge,
+  purpose: Purpose,
+  asked: { hint?: string; prompt?: 'login' | 'select_account' },
+) {
+  const state = newState()
+  const { hint = '', prompt } = asked
+  try {
+    const { url, underWay } = await bridge.upstream.begin({
+      redirectUri: redirectUri(bridge),
+      state,
+      ...(hint !== '' && hint.length <= MAX_HINT && { loginHint: hint }),
+      ...(prompt && { prompt }),
+    })
+    await keepAttempt(ctx, bridge, { state, purpose, underWay })
+    ctx.set('Cache-Control', 'no-store')
+    ctx.set('Referrer-Policy', 'no-referrer')
+    ctx.status = 303
+    ctx.redirect(url)
+  } catch (error) {
+    refuseLogin(ctx, bridge, purpose, error)
+  }
+}
+
+const startOf = (bridge: Bridge, purpose: Purpose): string =>
+  pathOf(bridge, purpose === 'account' ? '/account/sign-in' : `/interaction/${encodeURIComponent(purpose.uid)}`)
+
+const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, text: string]>> = {
+  refused: [403, 'said that you cannot sign in here, or you did not agree to it there.'],
+  misconfigured: [502, 'does not accept this service as it is set up. Its operator has been told why.'],
+  unavailable: [503, 'does not answer now. Try again in a moment.'],
+  untrusted: [502, 'answered something that this service cannot trust. Its operator has been told why.'],
+}
+
+/** A page for the person, and a line for the operator; nothing that the provider said is on the page. */
+function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: unknown): void {
+  if (!(error instanceof UpstreamError)) throw error
+  const { label } = bridge.upstream
+  const { fault, code, fix } = error
+  const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
+  bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
+  const [status, text] = TEXTS[fault]
+  const action = { label: 'Try again', href: startOf(bridge, purpose) }
+  const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
+  const page = { title: 'Signing in did not work', text: `${label} ${text}`, action, isError: true, ...detail }
+  sendPage(ctx, bridge.pages.message(page), status)
+}
+
+function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
+  bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
+  const who = person.email ?? person.name ?? person.subject
+  const text = `You are signed in with ${bridge.upstream.label} as ${who}, but may not use this service: ${reason}.`
+  const action = { label: 'Use another account', href: `${startOf(bridge, purpose)}?prompt=select_account` }
+  sendPage(ctx, bridge.pages.message({ title: 'You may not use this service', text, action, isError: true }), 403)
+}
+
+/** `GET /interaction/:uid` of one that waits for a login. */
+export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
+  const { uid, params } = interaction
+  const done = await bridge.records.read<{ readonly login: string }>(doneAt(uid))
+  const login = done && (await bridge.logins.find(done.login))
+  if (!login) {
+    const again = ctx.query['prompt'] === 'select_account' ? 'select_account' : undefined
+    const prompt = again ?? (asText(params['prompt']).split(' ').includes('login') ? 'login' : undefined)
+    return leave(ctx, bridge, { uid }, { hint: asText(params['login_hint']), ...(prompt && { prompt }) })
+  }
+  await finish(ctx, bridge, login)
+}
+
+/** Back to oidc-provider, which knows by its own cookies that it is the browser of the interaction. */
+async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login): Promise<void> {
+  const session = await openSession(provider, ctx)
+  if (session.accountId !== undefined && session.accountId !== person.subject) {
+    // Somebody else was signed in with this browser: what they allowed is theirs.
+    session.accountId = undefined
+    session.authorizations = undefined
+    await session.persist()
+  }
+  ctx.respond = false
+  const result = { login: { accountId: person.subject }, loginId: id }
+  await provider.interactionFinished(ctx.req, ctx.res, result)
+}
+
+/** `GET /account/sign-in`. */
+export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
+  leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
+
+function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
+  bridge.log.warn({ denied: 'sign-in', ip: ctx.ip }, 'a login came back with another browser than it began with')
+  const text = 'This login was not begun in this browser, or too long ago. Begin again where you came from.'
+  sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
+}
+
+/** `GET /callback`: the browser is back from the provider. */
+export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {
+  const state = asText(ctx.query['state'])
+  const taken = state === '' ? ({ kind: 'foreign' } as const) : await takeAttempt(ctx, bridge, state)
+  if (taken.kind === 'foreign') return refuseBrowser(ctx, bridge)
+  if (taken.kind === 'again') {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.status = 303
+    return ctx.redirect(startOf(bridge, taken.purpose))
+  }
+  const { purpose, underWay } = taken
+  let signedIn: SignedIn
+  try {
+    const callback = new URL(`${redirectUri(bridge)}?${ctx.querystring}`)
+    signedIn = await bridge.upstream.finish(callback, underWay, { redirectUri: redirectUri(bridge), state })
+  } catch (error) {
+    return refuseLogin(ctx, bridge, purpose, error)
+  }
+  const decision = bridge.decide(signedIn.person)
+  if ('refused' in decision) {
+    bridge.upstream.revoke(signedIn.tokens).catch((err: unknown) => bridge.log.debug({ err }, 'not revoked'))
+    return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
+  }
+  const login = await bridge.logins.begin(signedIn)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Referrer-Policy', 'no-referrer')
+  ctx.status = 303
+  if (purpose === 'account') {
+    await signedInAs(ctx, bridge, login)
+    return ctx.redirect(pathOf(bridge, '/account'))
+  }
+  await bridge.records.write(doneAt(purpose.uid), { login: login.id }, SIGN_IN_TTL * 1_000)
+  ctx.redirect(startOf(bridge, purpose))
+}
