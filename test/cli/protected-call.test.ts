@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Host } from '../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
+import { Browser, claimsOf } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'

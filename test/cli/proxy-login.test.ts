@@ -9,7 +9,7 @@ import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextpro
 import { expect } from 'chai'
 import type { Host } from '../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { Browser } from '../plugins/dev-auth-server/browser.ts'
+import { Browser } from '../support/form-browser.ts'
 import { initialize, meta } from '../plugins/transport-stdio/stdio-client.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'

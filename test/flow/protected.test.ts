@@ -9,7 +9,7 @@ import {
 import { expect } from 'chai'
 import type { Host } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { Browser, claimsOf } from '../plugins/dev-auth-server/browser.ts'
+import { Browser, claimsOf } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 
 const REDIRECT = 'http://127.0.0.1:9/callback'

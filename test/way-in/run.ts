@@ -9,7 +9,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { startFakeBrowser, stopFakeBrowsers } from '../cli/fake-browser.ts'
 import { removeFolders } from '../config/folder.ts'
-import { Browser } from '../plugins/dev-auth-server/browser.ts'
+import { Browser } from '../support/form-browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { killAll, run, type Served, serve, tryRun } from './processes.ts'
 

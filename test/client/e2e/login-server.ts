@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
-import { Browser } from '../../plugins/dev-auth-server/browser.ts'
+import { Browser } from '../../support/form-browser.ts'
 import { SERVER } from '../../support/authorization-server.ts'
 import { makeKey } from '../../support/test-issuer.ts'
 

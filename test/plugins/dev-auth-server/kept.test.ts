@@ -10,7 +10,7 @@ import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { HandClient } from './browser.ts'
+import { HandClient } from '../../support/form-browser.ts'
 
 after(async () => {
   await stopHosts()

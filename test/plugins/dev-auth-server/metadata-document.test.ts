@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { configText, stopAll } from '../../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { claimsOf, HandClient, REDIRECT } from './browser.ts'
+import { claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
 import { makeCertificate, startTrusting } from './certificate.ts'
 
 describe('dev-auth-server, for a client that is known by its metadata document', () => {

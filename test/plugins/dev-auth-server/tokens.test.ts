@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import jsonwebtoken from 'jsonwebtoken'
 import { defineTool } from '../../../core/index.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { Browser, claimsOf, HandClient, REDIRECT } from './browser.ts'
+import { Browser, claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
 
 const USERS = [
   { id: 'ada', name: 'Ada <Lovelace>', roles: ['admin'], claims: { tier: 'gold' } },

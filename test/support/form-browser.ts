@@ -1,4 +1,5 @@
-// A browser without scripts, over fetch: follows redirects within a server, keeps its cookies, and clicks what a page has.
+// A browser without scripts, over fetch: follows redirects within the servers that it knows, keeps cookies by host name as
+// browsers do, and clicks what a page has. And a client that sends the forms of a login by hand.
 import { createHash, randomBytes } from 'node:crypto'
 
 export interface Page {
@@ -23,32 +24,37 @@ function hiddenFields(html: string): Record<string, string> {
 }
 
 export class Browser {
-  readonly #home: string
-  /** By path and name, as each cookie says where it belongs. */
-  readonly #cookies = new Map<string, { path: string; pair: string }>()
+  readonly #homes: ReadonlySet<string>
+  /** By host, path and name, as each cookie says where it belongs; ports are none of their business. */
+  readonly cookies = new Map<string, { host: string; path: string; pair: string }>()
+  /** Every address that was opened. */
+  readonly visited: URL[] = []
 
-  /** Redirects that leave `home`, an origin, are handed back instead of followed. */
-  constructor(home: string) {
-    this.#home = new URL(home).origin
+  /** Redirects that leave the homes, origins, are handed back instead of followed. */
+  constructor(...homes: readonly string[]) {
+    this.#homes = new Set(homes.map(home => new URL(home).origin))
   }
 
-  #remember(headers: Headers) {
+  #remember({ hostname: host }: URL, headers: Headers) {
     for (const line of headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split(/;\s*/)
-      const path = attributes.find(attribute => attribute.startsWith('path='))?.slice('path='.length) ?? '/'
-      const name = `${path} ${pair.split('=')[0]}`
-      if (pair.endsWith('=')) this.#cookies.delete(name)
-      else this.#cookies.set(name, { path, pair })
+      const path = attributes.find(attribute => /^path=/i.test(attribute))?.slice('path='.length) ?? '/'
+      const name = `${host} ${path} ${pair.split('=')[0]}`
+      if (pair.endsWith('=')) this.cookies.delete(name)
+      else this.cookies.set(name, { host, path, pair })
     }
   }
 
   async open(address: string | URL, init: RequestInit = {}): Promise<Page | Departure> {
     const url = new URL(address)
-    if (url.origin !== this.#home) return { redirect: url }
-    const cookies = [...this.#cookies.values()].filter(({ path }) => url.pathname.startsWith(path))
+    if (!this.#homes.has(url.origin)) return { redirect: url }
+    this.visited.push(url)
+    const cookies = [...this.cookies.values()].filter(
+      ({ host, path }) => host === url.hostname && url.pathname.startsWith(path),
+    )
     const headers = { ...init.headers, Cookie: cookies.map(({ pair }) => pair).join('; ') }
     const response = await fetch(url, { ...init, headers, redirect: 'manual' })
-    this.#remember(response.headers)
+    this.#remember(url, response.headers)
     const location = response.headers.get('location')
     const html = await response.text()
     if (location !== null) return this.open(new URL(location, url))
@@ -67,7 +73,7 @@ export class Browser {
     const body = new URLSearchParams({ ...page.fields, ...button })
     const action = /<form method="post" action="([^"]*)"/.exec(page.html)?.[1]
     const target = action === undefined ? page.url : unescapeHtml(action)
-    return this.open(target, { method: 'POST', body, headers: { Origin: this.#home } })
+    return this.open(target, { method: 'POST', body, headers: { Origin: new URL(page.url).origin } })
   }
 
   /** Opens an authorization URL, allows the client as `account`, and goes where that leads: to the client. */
