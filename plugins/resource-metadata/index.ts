@@ -88,7 +88,7 @@ function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
     if (nobody.length === 0) return
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
-    const why = `missing${where}; say who gives out tokens, or switch on auth-bridge, with which this host does`
+    const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
     host.report(new StartError(why, { at: [...host.at, 'authorizationServers'] }))
   })
   return routes => {
