@@ -134,10 +134,17 @@ class HandlerContext implements CallContext {
   }
 
   get upstreamToken() {
-    // What fills the slot may throw at once: that is a rejection too.
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
-      return this.#settings.upstreamTokensOn(route).tokenFor({ user: this.user, route, params }, request, this.signal)
+      // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
+      const release = this.#call.hold()
+      try {
+        const tokens = this.#settings.upstreamTokensOn(route)
+        return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
+      } finally {
+        // After what the handler does with a rejection, which is mostly to pass it on.
+        setImmediate(release)
+      }
     }
   }
 
