@@ -109,6 +109,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     stalls: createStallWatch(stallWarning, log, notes),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
+    upstreamTokensOn: route => slots.on('upstreamTokens', route),
     stateKeys: secrets.keys('request-state'),
     admit: createAdmission(access),
   }

@@ -7,6 +7,7 @@ export { fetchJson, type JsonReply } from './access/fetch-json.ts'
 export { GRANT_KINDS, type GrantStore } from './access/grant-store.ts'
 export {
   identifyBearer,
+  loginEnded,
   needResource,
   sameResources,
   type TokenPlace,
@@ -39,5 +40,6 @@ export type {
   ProtectedResource,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
+export type { UpstreamTokenRequest } from './mcp/define.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
-export type { UpstreamTokenRequest, UpstreamTokens } from './mcp/upstream-tokens.ts'
+export type { UpstreamCaller, UpstreamTokens } from './mcp/upstream-tokens.ts'

@@ -8,7 +8,10 @@ export type PublicJwk = Readonly<Record<string, unknown>>
 export interface AuthorizationServer {
   /** Its issuer identifier; undefined where this host is none. Call it once the host listens, unless `http.publicUrl` is set. */
   issuer(): string | undefined
-  /** The keys that its tokens are signed by, the first, and those that they were signed by; empty where this host is none. */
+  /**
+   * The keys that its tokens are signed by, the first, and those that they were signed by; empty where this host is none, which
+   * is known once its plugin is set up. Asked for at every token: what is not there any more verifies nothing from then on.
+   */
   keys(): readonly PublicJwk[]
 }
 

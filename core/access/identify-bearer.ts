@@ -119,6 +119,14 @@ function refuse(
   })
 }
 
+/**
+ * For a plugin that knows more of a login than its token says, such as what fills the slot `upstreamTokens`: the HostError
+ * `unauthorized` with the challenge of this address, by which a client signs in again. Thrown out of a handler it is answered
+ * with 401 where the answer has not begun. `description`: one clause, for the client and the log, with nothing of a token.
+ */
+export const loginEnded = (services: AccessServices, place: TokenPlace, description: string): HostError =>
+  refuse(services, place, description, false)
+
 const AUTHENTICATIONS = {
   name: 'mcp_host_authentications_total',
   help: 'Tokens that came with requests: accepted, refused, or not to be judged (unavailable).',

@@ -78,6 +78,8 @@ export interface CallChannel {
   cancelled?(): boolean
   /** Closes the connection, not the call, where the client can come back for the rest. */
   disconnect(retry?: number): void
+  /** Until what it gives is called, the answer becomes no stream by the time that it takes: a status of its own stays possible. */
+  hold?(): () => void
 }
 
 /** Sends a request to the client and resolves with its result. */
@@ -134,6 +136,8 @@ export interface Call extends CallFacts {
   send(message: string): void
   /** Closes the connection, not the call, where the client can come back for the rest. */
   disconnect(retry?: number): void
+  /** Until what it gives is called, the answer becomes no stream by the time that it takes, where it is one of HTTP. */
+  hold(): () => void
 }
 
 /** The rest of the way, to the result; once. */
@@ -220,6 +224,9 @@ class TransportCall implements Call {
   }
   disconnect(retry?: number) {
     this.#channel.disconnect(retry)
+  }
+  hold() {
+    return this.#channel.hold?.() ?? (() => undefined)
   }
 }
 

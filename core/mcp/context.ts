@@ -1,11 +1,13 @@
 // The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
 import { HostError } from '../http/errors.ts'
+import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
-import { type AskOptions, type CallContext, ToolError } from './define.ts'
+import { type AskOptions, type CallContext, ToolError, type UpstreamTokenRequest } from './define.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
+import type { UpstreamTokens } from './upstream-tokens.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
@@ -19,6 +21,8 @@ export interface HandlerSettings {
   readonly stalls: StallWatch
   /** Headers that go along with `ctx.fetch` of a call. */
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
+  /** The service of a route. */
+  readonly upstreamTokensOn: (route: Route) => UpstreamTokens
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
   /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
@@ -126,6 +130,21 @@ class HandlerContext implements CallContext {
       const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
       if (init?.signal) signals.push(init.signal)
       return fetch(input, { ...init, ...this.#carry(input, init), signal: AbortSignal.any(signals) })
+    }
+  }
+
+  get upstreamToken() {
+    return async (request: UpstreamTokenRequest = {}) => {
+      const { route, params } = this.#call.offer
+      // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
+      const release = this.#call.hold()
+      try {
+        const tokens = this.#settings.upstreamTokensOn(route)
+        return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
+      } finally {
+        // After what the handler does with a rejection, which is mostly to pass it on.
+        setImmediate(release)
+      }
     }
   }
 

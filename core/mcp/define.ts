@@ -35,6 +35,12 @@ export interface AskOptions {
   key?: string
 }
 
+/** What a tool says of the token that it wants from the company's identity provider. */
+export interface UpstreamTokenRequest {
+  /** Scopes there, with spaces between them. Default: those that the caller signed in with. */
+  readonly scope?: string
+}
+
 /** Adds and removes definitions while the host runs; every client that can be told is told. */
 export interface RuntimeItems<Definition> {
   /** Adds to `toolset` (default: every route). A second definition of one name there throws. */
@@ -83,6 +89,12 @@ export interface CallContext {
   log(level: LogLevel, data: unknown, logger?: string): void
   /** `fetch`, ended by `signal` and by the configured `tools.fetchTimeout`. */
   fetch: typeof fetch
+  /**
+   * An access token of the company's identity provider for this caller, where a plugin of the route signs them in there: for
+   * calls of the company's API in their name. Never return it, never log it. Rejects where there is none, and where the login
+   * has ended: let that one pass, so that the client is asked to sign in again.
+   */
+  upstreamToken(request?: UpstreamTokenRequest): Promise<string>
   /**
    * Asks the user. In 2026-07-28 the call ends here with `input_required` and the handler runs again from its
    * start once the answer is there: side effects belong after the last ask. Rejects where nobody can be asked.

@@ -12,7 +12,7 @@ export interface ReplyLine {
 
 /**
  * The reply to one request over a line: at most one answer leaves, and nothing after it or after a cancellation.
- * `disconnect` does nothing, since the line does not close for one request.
+ * `disconnect` does nothing, since the line does not close for one request, and nor does `hold`: an answer has no status there.
  */
 export function createLineReply(line: ReplyLine): Required<SessionReply> {
   let abort: AbortController | undefined
@@ -41,5 +41,6 @@ export function createLineReply(line: ReplyLine): Required<SessionReply> {
       abort?.abort(reason)
     },
     disconnect() {},
+    hold: () => () => undefined,
   }
 }

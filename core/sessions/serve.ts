@@ -29,6 +29,7 @@ export interface SessionReply {
   cancelled?(): boolean
   cancel(reason: Error): void
   disconnect?(retry?: number): void
+  hold?(): () => void
 }
 
 /** What the HTTP request says that brought a message: its user may have another token than who opened the session. */
@@ -82,6 +83,9 @@ class RequestChannel implements CallChannel, AskClient {
   }
   disconnect(retry?: number) {
     this.#reply.disconnect?.(retry)
+  }
+  hold() {
+    return this.#reply.hold?.() ?? (() => undefined)
   }
   ask(method: string, params: object, signal: AbortSignal) {
     return this.#session.ask(message => this.send(message), method, params, signal)

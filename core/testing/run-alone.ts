@@ -8,7 +8,7 @@ import { createHost, type Host } from '../create-host.ts'
 import { HostError } from '../http/errors.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
-import type { Definition } from '../mcp/define.ts'
+import type { Definition, UpstreamTokenRequest } from '../mcp/define.ts'
 import { FAILURE } from '../mcp/methods/tools.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { resultTypeOf } from '../mcp/result-type.ts'
@@ -36,6 +36,11 @@ export interface RunSettings {
   headers?: Readonly<IncomingHttpHeaders>
   /** The id of the session, `ctx.session`. Default: none. */
   session?: string
+  /**
+   * What `ctx.upstreamToken` gives: a token, or a function of what the tool asks for, which may throw as the real one does.
+   * Default: it rejects, as on a route where nobody signs callers in with an identity provider.
+   */
+  upstreamToken?: string | ((request: UpstreamTokenRequest) => string | Promise<string>)
   /** Aborts the call, as a client does that cancels. */
   signal?: AbortSignal
   /** Hears of progress as it is reported: to cancel in the middle. */
@@ -66,7 +71,7 @@ interface Alone {
 }
 
 /** A host of this definition alone. Rejects with the StartError that says what is wrong with it. */
-async function openAlone(definition: Definition): Promise<Alone> {
+async function openAlone(definition: Definition, { upstreamToken }: RunSettings): Promise<Alone> {
   const bus = createMemoryChangeBus()
   let found: Pick<Alone, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
@@ -77,6 +82,10 @@ async function openAlone(definition: Definition): Promise<Alone> {
       host.revisions(() => REVISIONS)
       host.fill('access', openAccess)
       host.fill('changeBus', bus)
+      if (upstreamToken !== undefined) {
+        const give = typeof upstreamToken === 'function' ? upstreamToken : () => upstreamToken
+        host.fill('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
+      }
       host.serving(services => {
         found = { services, route: host.routes[0] as McpRoute }
       })
@@ -174,7 +183,7 @@ export async function runAlone<Result extends object>(
   params: JsonObject,
   settings: RunSettings = {},
 ): Promise<{ readonly result: Result; readonly error: unknown; readonly happened: Happened }> {
-  const alone = await openAlone(definition)
+  const alone = await openAlone(definition, settings)
   const logs: Array<Happened['logs'][number]> = []
   const progress: Array<Happened['progress'][number]> = []
   const questioned = createQuestioned(settings.answers)

@@ -1,8 +1,9 @@
-// JWT access tokens: who calls, by a token that a configured issuer signed for this server; and the enforcement of
-// `authorize` on the routes. docs/plugins/auth-jwt.md.
+// JWT access tokens: who calls, by a token that a configured issuer, or this host itself, signed for this server; and the
+// enforcement of `authorize` on the routes. docs/plugins/auth-jwt.md.
 import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
 import { definePlugin } from '../../core/index.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
+import { findOwnIssuers } from './own-issuer.ts'
 import { createProfile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
@@ -22,14 +23,16 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
-    const perRoute = [...profile.issuers.values()].some(({ audience }) => audience === undefined)
     host.serving(services => {
+      const own = findOwnIssuers(host, services, options, profile)
       const verify = createVerifier({
         profile,
+        own,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
       host.identify(identifyBearer(host, services, verify))
       host.admit(authorizeRoute(host, services))
+      const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)
     })
     for (const [issuer, keys] of profile.remote) {

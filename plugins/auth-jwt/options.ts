@@ -99,6 +99,11 @@ export const authJwtSchema = {
       description:
         'Several issuers, in the place of one; what one does not say of audience and claims is taken from beside.',
     },
+    ownIssuer: {
+      type: 'boolean' as const,
+      description:
+        'Tokens that this host gives out itself, by auth-bridge, count beside those of the issuers here. Default: only where no issuer is named.',
+    },
     validate: {
       type: 'object',
       default: {},

@@ -27,7 +27,7 @@ export interface Issuer {
 
 /** All that a token is verified by, the route's resource apart. */
 export interface Profile {
-  /** By their exact names; at least one. */
+  /** Those that the options name, by their exact names; none where tokens are this host's own: own-issuer.ts. */
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly validate: Checks
   /** Seconds. */
@@ -39,13 +39,18 @@ export interface Profile {
 
 const MIN_SECRET_LENGTH = 32
 
-function audienceOf(given: IssuerOptions['audience']): readonly string[] | undefined {
-  if (given === undefined) return undefined
-  const listed = [given].flat()
-  return listed.length === 0 || listed.includes('') ? [] : listed.flatMap(sameResources)
-}
+export const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
 
 type Path = PluginHost['at']
+
+/** Throws where it is there and empty; `at`: of whom the tokens are. */
+export function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  const listed = [given].flat()
+  if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
+  const why = 'the audience is empty; name whom tokens are for, or leave it out for the address of each route'
+  throw new StartError(why, { at })
+}
 
 /** Says what is wrong with one issuer's options; `at` is their place in the config. */
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
@@ -54,7 +59,7 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
     value === undefined ? [] : [name],
   )
   if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: keys come from one place`)
-  if (sources.length === 0) throw stop('no keys: set authority, or issuer with one of jwksUri, keys and secret')
+  if (sources.length === 0) throw stop(NO_KEYS)
   if (authority !== undefined && issuer !== undefined && authority !== issuer) {
     throw stop('authority is the name of the issuer: leave issuer out, or set issuer and jwksUri')
   }
@@ -93,37 +98,33 @@ function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   }
 }
 
-/** Throws a StartError for options that no token can, or that any token could, be verified by. */
-export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
-  const {
-    issuers: several,
-    audience,
-    claims,
-    validate,
-    streamsOutliveToken,
-    authority,
-    issuer,
-    jwksUri,
-    keys,
-    secret,
-  } = options
-  const { at } = host
+/** The issuers that the options name, one or several; none where tokens are to be this host's own. */
+function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
+  const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
-  if (several && Object.values(single).some(value => value !== undefined)) {
+  const isNamed = Object.values(single).some(value => value !== undefined)
+  if (several && isNamed) {
     throw new StartError('the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
   }
+  if (several) return several
+  return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
+}
+
+/** Throws a StartError for options that no token can, or that any token could, be verified by. */
+export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
+  const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
+  const { at } = host
+  const listed = listedIn(options, at)
   warnOfChecksOff(validate, host)
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
-  const listed: readonly FilledIssuer[] = several ?? [single as FilledIssuer]
   for (const [index, one] of listed.entries()) {
     const place = several ? [...at, 'issuers', index] : at
     const name = nameOf(one, place)
-    const stop = (why: string) => new StartError(why, { at: place })
-    if (issuers.has(name)) throw stop(`the issuer "${name}" is there twice; remove one of them`)
-    const wanted = audienceOf(one.audience ?? audience)
-    if (wanted?.length === 0)
-      throw stop('the audience is empty; name whom tokens are for, or leave it out for the address of each route')
+    if (issuers.has(name)) {
+      throw new StartError(`the issuer "${name}" is there twice; remove one of them`, { at: place })
+    }
+    const wanted = audienceOf(one.audience ?? audience, place)
     const placed = { one, name, place, loose: !validate.signingKey }
     let source = fixedKeys(placed)
     if (!source) {

@@ -18,7 +18,13 @@ export function issueInTest(options: AuthJwtOptions): UnderTest<AuthJwtOptions> 
     issuer: issuer ?? authority ?? NAMELESS,
     keys,
   })
-  const { issuers, algorithms: _, ...rest } = options
+  const { issuers, algorithms: _, ...given } = options
+  const isNamed = [given.authority, given.issuer, given.jwksUri, given.keys, given.secret].some(
+    value => value !== undefined,
+  )
+  // Beside the test's own issuer, which takes the place of those that are named, it would not count any more.
+  const ownIssuer = given.ownIssuer ?? (!issuers && !isNamed)
+  const rest = { ...given, ...(ownIssuer && { ownIssuer }) }
   const [first = rest] = issuers ?? []
   const { issuer } = signedHere(first)
   const { audience, claims: paths = {} } = { ...rest, ...first }

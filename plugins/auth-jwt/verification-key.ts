@@ -61,7 +61,7 @@ export function candidates(
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /** A key as the config gives it. Throws a text for the operator. */
-function readKey(given: Record<string, unknown> | string): VerificationKey {
+export function readKey(given: Readonly<Record<string, unknown>> | string): VerificationKey {
   if (isObject(given) && given['kty'] === 'oct') throw new Error('a symmetric key belongs into `secret`')
   let key: KeyObject
   try {

@@ -9,14 +9,16 @@ import {
   type TokenVerdict,
   type VerifyToken,
 } from '../../core/auth.ts'
-import type { User } from '../../core/index.ts'
+import type { Route, User } from '../../core/index.ts'
 import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
 import type { Algorithm } from './options.ts'
+import type { OwnIssuer } from './own-issuer.ts'
 import type { Issuer, Profile } from './profile.ts'
 import { readToken } from './read-token.ts'
 import type { KeySource, VerificationKey } from './verification-key.ts'
 
 const MAX_REMEMBERED = 10_000
+const NO_OWN: ReadonlyMap<Route, OwnIssuer> = new Map()
 
 /** Loaded where the plugin is used, not at every start. */
 const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
@@ -35,6 +37,8 @@ type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
   readonly profile: Profile
+  /** Of the routes whose tokens this host gives out itself. */
+  readonly own?: ReadonlyMap<Route, OwnIssuer>
   /** Whom tokens are for where an issuer's options do not say. */
   resourceAt(place: TokenPlace): string
   /** Milliseconds; for tests. */
@@ -58,16 +62,18 @@ function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: re
   return { reason }
 }
 
-export function createVerifier({ profile, resourceAt, now = Date.now }: VerifierSettings): VerifyToken {
+export function createVerifier(settings: VerifierSettings): VerifyToken {
+  const { profile, own: ownIssuers = NO_OWN, resourceAt, now = Date.now } = settings
   const { issuers, validate, clockTolerance } = profile
   const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
-  const byResource = [...issuers.values()].some(({ audience }) => audience === undefined)
+  const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
   let jwt: JsonWebToken | undefined
 
-  function issuerOf({ iss }: Claims): Issuer | undefined {
-    const named = typeof iss === 'string' ? issuers.get(iss) : undefined
-    return named ?? (validate.issuer ? undefined : first)
+  function issuerOf({ iss }: Claims, own: OwnIssuer | undefined): Issuer | undefined {
+    const isNamed = typeof iss === 'string' && iss !== ''
+    const named = isNamed ? (issuers.get(iss) ?? (own?.name === iss ? own : undefined)) : undefined
+    return named ?? (validate.issuer ? undefined : (first ?? own))
   }
 
   function refuseClaims(claims: Claims, issuer: Issuer, resource: string): Refusal | undefined {
@@ -81,11 +87,11 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
     return problem === undefined ? undefined : { refused: problem }
   }
 
-  async function verify(token: string, resource: string): Promise<Outcome> {
+  async function verify(token: string, resource: string, own: OwnIssuer | undefined): Promise<Outcome> {
     const read = readToken(token)
     if ('refused' in read) return read
     const { header, claims } = read
-    const issuer = issuerOf(claims)
+    const issuer = issuerOf(claims, own)
     if (!issuer) return { refused: 'the token is of another issuer' }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
@@ -108,10 +114,12 @@ export function createVerifier({ profile, resourceAt, now = Date.now }: Verifier
 
   return function verifyToken(token, place, digest) {
     const resource = byResource ? resourceAt(place) : ''
-    const id = `${digest()}${resource}`
+    const own = ownIssuers.get(place.route)
+    // Of two authorization servers here each is for its own routes.
+    const id = `${digest()}${own?.mark ?? ''} ${resource}`
     const entry = remembered.get(id)
     if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict
-    return verify(token, resource).then(outcome => {
+    return verify(token, resource, own).then(outcome => {
       if (!('verdict' in outcome)) return outcome
       remembered.set(id, outcome)
       return outcome.verdict

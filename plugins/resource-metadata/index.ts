@@ -1,7 +1,7 @@
 // Protected resource metadata (RFC 9728): documents that tell clients where to get a token for each address, and the
 // slot `protectedResource`, from which challenges take their URL and auth plugins the audience.
 import koaCors from '@koa/cors'
-import { isLoopback } from '../../core/auth.ts'
+import { type AuthorizationServer, isLoopback } from '../../core/auth.ts'
 import {
   definePlugin,
   type Endpoint,
@@ -45,8 +45,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
 /** Throws a StartError for options that would make documents that clients must refuse. */
 function checkOptions({ at, http, log, report }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
-  const { resource, authorizationServers, resourceMetadataUri } = options
-  if (!authorizationServers) throw fail('missing; say who gives out tokens', 'authorizationServers')
+  const { resource, authorizationServers = [], resourceMetadataUri } = options
   if (options.dpopBoundAccessTokensRequired) {
     const why = 'nothing here checks a proof of possession (RFC 9449) yet; leave it out'
     report(fail(why, 'dpopBoundAccessTokensRequired'))
@@ -73,22 +72,49 @@ function checkOptions({ at, http, log, report }: PluginHost, options: FilledReso
   }
 }
 
-function createEndpoint(resourceOf: (ctx: HostContext) => string, options: ResourceMetadataOptions): Endpoint {
+/** The options as documents of these routes say them. */
+type Said = (routes: readonly Route[]) => ResourceMetadataOptions
+
+/**
+ * Who gives out tokens is this host itself where the options do not say: its name is asked for with each document, for it may be
+ * known only once the host listens. Reports the routes where nobody does.
+ */
+function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
+  if (options.authorizationServers) return () => options
+  let serverOn: ((route: Route) => AuthorizationServer) | undefined
+  host.serving(services => {
+    serverOn = route => services.slot('authorizationServer', route)
+    const nobody = host.routes.filter(route => services.slot('authorizationServer', route).keys().length === 0)
+    if (nobody.length === 0) return
+    const where =
+      nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
+    const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
+    host.report(new StartError(why, { at: [...host.at, 'authorizationServers'] }))
+  })
+  return routes => {
+    const found = new Set(routes.flatMap(route => serverOn?.(route).issuer() ?? []))
+    // An empty list must not be in a document (RFC 9728 section 3.2).
+    return found.size === 0 ? options : { ...options, authorizationServers: [...found] }
+  }
+}
+
+function createEndpoint(describe: (ctx: HostContext) => object): Endpoint {
   return {
     public: true,
     cors: openToPages,
     methods: {
       GET(ctx) {
-        ctx.body = describeResource(resourceOf(ctx), options)
+        ctx.body = describe(ctx)
       },
     },
   }
 }
 
 /** Serves the documents; returns where each is. */
-function serveDocuments(host: PluginHost, options: ResourceMetadataOptions) {
+function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said: Said) {
   const { resource, resourceMetadataUri } = options
-  const theOne = resource === undefined ? undefined : createEndpoint(() => resource, options)
+  const theOne =
+    resource === undefined ? undefined : createEndpoint(() => describeResource(resource, said(host.routes)))
   if (theOne && resourceMetadataUri !== undefined) {
     const { path, url } = onlyDocument(resourceMetadataUri, host.http)
     if (path !== undefined) host.endpoint(path, theOne)
@@ -96,7 +122,7 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions) {
     return url
   }
   for (const route of host.routes) {
-    const endpoint = theOne ?? createEndpoint(({ state }) => route.url(state.params), options)
+    const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), said([route])))
     const [own, ...others] = documentPaths(route, host.http)
     host.endpoint(own, endpoint, { route })
     for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
@@ -113,7 +139,7 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
   setup(host, options) {
     if (host.routes.length === 0) return
     checkOptions(host, options)
-    const urlOf = serveDocuments(host, options)
+    const urlOf = serveDocuments(host, options, sayServers(host, options))
     host.fill('protectedResource', {
       resourceOf: (route, params) => options.resource ?? route.url(params),
       metadataUrlOf: urlOf,

@@ -7,6 +7,9 @@ export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
 /** The same with their defaults. */
 export type FilledResourceMetadata = FilledOptions['resource-metadata']
 
+const AUTHORIZATION_SERVERS =
+  'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
+
 /** The same without a query. */
 const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 
@@ -24,7 +27,6 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
   type: 'object',
   description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
   additionalProperties: false,
-  required: ['authorizationServers'],
   properties: {
     resource: {
       type: 'string',
@@ -32,7 +34,7 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
       description: 'The resource identifier of every route. Default: each address is its own.',
     },
     authorizationServers: {
-      ...list('Issuers of the authorization servers that give out tokens for these routes.', {
+      ...list(AUTHORIZATION_SERVERS, {
         type: 'string',
         pattern: IDENTIFIER_PATTERN,
       }),

@@ -47,6 +47,8 @@ export interface Exchange extends CallChannel {
   respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
   /** One of the expected answers will not come: its request was cancelled. */
   skip(): void
+  /** The time that the answers take makes no stream of them until what it gives is called. */
+  hold(): () => void
   /** Ends the calls, as the client closing the response does where that counts. */
   cancel(reason: Error): void
 }
@@ -74,6 +76,9 @@ class PostExchange implements Exchange, Waiting {
   readonly #jsonWindow: JsonWindow
   #sink: Sink | undefined
   #settled = 0
+  #held = 0
+  /** The time is over in which a JSON answer was possible. */
+  #late = false
   #controller: AbortController | undefined
   #reason: Error | undefined
 
@@ -91,7 +96,19 @@ class PostExchange implements Exchange, Waiting {
   }
 
   overdue() {
-    this.#openSink()
+    this.#late = true
+    if (this.#held === 0) this.#openSink()
+  }
+
+  hold() {
+    this.#held++
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#held--
+      if (this.#held === 0 && this.#late && !this.#over) this.#openSink()
+    }
   }
 
   /** Undefined where nothing can be said any more. */

@@ -104,6 +104,9 @@ class PostReply implements SessionReply {
   disconnect(retry?: number) {
     this.#exchange.disconnect(retry)
   }
+  hold() {
+    return this.#exchange.hold()
+  }
 }
 
 export function createSessionPosts(host: Transport, route: McpRoute) {

@@ -19,6 +19,8 @@ export interface AuthJwtOptions {
   claims?: JwtClaims
   /** Several issuers, in the place of one; what one does not say of audience and claims is taken from beside. */
   issuers?: IssuerOptions[]
+  /** Tokens that this host gives out itself, by auth-bridge, count beside those of the issuers here. Default: only where no issuer is named. */
+  ownIssuer?: boolean
   /** Checks, each on by default; each that is off is a warning at every start. The signature is always checked. */
   validate?: {
     /** The token is of a configured issuer. Default `true`. */

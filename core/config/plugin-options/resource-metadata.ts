@@ -4,8 +4,8 @@
 export interface ResourceMetadataOptions {
   /** The resource identifier of every route. Default: each address is its own. */
   resource?: string
-  /** Issuers of the authorization servers that give out tokens for these routes. */
-  authorizationServers: string[]
+  /** Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one. */
+  authorizationServers?: string[]
   /** Scopes that tokens for these routes may have. */
   scopesSupported?: string[]
   /** How a token may be presented. Default `['header']`. */

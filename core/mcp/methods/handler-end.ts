@@ -22,11 +22,13 @@ const onValue = (value: object | Promise<object>, failed: (error: unknown) => ob
 
 /**
  * What left a handler, as the client is told of it. It answers a request that was well formed, so it rides an HTTP 200,
- * except for what the host itself decided there: a capability that the client lacks. A ToolError's text is meant for
- * the client; anything else that is no HostError stays as it is, to be logged and hidden.
+ * except for what the host itself decided there: a capability that the client lacks, and a login that has ended, whose
+ * challenge a client reads with a 401 alone. A ToolError's text is meant for the client; anything else that is no HostError
+ * stays as it is, to be logged and hidden.
  */
 export function handlerFailure(error: unknown): unknown {
   if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
   if (!HostError.is(error)) return error
-  return error.kind === 'missingCapability' ? error : error.within200()
+  const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
+  return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
 }
