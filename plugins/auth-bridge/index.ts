@@ -3,12 +3,15 @@
 import { resolve } from 'node:path'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
-import { addEndpoints, type GetBridge } from './endpoints.ts'
+import type { Bridge } from './bridge.ts'
+import { addEndpoints } from './endpoints.ts'
+import type { Handlers } from './handlers.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
 import { readLogo } from './pages/index.ts'
 import { parseRedirectPattern } from './redirects.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
+import type { BridgeTokens } from './upstream-tokens.ts'
 
 export type { AuthBridgeOptions } from './options.ts'
 
@@ -73,8 +76,14 @@ function storeOf({ at, routes }: PluginHost, services: Services) {
   return store
 }
 
+interface Made {
+  readonly bridge: Bridge
+  readonly handlers: Handlers
+  readonly tokens: BridgeTokens
+}
+
 /** It takes a second. */
-const load = () => Promise.all([import('./make.ts'), import('./handlers.ts')])
+const load = () => Promise.all([import('./make.ts'), import('./handlers.ts'), import('./upstream-tokens.ts')])
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
@@ -88,12 +97,16 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     const logo = options.page.logo === undefined ? undefined : readLogo(options.page.logo, host.directory)
     const issuer = () => host.url(options.path)
     host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
-    let made: ReturnType<GetBridge> | undefined
+    let made: Promise<Made> | undefined
+    let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
+    host.fill('upstreamTokens', {
+      tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
+    })
     host.serving(services => {
       const store = storeOf(host, services)
       checkKeys(host, store.shared)
       const make = async () => {
-        const [{ makeBridge }, { handlers }] = await load()
+        const [{ makeBridge }, { handlers }, { BridgeTokens }] = await load()
         const bridge = await makeBridge({
           host,
           services,
@@ -104,9 +117,9 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
           logo,
           name: options.page.name ?? 'MCP',
         })
-        return { bridge, handlers }
+        return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
       }
-      const getBridge = () => {
+      getBridge = () => {
         made ??= make()
         return made
       }

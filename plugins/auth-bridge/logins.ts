@@ -88,9 +88,19 @@ export class Logins {
     upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, 'the provider was not told of a sign-out'))
   }
 
-  /** Keeps tokens that the provider replaced outside of `renew`. */
-  async keepTokens(id: string, tokens: ProviderTokens): Promise<void> {
-    await this.#settings.records.update<Login>(placeOf(id), this.#settings.idle, login => ({ ...login, tokens }))
+  /** Tokens with other scopes, for the same person; undefined where the login has ended. Rejects with an UpstreamError. */
+  async exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
+    const { upstream } = this.#settings
+    const exchanged = await this.#alone(id, async login => {
+      const tokens = await upstream.exchange(login.tokens, scope)
+      const { refreshToken } = tokens
+      // By a refresh the provider may have replaced the refresh token of the login.
+      if (refreshToken !== undefined && refreshToken !== login.tokens.refreshToken)
+        await this.#write({ ...login, tokens: { ...login.tokens, refreshToken } })
+      return tokens
+    })
+    if (exchanged === 'busy') throw new UpstreamError('unavailable', 'another node has asked the provider for too long')
+    return exchanged
   }
 
   #left({ since }: Login) {
@@ -110,27 +120,33 @@ export class Logins {
     return 'standing' in decision ? { login, standing: decision.standing } : { ended: decision.refused }
   }
 
-  /** One node asks at a time: a provider that replaces refresh tokens takes two that use the same one for thieves. */
   async #renewAlone(id: string, wanted: number): Promise<Renewed> {
+    const isFresh = ({ asked }: Login) => Date.now() - asked < wanted
+    const kept = await this.find(id)
+    if (kept && isFresh(kept)) return this.#judge(kept)
+    // Another node may have asked in the meantime.
+    const renewed = await this.#alone(id, async login => (isFresh(login) ? this.#judge(login) : this.#ask(login)))
+    if (renewed === 'busy') return { unsure: 'another node has asked the provider for too long' }
+    return renewed ?? { ended: 'the login has ended' }
+  }
+
+  /**
+   * One node asks at a time: a provider that replaces refresh tokens takes two that use the same one for thieves. Undefined
+   * where the login has ended.
+   */
+  async #alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
     const { records } = this.#settings
     const lock = pendingAt('asking', id)
     const until = Date.now() + LOCK_TTL
-    for (;;) {
-      const login = await this.find(id)
-      if (!login) return { ended: 'the login has ended' }
-      if (Date.now() - login.asked < wanted) return this.#judge(login)
-      if (await records.add(lock, 1, LOCK_TTL)) {
-        try {
-          // It may have been asked between the two.
-          const now = await this.find(id)
-          if (!now) return { ended: 'the login has ended' }
-          return Date.now() - now.asked < wanted ? this.#judge(now) : await this.#ask(now)
-        } finally {
-          await records.delete(lock)
-        }
-      }
-      if (Date.now() > until) return { unsure: 'another node has asked the provider for too long' }
+    while (!(await records.add(lock, 1, LOCK_TTL))) {
+      if (Date.now() > until) return 'busy'
       await pause(LOCK_PAUSE)
+    }
+    try {
+      const login = await this.find(id)
+      return login && (await run(login))
+    } finally {
+      await records.delete(lock)
     }
   }
 

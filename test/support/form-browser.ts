@@ -88,16 +88,31 @@ export class Browser {
 
 export const REDIRECT = 'http://127.0.0.1:9/callback'
 
+interface ServerPaths {
+  readonly authorization: string
+  readonly token: string
+  readonly registration: string
+}
+
+/** Of dev-auth-server. */
+const DEV_PATHS: ServerPaths = { authorization: '/auth', token: '/token', registration: '/reg' }
+
 /** A client that sends forms by hand: every parameter can be left out or bent. */
 export class HandClient {
   readonly issuer: string
   readonly browser: Browser
+  readonly #paths: ServerPaths
   readonly verifier = randomBytes(32).toString('base64url')
   clientId = ''
 
-  constructor(issuer: string) {
+  /** `homes`: other servers that its browser goes through. */
+  constructor(
+    issuer: string,
+    { paths = DEV_PATHS, homes = [] }: { paths?: ServerPaths; homes?: readonly string[] } = {},
+  ) {
     this.issuer = issuer
-    this.browser = new Browser(issuer)
+    this.#paths = paths
+    this.browser = new Browser(issuer, ...homes)
   }
 
   register(metadata: object = {}): Promise<Response> {
@@ -108,7 +123,11 @@ export class HandClient {
       grant_types: ['authorization_code', 'refresh_token'],
       ...metadata,
     })
-    return fetch(`${this.issuer}/reg`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+    return fetch(`${this.issuer}${this.#paths.registration}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body,
+    })
   }
 
   /** Registers and remembers who it is. */
@@ -119,7 +138,7 @@ export class HandClient {
   }
 
   authorizeUrl(parameters: Readonly<Record<string, string | undefined>> = {}): URL {
-    const url = new URL(`${this.issuer}/auth`)
+    const url = new URL(`${this.issuer}${this.#paths.authorization}`)
     const all: Record<string, string | undefined> = {
       client_id: this.clientId,
       response_type: 'code',
@@ -135,7 +154,7 @@ export class HandClient {
 
   async token(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const body = new URLSearchParams({ client_id: this.clientId, ...form })
-    return (await (await fetch(`${this.issuer}/token`, { method: 'POST', body })).json()) as TokenAnswer
+    return (await (await fetch(`${this.issuer}${this.#paths.token}`, { method: 'POST', body })).json()) as TokenAnswer
   }
 
   /** The whole way to tokens: opens, allows as `account`, exchanges. */
@@ -143,12 +162,12 @@ export class HandClient {
     const back = await this.browser.allow(this.authorizeUrl(parameters), account)
     const code = back.searchParams.get('code')
     if (code === null) throw new Error(`no code: ${back}`)
-    return this.token({
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: REDIRECT,
-      code_verifier: this.verifier,
-    })
+    return this.token(this.codeForm(code))
+  }
+
+  /** What a code is exchanged by. */
+  codeForm(code: string): Record<string, string> {
+    return { grant_type: 'authorization_code', code, redirect_uri: REDIRECT, code_verifier: this.verifier }
   }
 }
 

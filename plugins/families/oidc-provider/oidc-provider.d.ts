@@ -147,7 +147,7 @@ declare module 'oidc-provider' {
   }
 
   export const interactionPolicy: {
-    base(): { get(name: 'login' | 'consent'): Prompt } & readonly Prompt[]
+    base(): { get(name: 'login' | 'consent'): Prompt; remove(name: 'login' | 'consent'): void } & readonly Prompt[]
     readonly Check: new (
       reason: string,
       description: string,

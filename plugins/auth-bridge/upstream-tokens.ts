@@ -1,0 +1,95 @@
+// `ctx.upstreamToken()`: the token of a caller at the identity provider, for tools that call the company's API as them. It is
+// of the login that the caller's token came from, new where it would soon expire, and nobody else's.
+import { LRUCache } from 'lru-cache'
+import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
+import { HostError, type Services, ToolError } from '../../core/index.ts'
+import type { Bridge } from './bridge.ts'
+import type { Login, Renewed } from './logins.ts'
+import { type ProviderTokens, UpstreamError } from './upstream/upstream.ts'
+
+/** A token that ends sooner is renewed first, milliseconds. */
+const TOO_SHORT = 60_000
+/** Tokens of other scopes that are remembered, and for how long one without an end is, milliseconds. */
+const MAX_EXCHANGED = 1_000
+const EXCHANGED_TTL = 300_000
+const MAX_SCOPE = 1_024
+
+const isGood = ({ expiresAt }: ProviderTokens) => expiresAt === undefined || expiresAt - Date.now() > TOO_SHORT
+
+/** The same scopes in any order are one question. */
+const canonical = (scope: string): string => [...new Set(scope.split(' ').filter(Boolean))].sort().join(' ')
+
+export class BridgeTokens {
+  readonly #bridge: Bridge
+  readonly #services: Services
+  /** Of this process, by login and scopes; in memory alone. */
+  readonly #exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
+
+  constructor(bridge: Bridge, services: Services) {
+    this.#bridge = bridge
+    this.#services = services
+  }
+
+  async tokenFor(caller: UpstreamCaller, { scope }: UpstreamTokenRequest): Promise<string> {
+    const login = await this.#loginOf(caller)
+    const wanted = canonical(scope ?? '')
+    if (wanted === '') return login.tokens.accessToken
+    if (wanted.length > MAX_SCOPE) throw new ToolError(`upstreamToken: scope is longer than ${MAX_SCOPE} characters`)
+    const key = `${login.id} ${wanted}`
+    const known = this.#exchanged.get(key)
+    if (known && isGood(known)) return known.accessToken
+    return (await this.#exchange(caller, login, wanted, key)).accessToken
+  }
+
+  #ended(caller: UpstreamCaller, why: string): HostError {
+    return loginEnded(this.#services, caller, why)
+  }
+
+  /** The login that the caller's token names, with an access token that will last the call. */
+  async #loginOf(caller: UpstreamCaller): Promise<Login> {
+    const { logins, issuer } = this.#bridge
+    const { user } = caller
+    const id = user?.issuer === issuer ? user.claims['sid'] : undefined
+    if (typeof id !== 'string')
+      throw new ToolError(
+        'There is no token of the identity provider for this caller: they did not sign in through this host.',
+      )
+    const login = await logins.find(id)
+    if (!login || login.person.subject !== user?.subject) throw this.#ended(caller, 'the login has ended')
+    if (isGood(login.tokens)) return login
+    return this.#settle(caller, await logins.renew(id))
+  }
+
+  #settle(caller: UpstreamCaller, renewed: Renewed): Login {
+    if ('ended' in renewed) throw this.#ended(caller, renewed.ended)
+    if ('unsure' in renewed) throw this.#unavailable(renewed.unsure)
+    const { login } = renewed
+    const { expiresAt } = login.tokens
+    if (expiresAt === undefined || expiresAt > Date.now()) return login
+    // Where there is no refresh token the login lasts as long as its access token does.
+    throw login.tokens.refreshToken === undefined
+      ? this.#ended(caller, 'the token of the identity provider has expired')
+      : this.#unavailable('the identity provider cannot be asked now')
+  }
+
+  #unavailable(detail: string): HostError {
+    return new HostError('unavailable', { detail, headers: { 'Retry-After': '5' } })
+  }
+
+  async #exchange(caller: UpstreamCaller, login: Login, scope: string, key: string): Promise<ProviderTokens> {
+    const { logins, log } = this.#bridge
+    try {
+      const tokens = await logins.exchange(login.id, scope)
+      if (!tokens) throw this.#ended(caller, 'the login has ended')
+      const ttl = tokens.expiresAt === undefined ? EXCHANGED_TTL : tokens.expiresAt - Date.now()
+      if (ttl > 0) this.#exchanged.set(key, tokens, { ttl })
+      return tokens
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      log.warn({ err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
+      if (error.fault === 'unavailable') throw this.#unavailable('the identity provider does not answer now')
+      const fix = error.fix === undefined ? '' : ` ${error.fix}`
+      throw new ToolError(`The identity provider gives no token for the scope "${scope}".${fix}`)
+    }
+  }
+}

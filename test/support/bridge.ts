@@ -1,0 +1,116 @@
+// A host with the bridge, in front of an identity provider of the test's own; and what a client and its person do there.
+import { type BuiltInOptions, defineTool } from '../../core/index.ts'
+import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
+import { type IdentityProvider, type IdpSettings, startIdentityProvider } from './identity-provider.ts'
+import { type StartedHost, startHost, type TestConfig } from './start-host.ts'
+
+type Plugins = NonNullable<TestConfig['plugins']>
+type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
+
+/** Says who the host took the caller for. */
+const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })
+/** Tells of the provider's token what can be told. */
+const upstream = defineTool({
+  name: 'upstream',
+  input: { type: 'object', properties: { scope: { type: 'string' } } },
+  async handler({ scope }, { upstreamToken }) {
+    const token = await upstreamToken(scope === undefined ? {} : { scope })
+    return { length: token.length, seen: seen.push(token) }
+  },
+})
+
+/** Every token of a provider that the tool was given. */
+export const seen: string[] = []
+
+export interface BridgeSettings {
+  readonly idp?: IdpSettings | IdentityProvider
+  readonly options?: Partial<BridgeOptions>
+  readonly plugins?: Plugins
+  readonly config?: Partial<TestConfig>
+}
+
+export interface StartedBridge extends StartedHost {
+  readonly idp: IdentityProvider
+  readonly issuer: string
+  /** The resource of the one route. */
+  readonly resource: string
+  /** One that may go to host and provider. */
+  browser(): Browser
+  /** A client that has registered itself. */
+  client(metadata?: object): Promise<BridgeClient>
+}
+
+const isProvider = (idp: IdpSettings | IdentityProvider): idp is IdentityProvider => 'requests' in idp
+
+export async function startBridge({
+  idp: given = {},
+  options,
+  plugins,
+  config,
+}: BridgeSettings = {}): Promise<StartedBridge> {
+  const idp = isProvider(given) ? given : await startIdentityProvider(given)
+  const provider = idp.options() as unknown as BridgeOptions['provider']
+  const started = await startHost({
+    toolsets: { all: [whoami, upstream] },
+    routes: { '/mcp': { toolsets: 'all', authorize: true } },
+    ...config,
+    plugins: {
+      'transport-streamable': {},
+      'auth-jwt': {},
+      'resource-metadata': { scopesSupported: ['read', 'admin'] },
+      'auth-bridge': { provider, allow: { everyone: true }, scopes: { admin: { group: 'engineering' } }, ...options },
+      ...plugins,
+    },
+  })
+  const issuer = `${started.url}${options?.path ?? '/auth'}`
+  idp.redirects.add(`${issuer}/callback`)
+  return {
+    ...started,
+    idp,
+    issuer,
+    resource: `${started.url}/mcp`,
+    browser: () => new Browser(started.url, idp.origin),
+    client: metadata => new BridgeClient(issuer, `${started.url}/mcp`, idp.origin).start(metadata),
+  }
+}
+
+/** A client of the bridge, whose person allows by a click. */
+export class BridgeClient extends HandClient {
+  readonly #resource: string
+
+  constructor(issuer: string, resource: string, provider: string) {
+    super(issuer, {
+      paths: { authorization: '/authorize', token: '/token', registration: '/register' },
+      homes: [provider],
+    })
+    this.#resource = resource
+  }
+
+  /** To the page that asks, past the provider. */
+  ask(parameters: Readonly<Record<string, string | undefined>> = {}): Promise<Page> {
+    return this.browser.page(this.authorizeUrl({ resource: this.#resource, ...parameters }))
+  }
+
+  /** Allows, or denies, and goes to where that leads. */
+  async decide(page: Page, decision: 'allow' | 'deny' = 'allow'): Promise<URL> {
+    const next = await this.browser.click(page, { decision })
+    if ('html' in next) throw new Error(`not allowed: ${next.status} ${next.html}`)
+    return next.redirect
+  }
+
+  /** The whole way to tokens. */
+  async logIn(parameters: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {
+    const back = await this.decide(await this.ask(parameters))
+    return this.exchange(back)
+  }
+
+  exchange(back: URL, form: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {
+    const code = back.searchParams.get('code')
+    if (code === null) throw new Error(`no code: ${back}`)
+    return this.token({ ...this.codeForm(code), ...form })
+  }
+
+  refresh(token: string, form: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {
+    return this.token({ grant_type: 'refresh_token', refresh_token: token, ...form })
+  }
+}
