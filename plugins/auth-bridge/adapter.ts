@@ -76,9 +76,10 @@ export function createAdapter({ records, clients, refreshGrace, replayed }: Adap
           const used = await records.read<number>(usedAt(id))
           if (used !== undefined && Date.now() < used + refreshGrace) return
         }
-        // Somebody else was first, after both had found it unused.
+        // Somebody else was first, after both had found it unused: nobody knows who is the thief.
         const payload = await records.read<Payload>(at(id))
         replayed(model, payload?.grantId)
+        if (payload?.grantId !== undefined) await records.delete(grantedAt('Grant', payload.grantId))
         throw new errors.InvalidGrant('it was used already')
       },
       async destroy(id: string) {
