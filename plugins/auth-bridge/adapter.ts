@@ -21,6 +21,8 @@ export interface AdapterSettings {
 
 /** How long it is known of a refresh token that it was used, milliseconds. Later it is none. */
 const USED_TTL = 24 * 3_600_000
+/** Between two writes, milliseconds. */
+const MARGIN = 60_000
 /** Without one of its own, milliseconds. */
 const DEFAULT_TTL = 3_600_000
 
@@ -65,13 +67,13 @@ export function createAdapter({ records, clients, refreshGrace, replayed }: Adap
         return undefined
       },
       async consume(id: string) {
-        if (await records.add(usedAt(id), Date.now(), USED_TTL)) {
-          if (model !== 'RefreshToken') return
+        if (model === 'RefreshToken') {
+          // A client refreshes every few minutes: what it used is not kept for as long as what it has. That comes first, and
+          // ends first: no token outlives the knowledge that it was used, wherever a node dies.
           const payload = await records.read<Payload>(at(id))
-          // A client refreshes every few minutes: what it used is not kept for as long as what it has.
           if (payload) await records.write(at(id), payload, USED_TTL)
-          return
         }
+        if (await records.add(usedAt(id), Date.now(), USED_TTL + refreshGrace + MARGIN)) return
         if (model === 'RefreshToken') {
           const used = await records.read<number>(usedAt(id))
           if (used !== undefined && Date.now() < used + refreshGrace) return
