@@ -26,6 +26,13 @@ const NO_APPS = new Set([
   'wss:',
   'ftp:',
   'mailto:',
+  'view-source:',
+  'filesystem:',
+  'jar:',
+  'chrome:',
+  'resource:',
+  // On Android it opens any address, in any app.
+  'intent:',
 ])
 const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)$/i
 
@@ -77,10 +84,8 @@ function fitsPath(path: readonly string[], pathname: string): boolean {
 function fits({ scheme, host, port, path }: RedirectPattern, url: URL): boolean {
   if (url.protocol !== scheme || NO_APPS.has(url.protocol)) return false
   const isWeb = scheme === 'https:' || scheme === 'http:'
-  if (isWeb || host !== undefined) {
-    if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
-    if (port !== '*' && url.port !== normalPort(port, scheme)) return false
-  }
+  if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
+  if (port !== '*' && url.port !== normalPort(port, scheme)) return false
   // `cursor://*`: an app's scheme is all its own.
   if (!isWeb && host === '*' && path.join('') === '') return true
   return fitsPath(path, url.pathname)

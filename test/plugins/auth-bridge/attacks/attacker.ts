@@ -109,7 +109,10 @@ export async function startTwo(
 }
 
 /** A browser's cookies as a header for an address. */
-export function cookiesFor(browser: { cookies: Map<string, { path: string; pair: string }> }, url: string | URL): string {
+export function cookiesFor(
+  browser: { cookies: Map<string, { path: string; pair: string }> },
+  url: string | URL,
+): string {
   const { pathname } = new URL(url)
   return [...browser.cookies.values()]
     .filter(({ path }) => pathname.startsWith(path))

@@ -38,7 +38,11 @@ describe('auth-bridge, attacked by codes', () => {
     }
     const changes: Record<string, (form: Record<string, string>) => Record<string, string>> = {
       'another client': form => ({ ...form, client_id: thief.clientId }),
-      'another client and its verifier': form => ({ ...form, client_id: thief.clientId, code_verifier: thief.verifier }),
+      'another client and its verifier': form => ({
+        ...form,
+        client_id: thief.clientId,
+        code_verifier: thief.verifier,
+      }),
       'another verifier': form => ({ ...form, code_verifier: thief.verifier }),
       'no verifier': ({ code_verifier: _, ...form }) => form,
       'an empty verifier': form => ({ ...form, code_verifier: '' }),

@@ -77,14 +77,18 @@ describe('auth-bridge, attacked by refresh tokens', () => {
       'by nobody': { client_id: '', refresh_token: token },
       'in capitals': { refresh_token: token.toUpperCase() },
       'with more': { refresh_token: `${token}a` },
-      'cut': { refresh_token: token.slice(0, -1) },
+      cut: { refresh_token: token.slice(0, -1) },
       'an access token': { refresh_token: access_token },
-      'empty': { refresh_token: '' },
+      empty: { refresh_token: '' },
       'a key of the store': { refresh_token: `granted:RefreshToken:${token}` },
       'for more scopes': { refresh_token: token, scope: 'read admin openid' },
     }
     for (const [what, form] of Object.entries(bent)) {
-      const got = await post(`${bridge.issuer}/token`, { client_id: victim.clientId, grant_type: 'refresh_token', ...form })
+      const got = await post(`${bridge.issuer}/token`, {
+        client_id: victim.clientId,
+        grant_type: 'refresh_token',
+        ...form,
+      })
       tally.add(what, got.status >= 400 && got.status < 500 && errorIn(got) !== null, got.text)
     }
     const still = await victim.refresh(token)

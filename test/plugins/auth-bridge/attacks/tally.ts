@@ -13,7 +13,8 @@ export class Tally {
   /** One attempt; `found` is shown where it was not refused. */
   add(what: string, isRefused: boolean, found: unknown = ''): void {
     this.#tried += 1
-    if (!isRefused) this.#through.push(`${what} ${typeof found === 'string' ? found : JSON.stringify(found)}`.slice(0, 400))
+    if (!isRefused)
+      this.#through.push(`${what} ${typeof found === 'string' ? found : JSON.stringify(found)}`.slice(0, 400))
   }
 
   /** Prints the line. Throws where an attempt went through, or fewer than `least` were made. */
