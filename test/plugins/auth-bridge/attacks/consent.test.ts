@@ -1,0 +1,211 @@
+// The confused deputy, and forged answers to the page that asks (MCP security best practices, RFC 9700 4.7): what one client
+// was allowed is no other's, and nothing but a click on our page allows.
+import { expect } from 'chai'
+import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import type { Page } from '../../../support/form-browser.ts'
+import { stopIdentityProviders } from '../../../support/identity-provider.ts'
+import { stopHosts } from '../../../support/start-host.ts'
+import { cookiesFor, type Got, isRefused, post, send } from './attacker.ts'
+import { Tally } from './tally.ts'
+
+const HOME = 'https://app.example/cb'
+const SECOND = 'https://app.example/second'
+const EVIL = 'https://evil.example/cb'
+
+describe('auth-bridge, attacked by borrowed and forged consent', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    const redirects = ['https://app.example/**', 'https://evil.example/**', 'http://127.0.0.1:*/**']
+    bridge = await startBridge({ options: { clients: { redirects } } })
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  /** A client that a person has allowed, which this browser is not asked about again. */
+  async function allowed(): Promise<BridgeClient> {
+    const client = await bridge.client({ redirect_uris: [HOME, SECOND] })
+    await client.decide(await client.ask({ redirect_uri: HOME, scope: 'read' }))
+    const again = await client.browser.open(
+      client.authorizeUrl({ redirect_uri: HOME, resource: bridge.resource, scope: 'read' }),
+    )
+    expect('redirect' in again && again.redirect.searchParams.has('code'), 'is remembered').to.equal(true)
+    return client
+  }
+
+  it('of one client for another, by way of a person whom the provider signs in silently', async () => {
+    const tally = new Tally('one client’s consent used for another')
+    const victim = await allowed()
+    const others: Record<string, object> = {
+      'another place': { redirect_uris: [EVIL] },
+      'the same redirect URI': { redirect_uris: [HOME] },
+      'the same redirect URIs, another order': { redirect_uris: [SECOND, HOME] },
+      'the same host': { redirect_uris: ['https://app.example/other'] },
+      'the same with one more': { redirect_uris: [HOME, SECOND, EVIL] },
+      'the same with another name': { redirect_uris: [HOME, SECOND], client_name: 'Another' },
+      'the same, with a secret': { redirect_uris: [HOME, SECOND], token_endpoint_auth_method: 'client_secret_post' },
+      'a native one': { redirect_uris: ['http://127.0.0.1:9/callback'] },
+    }
+    for (const [what, metadata] of Object.entries(others)) {
+      const evil = await bridge.client(metadata)
+      const redirect_uri = (metadata as { redirect_uris: string[] }).redirect_uris.at(-1) as string
+      for (const more of [{}, { prompt: 'login' }, { prompt: 'none' }, { prompt: 'consent' }, { scope: 'openid' }]) {
+        const next = await victim.browser.open(evil.authorizeUrl({ redirect_uri, resource: bridge.resource, ...more }))
+        const isAsked = 'html' in next ? next.html.includes('name="decision"') : next.redirect.searchParams.has('error')
+        tally.add(`${what} ${JSON.stringify(more)}`, isAsked, 'html' in next ? next.html : next.redirect.href)
+      }
+    }
+    tally.end(40)
+  })
+
+  it('of the same client for another place, or for more', async () => {
+    const tally = new Tally('consent used for another redirect URI, or more scopes')
+    const client = await allowed()
+    for (const bent of [
+      { redirect_uri: SECOND, scope: 'read' },
+      { redirect_uri: SECOND, scope: 'read', prompt: 'none' },
+      { redirect_uri: HOME, scope: 'read admin' },
+      { redirect_uri: HOME, scope: 'admin', prompt: 'none' },
+    ]) {
+      const next = await client.browser.open(client.authorizeUrl({ resource: bridge.resource, ...bent }))
+      const isAsked = 'html' in next ? next.html.includes('name="decision"') : next.redirect.searchParams.has('error')
+      tally.add(JSON.stringify(bent), isAsked, 'html' in next ? next.html : next.redirect.href)
+      if ('html' in next && bent.redirect_uri === SECOND) expect(next.html).to.include('Something changed')
+    }
+    tally.end(4)
+  })
+
+  /** Whoever answers is sent on; whoever is refused is not. */
+  const isNoAnswer = (got: Got) => isRefused(got) && got.status !== 303
+
+  /** That the request was open all the while: by a click the client gets its code. */
+  async function clickWorks(page: Page, client: BridgeClient) {
+    const back = await client.decide(page)
+    expect(back.searchParams.has('code'), 'the click itself').to.equal(true)
+  }
+
+  it('by opening its address, as a prefetch or another method does', async () => {
+    const tally = new Tally('consent by GET, prefetch and other methods')
+    const client = await bridge.client()
+    const page = await client.ask()
+    const cookie = cookiesFor(client.browser, page.url)
+    const query = new URLSearchParams({ ...page.fields, decision: 'allow' })
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      for (const purpose of ['', 'prefetch', 'prefetch;prerender'])
+        for (const url of [page.url, `${page.url}?${query}`]) {
+          const headers = {
+            Cookie: cookie,
+            'X-HTTP-Method-Override': 'POST',
+            ...(purpose && { 'Sec-Purpose': purpose }),
+          }
+          const body = method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? {} : { body: query }
+          const sent = async () => {
+            const got = await send(url, { method, headers, ...body })
+            // The page that asks is no harm.
+            return method === 'GET' && got.status === 200 ? { ...got, text: '' } : got
+          }
+          tally.add(
+            `${method} ${purpose} ${url === page.url ? '' : 'with the form in the query'}`,
+            isNoAnswer(await sent()),
+          )
+        }
+    await clickWorks(page, client)
+    tally.end(36)
+  })
+
+  it('by a form that is not ours', async () => {
+    const tally = new Tally('consent form CSRF')
+    const client = await bridge.client()
+    const page = await client.ask()
+    const token = page.fields['csrf'] ?? ''
+    const other = await bridge.client()
+    const foreign = (await other.ask()).fields['csrf'] ?? ''
+    const second = (await client.ask()).fields['csrf'] ?? ''
+    const account = (await client.browser.page(`${bridge.issuer}/account`)).fields['csrf'] ?? ''
+    expect(new Set([token, foreign, second, account, '']).size).to.equal(5)
+    const cookie = cookiesFor(client.browser, page.url)
+    const home = { Origin: bridge.url, Cookie: cookie }
+    const forms: Record<string, () => Promise<Got>> = {
+      'no token': () => post(page.url, { decision: 'allow' }, home),
+      'an empty token': () => post(page.url, { decision: 'allow', csrf: '' }, home),
+      'of another browser': () => post(page.url, { decision: 'allow', csrf: foreign }, home),
+      'of another request of this browser': () => post(page.url, { decision: 'allow', csrf: second }, home),
+      'of the account page': () => post(page.url, { decision: 'allow', csrf: account }, home),
+      'a token that is cut': () => post(page.url, { decision: 'allow', csrf: token.slice(0, -1) }, home),
+      'a token and more': () => post(page.url, { decision: 'allow', csrf: `${token}a` }, home),
+      'a token twice': () =>
+        send(page.url, {
+          method: 'POST',
+          headers: home,
+          body: new URLSearchParams([
+            ['csrf', token],
+            ['csrf', token],
+            ['decision', 'allow'],
+          ]),
+        }),
+      'no decision': () => post(page.url, { csrf: token }, home),
+      'two decisions': () =>
+        send(page.url, {
+          method: 'POST',
+          headers: home,
+          body: new URLSearchParams([
+            ['csrf', token],
+            ['decision', 'deny'],
+            ['decision', 'allow'],
+          ]),
+        }),
+      'another decision': () => post(page.url, { csrf: token, decision: 'Allow' }, home),
+      'no cookie': () => post(page.url, { csrf: token, decision: 'allow' }, { Origin: bridge.url }),
+      'a cookie of another browser': () =>
+        post(
+          page.url,
+          { csrf: token, decision: 'allow' },
+          { Origin: bridge.url, Cookie: cookiesFor(other.browser, page.url) },
+        ),
+      JSON: () =>
+        send(page.url, {
+          method: 'POST',
+          headers: { ...home, 'Content-Type': 'application/json' },
+          body: JSON.stringify({ csrf: token, decision: 'allow' }),
+        }),
+      'plain text': () =>
+        send(page.url, {
+          method: 'POST',
+          headers: { ...home, 'Content-Type': 'text/plain' },
+          body: `csrf=${token}&decision=allow`,
+        }),
+      'in the query': () => send(`${page.url}?csrf=${token}&decision=allow`, { method: 'POST', headers: home }),
+    }
+    for (const Origin of [
+      'https://evil.example',
+      'null',
+      'http://evil.example:80',
+      `${bridge.url}.evil.example`,
+      'file://',
+      '',
+    ])
+      forms[`from ${Origin}`] = () => post(page.url, { csrf: token, decision: 'allow' }, { Origin, Cookie: cookie })
+    for (const [what, sent] of Object.entries(forms)) {
+      // An empty Origin is one that undici does not send; then the token decides, and it is the right one.
+      if (what === 'from ') continue
+      tally.add(what, isNoAnswer(await sent()))
+    }
+    await clickWorks(page, client)
+    tally.end(21)
+  })
+
+  it('by the form that was answered: it works once', async () => {
+    const tally = new Tally('consent form sent again')
+    const client = await bridge.client()
+    const page = await client.ask()
+    const cookie = cookiesFor(client.browser, page.url)
+    await client.decide(page)
+    for (const Cookie of [cookie, cookiesFor(client.browser, page.url)]) {
+      const got = await post(page.url, { ...page.fields, decision: 'allow' }, { Origin: bridge.url, Cookie })
+      tally.add('again', isRefused(got), got.location?.href ?? got.text)
+    }
+    tally.end(2)
+  })
+})
