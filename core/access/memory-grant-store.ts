@@ -5,9 +5,9 @@ import { checkGrantTtl, type GrantStore, grantKindOf } from './grant-store.ts'
 const MIB = 1_048_576
 /** Bytes of keys and values, for each kind: of more, those that were used longest ago go. */
 const MOST = { pending: 32 * MIB, granted: 128 * MIB }
-/** What an entry costs beside its texts, and a member of a set, bytes: test/plugins/grant-store/memory.test.ts measures it. */
-export const ENTRY_COST = 300
-export const MEMBER_COST = 150
+/** What an entry costs beside its texts, and a member of a set, bytes: test/plugins/grant-store-memory.test.ts holds it. */
+const ENTRY_COST = 240
+const MEMBER_COST = 80
 /** Entries that a write looks at, to find what is past its time before something else loses its place for it. */
 const SWEPT = 4
 

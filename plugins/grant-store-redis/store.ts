@@ -97,7 +97,7 @@ class RedisGrantStore implements GrantStore {
 
   async delete(...keys: readonly string[]) {
     const names = (key: string) => [this.#name(key, 'text'), this.#name(key, 'set')]
-    const together = new Map<'pending' | string, { readonly index: readonly string[]; readonly names: string[] }>()
+    const together = new Map<string, { readonly index: readonly string[]; readonly names: string[] }>()
     for (const key of keys) {
       const place = grantKindOf(key) === 'pending' ? 'pending' : key
       const found = together.get(place) ?? { index: this.#index(key), names: [] }
