@@ -25,7 +25,7 @@ local function strike(name)
   redis.call('ZREM', ends, name)
   if not size then return end
   redis.call('HDEL', sizes, name)
-  redis.call('HINCRBY', sizes, '', -size)
+  if redis.call('HINCRBY', sizes, '', -size) <= 0 then redis.call('DEL', sizes) end
 end
 
 local function forget(name)

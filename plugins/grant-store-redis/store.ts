@@ -2,7 +2,13 @@
 import { performance } from 'node:perf_hooks'
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { type RedisConnection, type RedisScript, RedisTimeout, unavailable } from '../families/redis/index.ts'
+import {
+  isMomentary,
+  type RedisConnection,
+  type RedisScript,
+  RedisTimeout,
+  unavailable,
+} from '../families/redis/index.ts'
 import { ADD, DELETE, INDEX, JOIN, LEAVE, MEMBERS, REPLACE, SET, TAKE } from './scripts.ts'
 
 /** What may be pending at one time, for all nodes together: of more, what was written first goes. */
@@ -20,6 +26,13 @@ const tooLarge = (bytes: number) =>
   new HostError('unavailable', {
     detail: 'what is to be kept for this login is too large',
     reason: `an entry does not fit into the ${bytes} bytes that all pending ones may have`,
+  })
+
+/** Once more where the answer was lost: it changes nothing. What is there by then is waited for. */
+const readTwice = <Value>(read: () => Promise<Value>): Promise<Value> =>
+  read().catch(error => {
+    if (!isMomentary(error)) throw error
+    return read()
   })
 
 class RedisGrantStore implements GrantStore {
@@ -73,7 +86,7 @@ class RedisGrantStore implements GrantStore {
 
   async get(key: string) {
     const name = this.#name(key, 'text')
-    return (await this.#redis.run(client => client.get(name))) ?? undefined
+    return (await readTwice(() => this.#redis.run(client => client.get(name)))) ?? undefined
   }
 
   async set(key: string, value: string, ttl: number) {
@@ -121,7 +134,7 @@ class RedisGrantStore implements GrantStore {
   }
 
   async members(set: string) {
-    const [, ...members] = await this.#askSet(MEMBERS, set)
+    const [, ...members] = await readTwice(() => this.#askSet(MEMBERS, set))
     return members
   }
 }
