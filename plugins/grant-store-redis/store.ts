@@ -28,7 +28,7 @@ const tooLarge = (bytes: number) =>
     reason: `an entry does not fit into the ${bytes} bytes that all pending ones may have`,
   })
 
-/** Once more where the answer was lost: it changes nothing. What is there by then is waited for. */
+/** Once more where the answer was lost: reading changes nothing. */
 const readTwice = <Value>(read: () => Promise<Value>): Promise<Value> =>
   read().catch(error => {
     if (!isMomentary(error)) throw error
