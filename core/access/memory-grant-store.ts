@@ -37,6 +37,7 @@ class Entries {
   readonly #most: number
   readonly #now: () => number
   #bytes = 0
+  #front: Iterator<string> | undefined
   #sweeping: Iterator<[string, Entry]> | undefined
 
   constructor(most: number, now: () => number) {
@@ -69,10 +70,15 @@ class Entries {
     if (until <= this.#now()) return
     this.#entries.set(name, { value, until, bytes })
     this.#bytes += bytes
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= this.#most) break
-      this.delete(oldest)
-    }
+    while (this.#bytes > this.#most) this.#evict()
+  }
+
+  /** What it is given next is at the front: all that it was given before is gone. To begin anew would pass over each of these. */
+  #evict() {
+    this.#front ??= this.#entries.keys()
+    const { done, value } = this.#front.next()
+    if (done) this.#front = undefined
+    else this.delete(value)
   }
 
   #sweep() {
