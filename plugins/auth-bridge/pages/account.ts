@@ -1,0 +1,70 @@
+// The page on which people see which clients act for them, and end that.
+import { html, type Markup, quoted, shown, shownHost } from './html.ts'
+import type { Layout } from './layout.ts'
+import { isUnverified, nameOf, writePerson } from './parts.ts'
+import type { AccountView, Page, ShownClient, ShownGrant } from './views.ts'
+
+const MAX_GRANTS = 200
+
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
+
+/** A day; servers do not know the clock of who reads it. */
+function writeDay(milliseconds: number | undefined): Markup {
+  if (milliseconds === undefined) return html`Never`
+  const date = new Date(milliseconds)
+  if (Number.isNaN(date.getTime())) return html`Unknown`
+  return html`<time datetime="${date.toISOString()}">${DAY.format(date)}</time>`
+}
+
+function describerOf(client: ShownClient): string {
+  if (client.isKnown) return 'Whoever runs this service'
+  return client.documentHost === undefined ? 'Itself' : shownHost(client.documentHost)
+}
+
+const tokenField = (token: string) => html`<input type="hidden" name="csrf" value="${token}">`
+
+function writeGrant({ id, client, redirectHost, scopes, since, used }: ShownGrant, token: string): Markup {
+  const name = nameOf(client)
+  const permissions = scopes.slice(0, 50).map(scope => html`<code>${shown(scope)}</code> `)
+  return html`<li>
+<h3>${name === '' ? html`<span class="box">Client without a name</span>` : html`<span class="box"><bdi>${name}</bdi></span>`}</h3>
+<dl>
+<dt>Described by</dt><dd>${describerOf(client)}${isUnverified(client) ? ': nobody has verified it' : ''}</dd>
+<dt>Access goes to</dt><dd><bdi>${shownHost(redirectHost)}</bdi></dd>
+<dt>Permissions</dt><dd>${scopes.length === 0 ? 'None by name' : permissions}${scopes.length > 50 ? 'and more' : ''}</dd>
+<dt>Allowed on</dt><dd>${writeDay(since)}</dd>
+<dt>Last used</dt><dd>${writeDay(used)}</dd>
+</dl>
+<form method="post">
+${tokenField(token)}
+<button name="revoke" value="${id}">Remove access<span class="hidden"> of ${quoted(name === '' ? shown(id) : name)}</span></button>
+</form>
+</li>`
+}
+
+function writeGrants({ grants, token }: AccountView): Markup {
+  if (grants.length === 0) return html`<p>No client acts for you.</p>`
+  const rest = grants.length - MAX_GRANTS
+  return html`<ul class="list grants">
+${grants.slice(0, MAX_GRANTS).map(grant => writeGrant(grant, token))}
+</ul>
+${rest > 0 ? html`<p>And ${String(rest)} more: they are shown once some of these are removed.</p>` : undefined}`
+}
+
+export function writeAccount(view: AccountView, layout: Layout): Page {
+  const { notice, person, signedInWith, token } = view
+  return layout({
+    title: 'Your clients',
+    formAction: "'self'",
+    content: html`<h1>Your clients</h1>
+${notice === undefined ? undefined : html`<p class="note" role="status">${shown(notice, 300)}</p>`}
+<p>You are ${writePerson(person)}, signed in with ${shown(signedInWith)}.</p>
+<h2>These act for you</h2>
+${writeGrants(view)}
+<h2>This browser</h2>
+<form method="post">
+${tokenField(token)}
+<button name="signOut" value="yes">Sign out</button>
+</form>`,
+  })
+}

@@ -1,0 +1,48 @@
+// The pages that say one thing: a message, a button to sign in with, and the way back to a client.
+import { html, safeHref, shown } from './html.ts'
+import type { Layout } from './layout.ts'
+import { readDestination } from './parts.ts'
+import type { Message, Page, SignInView } from './views.ts'
+
+const button = (href: string | undefined, label: string) =>
+  href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
+
+export function writeMessage({ title, text, detail, action, isError }: Message, layout: Layout): Page {
+  const said = shown(title, 120)
+  return layout({
+    title: isError ? `Error: ${said}` : said,
+    content: html`<h1>${said}</h1>
+<p${isError ? html` class="note fault"` : undefined}>${shown(text, 1_000)}</p>
+${action && button(safeHref(action.href), action.label)}
+${detail === undefined ? undefined : html`<p class="small">${shown(detail, 200)}</p>`}`,
+  })
+}
+
+export function writeSignIn({ text, label, action }: SignInView, layout: Layout): Page {
+  return layout({
+    title: 'Sign in',
+    content: html`<h1>Sign in</h1>
+<p>${shown(text, 1_000)}</p>
+${button(safeHref(action), `Sign in with ${label}`)}`,
+  })
+}
+
+/**
+ * Goes on by itself, or by its link. `form-action` holds for all redirects after a form, those of the client's own site
+ * too; it ends here, for what begins with this page is no answer to a form.
+ */
+export function writeLeave(uri: string, layout: Layout): Page {
+  const { kind, place, source } = readDestination(uri)
+  if (source === undefined) throw new TypeError('a page cannot lead to this redirect URI')
+  const { href } = new URL(uri)
+  const isApp = kind === 'app'
+  return layout({
+    title: 'Going back',
+    head: html`<meta http-equiv="refresh" content="0; url=${href}">
+`,
+    content: html`<h1>${isApp ? 'Going back to the app' : 'Going back to the client'}</h1>
+<p>If nothing happens, go on by yourself. After that you can close this window.</p>
+<p><a class="button main" href="${href}">${isApp ? 'Open the app' : 'Go on'}</a></p>
+<p class="small"><bdi>${place}</bdi></p>`,
+  })
+}
