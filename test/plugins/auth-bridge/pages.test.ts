@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { contrast, readableOn, textOn } from '../../../plugins/auth-bridge/pages/colour.ts'
 import { shown } from '../../../plugins/auth-bridge/pages/html.ts'
 import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, FAULT, IN_APP, KNOWN, SETTINGS, SIGN_IN, UNVERIFIED } from './page-examples.ts'
 
 const pages = createPages(SETTINGS)
@@ -36,28 +37,6 @@ function foreignIn(html: string): string | undefined {
   // What is left are texts: no angle bracket, and every & begins a reference that we wrote.
   return /[<>"]|&(?!#\d+;)/.exec(rest) ? rest : undefined
 }
-
-const FRAGMENTS = [
-  ...'"\'`<>&/=;,* \n\0\u202e\u2066\u200b\ufeff\u001b\u0301“”',
-  '\ud800',
-  ...'-- <!-- ]]> </title> </style> <script> autofocus &lt; &#60; javascript: data:text/html, //x https:// %3c Allow'.split(
-    ' ',
-  ),
-  '<img src=x onerror=alert(1)>',
-  '" onfocus="',
-]
-
-/** Texts that try to be more than texts, and any others. */
-const hostile = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
-  fc.string({ maxLength: 200 }),
-  fc.array(fc.constantFrom(...FRAGMENTS), { maxLength: 12 }).map(parts => parts.join('')),
-)
-const address = fc.oneof(
-  hostile,
-  hostile.map(text => `https://a.example/${text}`),
-  hostile.map(text => `cursor://${text}`),
-)
 
 describe('text of others in the pages of the bridge', () => {
   it('the rule of this test finds what is foreign, and nothing in our own pages', () => {
