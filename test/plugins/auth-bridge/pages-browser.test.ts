@@ -256,7 +256,7 @@ describe('the pages of the bridge in chromium', function () {
         colorScheme,
         viewport: { width: 560, height: 420 },
       })
-      expect(picture.length, name).to.be.within(5_000, 120_000)
+      expect(picture.length, name).to.be.within(5_000, 300_000)
       if (!process.env['UPDATE_PICTURES']) continue
       mkdirSync(PICTURES, { recursive: true })
       await withPage(page, tab => tab.screenshot({ fullPage: true, path: join(PICTURES, `auth-bridge-${name}.png`) }), {
