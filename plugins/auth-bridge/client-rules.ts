@@ -20,6 +20,9 @@ const KNOWN = new Set([
   ...['client_id_issued_at', 'client_secret_expires_at', 'id_token_signed_response_alg', 'subject_type'],
 ])
 
+/** Read before anything checks them. */
+const TEXTS = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg', 'id_token_signed_response_alg']
+
 const refuse = (why: string) => new errors.InvalidClientMetadata(why)
 
 function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): void {
@@ -41,7 +44,7 @@ export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPa
   checkRedirects(metadata['redirect_uris'], patterns)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
   if (typeof name === 'string' && name.length > MAX_NAME) throw refuse(`client_name: at most ${MAX_NAME} characters`)
-  if (method !== undefined && !METHODS.includes(String(method)))
+  if (method !== undefined && !(typeof method === 'string' && METHODS.includes(method)))
     throw refuse(`token_endpoint_auth_method must be one of ${METHODS.join(', ')}`)
   for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
   metadata['application_type'] = isNative(metadata['redirect_uris'] as string[]) ? 'native' : 'web'
@@ -56,6 +59,8 @@ export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPa
 /** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
 export function registrationOf(body: unknown): Metadata {
   if (!isObject(body)) return {}
+  const unfit = TEXTS.find(name => typeof (body[name] ?? '') !== 'string')
+  if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
   body['token_endpoint_auth_method'] ??= 'client_secret_basic'
   if (body['token_endpoint_auth_method'] === 'private_key_jwt')
     throw refuse('token_endpoint_auth_method: a client with keys is named by the URL of its metadata document here')

@@ -58,7 +58,7 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
   return {
     idOf(said) {
       const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
-      const body = text.length > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
+      const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
       if (body === '' || id.length > MAX_ID)
         throw new Error('it says too much of itself: fewer or shorter redirect_uris')

@@ -1,0 +1,247 @@
+// Registration, attacked: floods, junk, ids that are tampered with or of another host, and secrets (RFC 7591 section 5).
+import { createHmac } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { deflateRawSync } from 'node:zlib'
+import { expect } from 'chai'
+import { createRegisteredClients } from '../../../../plugins/auth-bridge/registered-clients.ts'
+import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { REDIRECT } from '../../../support/form-browser.ts'
+import { stopIdentityProviders } from '../../../support/identity-provider.ts'
+import { stopHosts } from '../../../support/start-host.ts'
+import { errorIn, isRefused, post, send, watchedStore } from './attacker.ts'
+import { junkMetadata } from './junk-metadata.ts'
+import { Tally } from './tally.ts'
+
+const FLOOD = 2_000
+const MOST_GROWTH = 16 * 1_048_576
+
+describe('auth-bridge, attacked by registrations', () => {
+  const watched = watchedStore()
+  let bridge: StartedBridge
+  /** Each of another address, for what is limited per address is not attacked there. */
+  let address = 0
+  const fromAnother = () => {
+    address += 1
+    return { 'X-Forwarded-For': `198.51.${address >> 8}.${address & 255}` }
+  }
+
+  before(async () => {
+    bridge = await startBridge({
+      plugins: { 'grant-store-test': watched.plugin },
+      config: { http: { trustProxy: true } },
+    })
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  const register = (body: unknown, headers: Record<string, string> = fromAnother()) =>
+    send(`${bridge.issuer}/register`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+
+  const GOOD = {
+    client_name: 'Good',
+    redirect_uris: [REDIRECT],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+  }
+
+  it('in floods of one address: a few pass, then it is 429, and nothing is kept', async () => {
+    const tally = new Tally('registration flood of one address')
+    const kept = watched.given.length
+    let passed = 0
+    for (let index = 0; index < FLOOD; index++) {
+      const got = await register({ ...GOOD, client_name: `Flood ${index}` }, { 'X-Forwarded-For': '203.0.113.9' })
+      if (got.status === 201) passed += 1
+      else tally.add('beyond the limit', got.status === 429, got.status)
+    }
+    expect(passed).to.be.within(1, 130)
+    expect(watched.given.length - kept, 'entries in the store').to.equal(0)
+    tally.end(FLOOD - 130)
+  }).timeout(60_000)
+
+  it('in floods of many addresses: nothing is kept, and the heap stays as it is', async () => {
+    const tally = new Tally('registration flood of many addresses: entries kept, heap grown')
+    const flood = async (count: number) => {
+      for (let index = 0; index < count; index += 20)
+        await Promise.all(
+          Array.from({ length: 20 }, (_, more) => register({ ...GOOD, client_name: `Flood ${index + more}` })),
+        )
+    }
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const heap = () => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    await flood(400)
+    const [kept, before] = [watched.given.length, heap()]
+    await flood(FLOOD)
+    const grown = heap() - before
+    tally.add('entries', watched.given.length === kept, watched.given.length - kept)
+    console.log(`      ${FLOOD} registrations of ${address} addresses: heap ${(grown / 1_048_576).toFixed(1)} MB`)
+    tally.add('heap', grown < MOST_GROWTH, grown)
+    tally.end(2)
+  }).timeout(60_000)
+
+  it('of junk: nothing is a fault of ours, and whoever is registered can be asked about', async () => {
+    const tally = new Tally('junk metadata')
+    let registered = 0
+    for (const [what, body] of junkMetadata(GOOD)) {
+      const got = await register(body)
+      tally.add(`${what}: ${got.text.slice(0, 80)}`, got.status < 500, got.status)
+      if (got.status !== 201) continue
+      registered += 1
+      const { client_id, redirect_uris = [] } = JSON.parse(got.text) as { client_id: string; redirect_uris?: string[] }
+      const url = new URL(`${bridge.issuer}/authorize`)
+      const query = {
+        client_id,
+        redirect_uri: redirect_uris[0] ?? '',
+        response_type: 'code',
+        code_challenge_method: 'S256',
+      }
+      url.search = new URLSearchParams({
+        ...query,
+        code_challenge: 'a'.repeat(43),
+        resource: bridge.resource,
+      }).toString()
+      const asked = await send(url, { headers: fromAnother() })
+      tally.add(`${what}, asked for`, asked.status < 500, `${asked.status} ${client_id}`)
+    }
+    console.log(`      ${registered} of them were registered, with what is known of clients`)
+    tally.end(300)
+  })
+
+  const askWith = (clientId: string) =>
+    send(
+      `${bridge.issuer}/authorize?${new URLSearchParams({
+        ...{ client_id: clientId, redirect_uri: REDIRECT, response_type: 'code', code_challenge: 'a'.repeat(43) },
+        ...{ code_challenge_method: 'S256', resource: bridge.resource },
+      })}`,
+      { headers: fromAnother() },
+    )
+
+  const idOf = async (metadata: object) =>
+    (JSON.parse((await register(metadata)).text) as { client_id: string }).client_id
+
+  it('whose ids are changed in any place', async () => {
+    const tally = new Tally('tampered client id')
+    const id = await idOf(GOOD)
+    expect((await askWith(id)).status).to.equal(303)
+    const bends = [...id].flatMap((letter, index) => [
+      id.slice(0, index) + (letter === 'A' ? 'B' : 'A') + id.slice(index + 1),
+      id.slice(0, index) + id.slice(index + 1),
+    ])
+    const [, body = '', signature = ''] = id.split('.')
+    const other = (await idOf({ ...GOOD, client_name: 'Other' })).split('.')
+    bends.push(
+      `reg.${body}.`,
+      `reg.${body}`,
+      `reg..${signature}`,
+      'reg.',
+      'reg',
+      '.',
+      `${id}.`,
+      `${id}=`,
+      ` ${id}`,
+      `${id}%00`,
+    )
+    bends.push(
+      `reg.${other[1]}.${signature}`,
+      `reg.${body}.${other[2]}`,
+      `REG.${body}.${signature}`,
+      `${id}.${signature}`,
+    )
+    for (const bent of bends.filter(one => one !== id)) {
+      const got = await askWith(bent)
+      tally.add(bent, got.status === 400 && got.location === undefined, got.status)
+    }
+    tally.end(id.length * 2)
+  })
+
+  it('whose ids another host signed, or nobody', async () => {
+    const tally = new Tally('client id of another host, or made up')
+    const foreign = createRegisteredClients([Buffer.alloc(32, 1)])
+    const made = (bytes: Buffer | string) => {
+      const body = deflateRawSync(bytes).toString('base64url')
+      return `reg.${body}.${createHmac('sha256', 'x').update(`client ${body}`).digest().subarray(0, 16).toString('base64url')}`
+    }
+    const ids = {
+      'of another host': foreign.idOf(GOOD),
+      'made up': made(JSON.stringify(GOOD)),
+      'a bomb': made(Buffer.alloc(8 * 1_048_576)),
+      'no JSON': made('x'),
+      'a list': made('[]'),
+      null: made('null'),
+      'with a prototype': made('{"__proto__":{"redirect_uris":["https://evil.example"]}}'),
+    }
+    for (const [what, id] of Object.entries(ids)) {
+      const got = await askWith(id)
+      tally.add(what, got.status === 400 && got.location === undefined, got.status)
+    }
+    const two = await startBridge({
+      idp: bridge.idp,
+      config: { secrets: ['another secret for tests, long enough to be one'] },
+    })
+    const elsewhere = await two.client()
+    tally.add('of a host with other secrets', (await askWith(elsewhere.clientId)).status === 400)
+    tally.end(8)
+  })
+
+  it('that have a secret: nothing but that secret is taken', async () => {
+    const tally = new Tally('client secrets')
+    const made = JSON.parse(
+      (await register({ ...GOOD, token_endpoint_auth_method: 'client_secret_post' })).text,
+    ) as Record<string, string>
+    const { client_id = '', client_secret = '' } = made
+    const another = JSON.parse(
+      (await register({ ...GOOD, client_name: 'B', token_endpoint_auth_method: 'client_secret_post' })).text,
+    ) as Record<string, string>
+    const form = { client_id, grant_type: 'refresh_token', refresh_token: 'x' }
+    const right = await post(`${bridge.issuer}/token`, { ...form, client_secret }, fromAnother())
+    expect(errorIn(right), 'the secret itself').to.equal('invalid_grant')
+    const wrong = [
+      ...[
+        '',
+        ' ',
+        'x',
+        client_secret.slice(0, -1),
+        `${client_secret}a`,
+        client_secret.toUpperCase(),
+        another['client_secret'] ?? '',
+      ],
+      ...[
+        client_id,
+        `\0${client_secret}`,
+        client_secret.split('').reverse().join(''),
+        'undefined',
+        'null',
+        'true',
+        '[object Object]',
+      ],
+    ]
+    for (const secret of wrong) {
+      const got = await post(`${bridge.issuer}/token`, { ...form, client_secret: secret }, fromAnother())
+      tally.add(
+        JSON.stringify(secret),
+        errorIn(got) === 'invalid_client' || errorIn(got) === 'invalid_request',
+        got.text,
+      )
+      const basic = Buffer.from(`${encodeURIComponent(client_id)}:${encodeURIComponent(secret)}`).toString('base64')
+      const by = await post(
+        `${bridge.issuer}/token`,
+        { grant_type: 'refresh_token', refresh_token: 'x' },
+        { ...fromAnother(), Authorization: `Basic ${basic}` },
+      )
+      tally.add(`Basic ${JSON.stringify(secret)}`, isRefused(by) && errorIn(by) !== 'invalid_grant', by.text)
+    }
+    const none = await post(`${bridge.issuer}/token`, form, fromAnother())
+    tally.add('none', errorIn(none) === 'invalid_client' || errorIn(none) === 'invalid_request', none.text)
+    tally.end(29)
+  })
+})
