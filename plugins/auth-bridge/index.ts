@@ -4,6 +4,7 @@ import { definePlugin } from '../../core/index.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
 
 export type { AuthBridgeOptions } from './options.ts'
+export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './presets.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

@@ -1,0 +1,103 @@
+// Who somebody is at GitHub: the account, its primary verified address, its organizations and its teams.
+import type { Claims } from '../../../core/auth.ts'
+import { isObject } from '../../../core/index.ts'
+import { jsonOf } from './ask.ts'
+import { basicCredentials, type Connection } from './connection.ts'
+import { type ProviderTokens, UpstreamError } from './upstream.ts'
+import { askAs, askUserinfo } from './userinfo.ts'
+
+const ACCEPT = 'application/vnd.github+json'
+const PER_PAGE = 100
+const MAX_PAGES = 10
+
+/** `https://api.github.com/user`, or of a GitHub Enterprise Server `https://<host>/api/v3/user`. */
+const userUrl = ({ server }: Connection) => (server.userinfo_endpoint ?? '').replace(/\/$/, '')
+
+const hasNext = (response: Response) => /<[^>]*>\s*;[^,]*\brel="?next\b/i.test(response.headers.get('link') ?? '')
+
+/** All of a list, at most ten pages of it. */
+async function readList(connection: Connection, path: string, { accessToken }: ProviderTokens) {
+  const found: Record<string, unknown>[] = []
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
+    const url = `${userUrl(connection)}${path}?per_page=${PER_PAGE}&page=${page}`
+    const response = await askAs(connection, url, accessToken, { accept: ACCEPT })
+    const body = await jsonOf(response)
+    if (!Array.isArray(body)) throw new UpstreamError('untrusted', `GitHub answers no list at /user${path}`)
+    found.push(...body.filter(isObject))
+    if (!hasNext(response)) return found
+  }
+  connection.log.warn({ path, pages: MAX_PAGES }, 'GitHub has more of a list than is read: the rest does not count')
+  return found
+}
+
+/** What a part of the account says; undefined where the token may not ask it, which the log tells. */
+async function allowed<Value>(
+  { log }: Connection,
+  fix: string,
+  read: () => Promise<Value>,
+): Promise<Value | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    const denied = error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'misconfigured')
+    if (!denied) throw error
+    log.warn({ err: error, fix }, 'GitHub does not say all of somebody who signed in')
+    return undefined
+  }
+}
+
+async function readEmail(connection: Connection, tokens: ProviderTokens): Promise<string | undefined> {
+  const fix =
+    'have user:email in `scopes`; of a GitHub App, give it the account permission "Email addresses", read-only'
+  const addresses = await allowed(connection, fix, () => readList(connection, '/emails', tokens))
+  const primary = addresses?.find(({ primary, verified }) => primary === true && verified === true)?.['email']
+  return typeof primary === 'string' ? primary : undefined
+}
+
+/** `org` for each organization, `org/team` for each team. */
+async function readGroups(connection: Connection, tokens: ProviderTokens): Promise<string[] | undefined> {
+  const fix =
+    'have read:org in `scopes`, and the organization approve the application; of a GitHub App, give it the organization permission "Members", read-only'
+  return allowed(connection, fix, async () => {
+    const orgs = await readList(connection, '/orgs', tokens)
+    const teams = await readList(connection, '/teams', tokens)
+    return [
+      ...orgs.flatMap(({ login }) => (typeof login === 'string' ? login : [])),
+      ...teams.flatMap(({ slug, organization }) => {
+        const org = isObject(organization) ? organization['login'] : undefined
+        return typeof slug === 'string' && typeof org === 'string' ? `${org}/${slug}` : []
+      }),
+    ]
+  })
+}
+
+/** The account as claims: `email` with `email_verified`, and `groups` where GitHub says them. */
+export async function githubClaims(connection: Connection, tokens: ProviderTokens): Promise<Claims> {
+  // The address of the public profile is whatever somebody wants to be read there.
+  const {
+    email: _,
+    email_verified: __,
+    groups: ___,
+    ...account
+  } = await askUserinfo(connection, tokens.accessToken, undefined)
+  const email = await readEmail(connection, tokens)
+  const groups = await readGroups(connection, tokens)
+  return { ...account, ...(email !== undefined && { email, email_verified: true }), ...(groups && { groups }) }
+}
+
+/** Ends all that the application was granted by this person; GitHub has no RFC 7009. */
+export async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
+  const { settings, ask } = connection
+  const base = userUrl(connection).replace(/\/user$/, '')
+  const response = await ask(`${base}/applications/${encodeURIComponent(settings.clientId)}/grant`, {
+    method: 'DELETE',
+    headers: { Authorization: basicCredentials(settings), Accept: ACCEPT, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ access_token: accessToken }),
+  })
+  // 404 and 422: it has ended already.
+  if (![204, 404, 422].includes(response.status)) {
+    throw new UpstreamError('misconfigured', `GitHub answers ${response.status} where a grant is to end`, {
+      fix: 'check clientId and clientSecret',
+    })
+  }
+}

@@ -1,0 +1,111 @@
+// Who somebody is, of what the provider said: the ID token, and userinfo where that leaves something open.
+import { type Claims, claimAt } from '../../../core/auth.ts'
+import type { Connection } from './connection.ts'
+import { readGroupsOverage } from './entra-groups.ts'
+import { githubClaims } from './github.ts'
+import type { Settings } from './settings.ts'
+import { type Person, type ProviderTokens, type SignedIn, UpstreamError } from './upstream.ts'
+import { askUserinfo } from './userinfo.ts'
+
+export interface Said {
+  /** Checked claims; undefined: none came. */
+  readonly idToken?: Claims | undefined
+}
+
+export interface Before extends Said {
+  /** What was known before: it stands where there is no ID token and userinfo does not say it again. */
+  readonly last?: SignedIn | undefined
+  /** Userinfo is the one proof that the person may still sign in: it must answer. */
+  readonly mustAnswer?: boolean
+}
+
+/** A text, or a whole number as one. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string' && value !== '') return value
+  return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined
+}
+
+function firstText(claims: Claims, paths: readonly string[]): string | undefined {
+  for (const path of paths) {
+    const text = textOf(claimAt(claims, path))
+    if (text !== undefined) return text
+  }
+  return undefined
+}
+
+/** The groups at these paths; undefined where nothing is at any of them. What is no text is no group. */
+export function groupsAt(claims: Claims, paths: readonly string[]): string[] | undefined {
+  const found = paths.map(path => claimAt(claims, path) ?? undefined).filter(value => value !== undefined)
+  if (found.length === 0) return undefined
+  return [...new Set(found.flat().filter((group): group is string => typeof group === 'string' && group !== ''))]
+}
+
+/** Exactly one `@`, and nothing that two readers could read in two ways. */
+const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
+
+function emailAt(claims: Claims, { claims: places, kind, trustEmail }: Settings): string | undefined {
+  for (const path of places.email) {
+    const address = textOf(claimAt(claims, path))?.toLowerCase()
+    if (address === undefined || !ADDRESS.test(address)) continue
+    // What says that an address is verified says it of `email` alone.
+    if (trustEmail || (path === 'email' && kind.verifiedEmail(claims, address))) return address
+  }
+  return undefined
+}
+
+/** Userinfo over what was said before. An address takes its proof with it: one's is never another's. */
+function merge(base: Claims, over: Claims): Claims {
+  if (!('email' in over)) return { ...base, ...over }
+  const { email: _, email_verified: __, xms_edov: ___, ...rest } = base
+  return { ...rest, ...over }
+}
+
+async function openidClaims(connection: Connection, tokens: ProviderTokens, before: Before): Promise<Claims> {
+  const { settings, server, log } = connection
+  const { idToken, last, mustAnswer = false } = before
+  const base = idToken ?? last?.person.claims ?? {}
+  const whole = emailAt(base, settings) !== undefined && groupsAt(base, settings.claims.groups) !== undefined
+  const asks = settings.kind.asksUserinfo && server.userinfo_endpoint !== undefined
+  if (!mustAnswer && (!asks || (idToken && whole))) return base
+  try {
+    return merge(base, await askUserinfo(connection, tokens.accessToken, textOf(base['sub'])))
+  } catch (error) {
+    const optional = !mustAnswer && error instanceof UpstreamError && /^(?:refused|misconfigured)$/.test(error.fault)
+    if (!optional) throw error
+    const fix = 'have the provider put e-mail and groups into the ID token, or let its access token ask userinfo'
+    log.warn({ err: error, fix }, 'userinfo does not answer: only what the ID token says is known')
+    return base
+  }
+}
+
+function personOf(settings: Settings, claims: Claims, groups: readonly string[] | undefined): Person {
+  const { claims: places, type } = settings
+  const subject = firstText(claims, places.subject)
+  if (subject === undefined) {
+    throw new UpstreamError('misconfigured', `the provider says no subject at ${places.subject.join(' or ')}`, {
+      fix: `set provider.claims.subject to what ${type} calls the id of a person; never an e-mail address`,
+    })
+  }
+  const name = firstText(claims, places.name)
+  const email = emailAt(claims, settings)
+  return { subject, ...(name !== undefined && { name }), ...(email !== undefined && { email }), groups, claims }
+}
+
+/** The person of these tokens, with the tokens, which may be newer where Microsoft Graph was asked. */
+export async function readPerson(connection: Connection, tokens: ProviderTokens, before: Before): Promise<SignedIn> {
+  const { settings } = connection
+  const { kind, type, claims: places } = settings
+  if (!kind.openid) {
+    const claims =
+      type === 'github'
+        ? await githubClaims(connection, tokens)
+        : await askUserinfo(connection, tokens.accessToken, undefined)
+    return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
+  }
+  const claims = await openidClaims(connection, tokens, before)
+  if (type === 'entra') {
+    const overage = await readGroupsOverage(connection, tokens, claims)
+    if (overage) return { person: personOf(settings, claims, overage.groups), tokens: overage.tokens }
+  }
+  return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
+}

@@ -1,0 +1,28 @@
+// Asks the provider whether somebody may still sign in, and reads anew who they are.
+import type { Connection } from './connection.ts'
+import { readPerson } from './read-person.ts'
+import { refresh } from './refresh.ts'
+import { type SignedIn, UpstreamError } from './upstream.ts'
+
+const another = () => new UpstreamError('untrusted', 'the provider answered with somebody else than was asked about')
+
+async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
+  if (last.tokens.refreshToken === undefined) {
+    return readPerson(connection, last.tokens, { last, mustAnswer: true })
+  }
+  const { tokens, idToken } = await refresh(connection, last.tokens)
+  const { claims } = last.person
+  if (idToken && (idToken['sub'] !== claims['sub'] || idToken['iss'] !== claims['iss'])) throw another()
+  return readPerson(connection, tokens, { last, idToken })
+}
+
+/**
+ * An ID token is a whole answer, as at the sign-in: a group or role that it no longer has is gone. Without one, what
+ * userinfo does not say stands as it was.
+ */
+export async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> {
+  const now = await read(connection, last)
+  if (now.person.subject !== last.person.subject) throw another()
+  const { name } = { ...last.person, ...now.person }
+  return { ...now, person: { ...now.person, ...(name !== undefined && { name }) } }
+}

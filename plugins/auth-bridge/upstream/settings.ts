@@ -1,0 +1,160 @@
+// The options of a provider, looked through: what does not go together stops the start, with its place in the config.
+import { isLoopback, shownUrl } from '../../../core/auth.ts'
+import { StartError } from '../../../core/index.ts'
+import type { FilledProvider } from '../options.ts'
+import { type AuthMethod, type ClaimPlaces, type ExchangeKind, type Kind, kindOf, type PlaceOption } from './kinds.ts'
+
+type Path = readonly (string | number)[]
+
+export interface PlainEndpoints {
+  readonly authorization: string
+  readonly token: string
+  readonly userinfo: string
+  readonly revocation?: string
+}
+
+/** One provider with everything that its type says. */
+export interface Settings {
+  readonly type: FilledProvider['type']
+  readonly kind: Kind
+  readonly label: string
+  /** Undefined for plain OAuth. */
+  readonly issuer: string | undefined
+  /** Undefined for OpenID Connect, whose metadata says it. */
+  readonly endpoints: PlainEndpoints | undefined
+  readonly clientId: string
+  readonly clientSecret: string | undefined
+  /** Undefined: what the metadata lists. */
+  readonly authMethod: AuthMethod | undefined
+  /** Exactly these; undefined: those of the type, and offline_access where it needs that. */
+  readonly scopes: readonly string[] | undefined
+  readonly parameters: Readonly<Record<string, string>>
+  readonly claims: ClaimPlaces
+  readonly trustEmail: boolean
+  readonly exchange: ExchangeKind
+  /** Whether addresses of this machine may be asked without TLS. */
+  readonly local: boolean
+}
+
+const GITHUB: PlainEndpoints = {
+  authorization: 'https://github.com/login/oauth/authorize',
+  token: 'https://github.com/login/oauth/access_token',
+  userinfo: 'https://api.github.com/user',
+}
+
+const PLACES = ['tenant', 'domain', 'issuer', 'endpoints'] as const
+
+const NEEDED: Readonly<Record<PlaceOption, string>> = {
+  tenant: 'tenant, the id of your directory (Microsoft Entra admin center, Overview)',
+  domain: 'domain, the host name of your organization there, such as acme.okta.com',
+  issuer: 'issuer, the URL by which the provider names itself',
+  endpoints: 'endpoints: where authorization, token and userinfo are',
+}
+
+/** What says who asks and what came back: nobody else may set it. */
+const OURS =
+  /^(?:response_type|response_mode|client_id|client_secret|redirect_uri|scope|state|nonce|code_challenge.*|request|request_uri)$/
+
+const TENANT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.?)+(?::\d+)?$/i
+
+/** True for an http URL of this machine. */
+export const isLocal = (url: string): boolean =>
+  URL.canParse(url) && new URL(url).protocol === 'http:' && isLoopback(new URL(url).hostname)
+
+const isSecure = (url: string) => URL.canParse(url) && (new URL(url).protocol === 'https:' || isLocal(url))
+
+function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void {
+  const { type, tenant, domain, issuer, endpoints } = provider
+  for (const place of PLACES) {
+    if (provider[place] !== undefined && !kind.uses.includes(place)) {
+      const used = kind.uses.length === 0 ? 'needs none of its kind' : `uses ${kind.uses.join(' or ')}`
+      throw refuse(place, `${type} does not use it; it ${used}`)
+    }
+  }
+  if (kind.needs.length > 0 && kind.needs.every(place => provider[place] === undefined)) {
+    throw refuse(undefined, `${type} needs ${NEEDED[kind.needs[0] ?? 'issuer']}`)
+  }
+  if (tenant !== undefined && !TENANT.test(tenant)) {
+    const what = `"${shownUrl(tenant)}" is no directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`
+    throw refuse('tenant', `${what}; domains, common and organizations are none`)
+  }
+  if (domain !== undefined && !HOST.test(domain)) {
+    throw refuse('domain', `"${shownUrl(domain)}" is no host name; write it without https:// and path`)
+  }
+  if (tenant !== undefined && issuer !== undefined && !issuer.toLowerCase().includes(tenant.toLowerCase())) {
+    throw refuse('issuer', 'it is not of this tenant')
+  }
+  if (type === 'google' && issuer !== undefined && !isLocal(issuer)) {
+    throw refuse('issuer', 'google has one issuer; another is for tests, on this machine')
+  }
+  const urls = { issuer, ...endpoints }
+  for (const [name, url] of Object.entries(urls)) {
+    if (url === undefined || isSecure(url)) continue
+    throw refuse(name === 'issuer' ? name : 'endpoints', `"${shownUrl(url)}" must begin with https://`)
+  }
+  if (issuer !== undefined && new URL(issuer).search !== '') throw refuse('issuer', 'an issuer has no query')
+}
+
+type Refuse = (key: string | undefined, text: string) => StartError
+
+function checkRest(provider: FilledProvider, refuse: Refuse): void {
+  const { type, clientSecret, authMethod, parameters = {}, exchange } = provider
+  if (authMethod === 'none' && (type === 'google' || type === 'github')) {
+    throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)
+  }
+  if (authMethod === 'none' && clientSecret !== undefined) {
+    throw refuse('authMethod', 'none shows no secret, and there is one: leave out authMethod, or clientSecret')
+  }
+  if (authMethod !== 'none' && clientSecret === undefined) {
+    const without = type === 'google' || type === 'github' ? '' : ", or authMethod: 'none' for a public client"
+    throw refuse(undefined, `${type} needs clientSecret${without}`)
+  }
+  for (const name of Object.keys(parameters)) {
+    if (OURS.test(name)) {
+      const instead = name === 'scope' ? '; use scopes' : ''
+      throw refuse('parameters', `${name} is set by the bridge itself${instead}`)
+    }
+  }
+  if (exchange === 'on-behalf-of' && type !== 'entra') throw refuse('exchange', 'on-behalf-of is for entra alone')
+  if (exchange !== undefined && exchange !== 'none' && type === 'github') {
+    throw refuse('exchange', 'github gives no token with other scopes; ask for all of them in scopes')
+  }
+}
+
+const pathsOf = (given: string | readonly string[] | undefined, standard: readonly string[]) =>
+  given === undefined ? standard : [given].flat()
+
+/** Throws a StartError at the option that is wrong; `at` are the keys that lead to the provider. */
+export function settle(provider: FilledProvider, at: Path): Settings {
+  const { type, clientId, clientSecret, authMethod, claims = {} } = provider
+  const kind = kindOf(type)
+  const refuse: Refuse = (key, text) => new StartError(text, { at: key === undefined ? at : [...at, key] })
+  checkPlaces(provider, kind, refuse)
+  checkRest(provider, refuse)
+  const issuer = kind.issuer?.(provider)
+  const given = provider.endpoints
+  const endpoints = kind.openid ? undefined : (given ?? GITHUB)
+  const scopes = provider.scopes && [...new Set([...(kind.openid ? ['openid'] : []), ...provider.scopes])]
+  return {
+    type,
+    kind,
+    label: provider.label ?? kind.label,
+    issuer,
+    endpoints,
+    clientId,
+    clientSecret,
+    authMethod: authMethod ?? (clientSecret === undefined ? 'none' : kind.authMethod),
+    scopes,
+    parameters: { ...kind.parameters, ...provider.parameters },
+    claims: {
+      subject: pathsOf(claims.subject, kind.claims.subject),
+      name: pathsOf(claims.name, kind.claims.name),
+      email: pathsOf(claims.email, kind.claims.email),
+      groups: pathsOf(claims.groups, kind.claims.groups),
+    },
+    trustEmail: provider.trustEmail ?? false,
+    exchange: provider.exchange ?? kind.exchange,
+    local: isLocal(issuer ?? endpoints?.token ?? ''),
+  }
+}
