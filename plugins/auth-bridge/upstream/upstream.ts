@@ -95,7 +95,7 @@ export interface Upstream {
   /**
    * Asks whether this person may still sign in: a refresh where there is a refresh token, userinfo where there is none. An
    * answer with an ID token is whole: groups, an address or claims that it no longer has are gone. Of any other, what the
-   * provider does not say stands as in `last`.
+   * provider does not say stands as in `last`; so does all where it renews the tokens, and cannot say who they are of.
    */
   renew(last: SignedIn): Promise<SignedIn>
   /**

@@ -59,7 +59,7 @@ const CASES: readonly Case[] = [
   ['entra', 'invalid_scope', 'AADSTS70011: The provided value for scope is not valid.', '`scopes`', 'misconfigured'],
   ['entra', 'invalid_grant', 'AADSTS50076: You must use multi-factor authentication.', 'second factor', 'refused'],
   ['entra', 'invalid_grant', 'AADSTS50173: The provided grant has expired.', 'sign in again', 'refused'],
-  ['google', 'redirect_uri_mismatch', 'Bad Request', 'Google Cloud console'],
+  ['google', 'redirect_uri_mismatch', 'Bad Request', 'Google Cloud console', 'misconfigured'],
   ['google', 'admin_policy_enforced', '', 'Admin console', 'misconfigured'],
   ['google', 'org_internal', '', 'External', 'refused'],
   ['google', 'invalid_client', 'The OAuth client was not found.', 'Web application'],

@@ -146,6 +146,7 @@ describe('an authorization request', () => {
   it('has further parameters, which may be about prompt', async () => {
     const { parameters } = await ask({ parameters: { hd: 'acme.example', prompt: 'login' } })
     expect(parameters).to.include({ hd: 'acme.example', prompt: 'login' })
+    expect((await ask({ parameters: { prompt: '' } })).parameters).to.not.have.property('prompt')
     const asked = await ask({ parameters: { prompt: 'login' } }, { prompt: 'select_account' })
     expect(asked.parameters['prompt']).to.equal('select_account consent')
   })

@@ -225,6 +225,23 @@ describe('a renewal', () => {
     expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
   })
 
+  for (const endpoint of ['userinfo', 'jwks'] as const) {
+    it(`where only ${endpoint} is away keeps what was known, and the new refresh token`, async () => {
+      const idp = await start({ users: [{ ...ann, groups: ['staff'] }], claimsIn: 'userinfo' })
+      const { upstream, lines } = makeUpstream(idp.options())
+      const first = await signIn(upstream, idp)
+      idp.rotateKeys()
+      idp.troubled = [endpoint]
+      idp.mood = 'down'
+      const second = await upstream.renew(first)
+      expect(second.person).to.deep.include({ groups: ['staff'], email: 'ann@acme.example' })
+      expect(second.tokens.refreshToken).to.not.equal(first.tokens.refreshToken)
+      expect(lines.map(({ level }) => level)).to.deep.equal(['warn'])
+      idp.mood = 'well'
+      await upstream.renew(second)
+    })
+  }
+
   it('where userinfo refuses goes by the ID token, and the log says what to change', async () => {
     const idp = await start({ users: [{ ...ann, groups: ['staff'] }], claimsIn: 'userinfo' })
     const { upstream, lines } = makeUpstream(idp.options())

@@ -3,6 +3,7 @@
 import { expect } from 'chai'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
 import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { Browser } from '../dev-auth-server/browser.ts'
 
 const VENDORS = ['oidc', 'entra', 'okta', 'google', 'auth0', 'keycloak'] as const
 
@@ -71,3 +72,21 @@ for (const vendor of VENDORS) {
     })
   })
 }
+
+describe('a login on a page', () => {
+  it('is finished by whoever is chosen there, and by nobody where it is cancelled', async () => {
+    const idp = await start({ page: 'form' })
+    idp.users.set('bob', { sub: 'bob', name: 'Bob' })
+    const { upstream } = makeUpstream(idp.options())
+    const request = { redirectUri: CALLBACK, state: 'a state' }
+    const first = await upstream.begin(request)
+    const browser = new Browser(idp.origin)
+    const callback = await browser.allow(first.url, 'bob')
+    expect((await upstream.finish(callback, first.underWay, request)).person.name).to.equal('Bob')
+    const second = await upstream.begin({ ...request, prompt: 'select_account' })
+    const left = await browser.click(await browser.page(second.url), { deny: 'yes' })
+    if (!('redirect' in left)) throw new Error(left.html)
+    const fault = await faultOf(upstream.finish(left.redirect, second.underWay, request))
+    expect(fault).to.include({ fault: 'refused', code: 'access_denied' })
+  })
+})
