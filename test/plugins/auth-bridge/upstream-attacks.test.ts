@@ -100,6 +100,18 @@ const CALLBACKS: Readonly<Record<string, (callback: URL) => void>> = {
   'without an issuer, which the metadata promises': callback => callback.searchParams.delete('iss'),
   'with two codes': callback => callback.searchParams.append('code', 'another'),
   'without a code': callback => callback.searchParams.delete('code'),
+  'with an error, and another state': callback => {
+    callback.searchParams.set('state', 'of another login')
+    callback.searchParams.set('error', 'access_denied')
+  },
+  'with an error of another issuer': callback => {
+    callback.searchParams.set('iss', 'https://evil.example')
+    callback.searchParams.set('error', 'access_denied')
+  },
+  'with an error without an issuer': callback => {
+    callback.searchParams.delete('iss')
+    callback.searchParams.set('error', 'access_denied')
+  },
   'with a signed response': callback => callback.searchParams.set('response', 'a.b.c'),
   'with an ID token': callback => callback.searchParams.set('id_token', 'a.b.c'),
 }
@@ -147,6 +159,13 @@ describe('a callback', () => {
 describe('a renewal', () => {
   it('that is of somebody else is refused', async () => {
     const { upstream } = makeUpstream(idp.options())
+    const ann = await signIn(upstream, idp, { loginHint: 'ann' })
+    idp.tamper = withClaims({ sub: 'eve' })
+    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })
+  })
+
+  it('that is of somebody else is refused, though what counts as the subject is the same', async () => {
+    const { upstream } = makeUpstream(idp.options({ claims: { subject: 'preferred_username' } }))
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
     expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })

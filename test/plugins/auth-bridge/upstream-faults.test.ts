@@ -107,6 +107,28 @@ describe('an answer', () => {
     })
   }
 
+  it('that leads elsewhere is not followed: no code and no token goes there', async () => {
+    const seen: unknown[] = []
+    const elsewhere = await serve(({ url, headers }, response) => {
+      seen.push(url, headers)
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"sub":"ann"}')
+    })
+    const redirecting = await serve((_, response) => void response.writeHead(307, { Location: elsewhere }).end())
+    for (const name of ['token_endpoint', 'userinfo_endpoint', 'jwks_uri', 'revocation_endpoint']) {
+      idp.metadata = { [name]: `${redirecting}/${name}` }
+      const { upstream } = makeUpstream(idp.options({ scopes: ['email'], claims: { groups: 'nowhere' } }))
+      const login = signIn(upstream, idp).then(async signedIn => {
+        if (name === 'userinfo_endpoint') await upstream.renew(signedIn)
+        await upstream.revoke(signedIn.tokens)
+      })
+      const fault = await faultOf(login)
+      expect(fault.fault, name).to.equal('misconfigured')
+      expect(fault.message, name).to.include('redirects are not followed')
+    }
+    idp.metadata = {}
+    expect(seen).to.deep.equal([])
+  })
+
   it('of the token endpoint may have nulls, scopes as a list, seconds as text, and no token_type', async () => {
     const { upstream } = makeUpstream(idp.options())
     idp.tamper = ({ token_type: _, ...answer }) => ({
