@@ -10,11 +10,13 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   return async ctx => {
     const provider = await getProvider()
     const { host, protocol, pathname } = new URL(provider.issuer)
-    const { req, res } = ctx
+    const { req, res, ip } = ctx
     // oidc-provider reads from these where it is mounted, and under which name.
     Object.assign(req, { originalUrl: `${pathname}${req.url}` })
     req.headers['x-forwarded-host'] = host
     req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    // It believes its proxy, which we are, and not what a client says of its own address.
+    req.headers['x-forwarded-for'] = ip
     ctx.respond = false
     await provider.callback()(req, res)
   }
