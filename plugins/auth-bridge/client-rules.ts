@@ -39,9 +39,15 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
 /** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
+function checkTexts(metadata: Metadata): void {
+  const unfit = TEXTS.find(name => typeof (metadata[name] ?? '') !== 'string')
+  if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
+}
+
 /** Makes of what a client says of itself what it is here. Throws what oidc-provider answers it with. */
 export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPattern[]): void {
   checkRedirects(metadata['redirect_uris'], patterns)
+  checkTexts(metadata)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
   if (typeof name === 'string' && name.length > MAX_NAME) throw refuse(`client_name: at most ${MAX_NAME} characters`)
   if (method !== undefined && !(typeof method === 'string' && METHODS.includes(method)))
@@ -59,8 +65,7 @@ export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPa
 /** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
 export function registrationOf(body: unknown): Metadata {
   if (!isObject(body)) return {}
-  const unfit = TEXTS.find(name => typeof (body[name] ?? '') !== 'string')
-  if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
+  checkTexts(body)
   body['token_endpoint_auth_method'] ??= 'client_secret_basic'
   if (body['token_endpoint_auth_method'] === 'private_key_jwt')
     throw refuse('token_endpoint_auth_method: a client with keys is named by the URL of its metadata document here')

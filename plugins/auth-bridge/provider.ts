@@ -8,6 +8,7 @@ import { fixedClients, registrationOf, settleMetadata } from './client-rules.ts'
 import type { FilledAuthBridge } from './options.ts'
 import { ROUTES, SIGN_IN_TTL } from './places.ts'
 import { createPolicy } from './policy.ts'
+import { isPublic } from './public-address.ts'
 import type { Records } from './records.ts'
 import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
 import type { RegisteredClients } from './registered-clients.ts'
@@ -107,7 +108,7 @@ function features(settings: ProviderSettings) {
       enabled: options.clients.metadataDocuments,
       ack: 'draft-02',
       cacheDuration: DOCUMENT_AGE,
-      allowFetch: (ctx: ProviderContext) => mayFetchDocument(ctx.ip),
+      allowFetch: async (ctx: ProviderContext, url: string) => mayFetchDocument(ctx.ip) && (await isPublic(url)),
     },
     resourceIndicators: resourceIndicators(settings),
   }

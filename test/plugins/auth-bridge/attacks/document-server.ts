@@ -128,6 +128,7 @@ export const goodAt = (documents: Documents, path: string): Record<string, unkno
  */
 const preload = (open: number | undefined) => `
 import dns from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
 const { lookup } = dns
 const local = (name, options, done) => lookup(name === '${NAME}' ? '127.0.0.1' : name, options, done)
 dns.lookup = local
@@ -137,6 +138,7 @@ dns.promises.lookup = async (name, options) => {
   const found = { address: '93.184.215.14', family: 4 }
   return options?.all ? [found] : found
 }
+syncBuiltinESMExports()
 Response
 const symbol = Symbol.for('undici.globalDispatcher.1')
 const { constructor: Agent } = globalThis[symbol]
