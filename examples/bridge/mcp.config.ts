@@ -39,7 +39,7 @@ export default defineConfig({
   },
 
   toolsets: { clock: '../clock/clock.ts', company: [myProfile] },
-  routes: { '/mcp': { toolsets: ['clock', 'company'], authorize: true } },
+  routes: { '/mcp': { toolsets: ['clock', 'company'], authorize: { scope: 'mcp.tools' } } },
 
   plugins: {
     'transport-streamable': {},
