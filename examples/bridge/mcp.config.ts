@@ -1,6 +1,7 @@
 // A server that a company's people sign in to with Microsoft Entra ID. Everything that differs from company to company is in
 // the environment; README.md beside this file says what goes where.
 import { defineConfig, defineTool, ToolError } from 'mcp-host'
+import { entra } from 'mcp-host/auth-bridge'
 
 /** `mcp-host check` says what is missing. */
 function needed(name: string): string {
@@ -44,12 +45,11 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {},
     'auth-bridge': {
-      provider: {
-        type: 'entra',
+      provider: entra({
         tenant: needed('ENTRA_TENANT'),
         clientId: needed('ENTRA_CLIENT_ID'),
         clientSecret: needed('ENTRA_CLIENT_SECRET'),
-      },
+      }),
       // Ids of groups, with commas between them.
       allow: { groups: list(needed('ALLOWED_GROUPS')) },
       clients: {

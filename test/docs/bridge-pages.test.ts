@@ -66,8 +66,8 @@ describe('the pages of auth-bridge', () => {
   })
 
   it('have each code of Entra that is explained', () => {
-    const numbers = [...sourceOf('upstream/explain.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(([, text = '']) =>
-      text.replace(/^\(\?:|\)$/g, '').split('|'),
+    const numbers = [...sourceOf('upstream/explain-entra.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(
+      ([, text = '']) => text.replace(/^\(\?:|\)$/g, '').split('|'),
     )
     expect(numbers.length).to.be.above(20)
     const page = pageOf('entra')
