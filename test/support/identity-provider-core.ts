@@ -162,7 +162,7 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
 /** An access token for an access token, with whatever scope is asked for. */
 async function exchange(provider: Provider, ctx: ProviderContext, parameter: string, life: number): Promise<void> {
   const { params, client } = ctx.oidc
-  const found = await provider.AccessToken.find(params[parameter] ?? '')
+  const found = await provider.AccessToken.find(String(params[parameter] ?? ''))
   if (!found) throw new errors.InvalidTarget('the token to exchange is not known')
   const { accountId, grantId } = found
   const scope = params['scope'] ?? ''
