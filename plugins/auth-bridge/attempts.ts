@@ -22,17 +22,23 @@ const SECRET_BYTES = 32
 
 const placeOf = (state: string) => pendingAt('attempt', state)
 
+const prefixOf = ({ issuer }: Bridge) => (issuer.startsWith('https:') ? '__Secure-' : '')
+
 /** Two tabs have two cookies. */
-function cookieName({ issuer }: Bridge, state: string): string {
-  const prefix = issuer.startsWith('https:') ? '__Secure-' : ''
-  return `${prefix}mcp_try_${digest(state).slice(0, 12)}`
+const cookieName = (bridge: Bridge, state: string) => `${prefixOf(bridge)}mcp_try_${digest(state).slice(0, 12)}`
+
+interface Cookie {
+  readonly name: string
+  /** Under the bridge's own. */
+  readonly path: string
+  readonly value: string
+  readonly seconds: number
 }
 
 /** Written by hand: behind a proxy that ends TLS, Koa would refuse to set a secure cookie. */
-function setCookie(ctx: HostContext, bridge: Bridge, state: string, value: string, seconds: number): void {
-  const parts = [`${cookieName(bridge, state)}=${value}`, `Path=${pathOf(bridge, '/callback')}`, `Max-Age=${seconds}`]
-  const secure = bridge.issuer.startsWith('https:') ? ['Secure'] : []
-  ctx.append('Set-Cookie', [...parts, 'HttpOnly', 'SameSite=Lax', ...secure].join('; '))
+function setCookie(ctx: HostContext, bridge: Bridge, { name, path, value, seconds }: Cookie): void {
+  const parts = [`${name}=${value}`, `Path=${pathOf(bridge, path)}`, `Max-Age=${seconds}`, 'HttpOnly', 'SameSite=Lax']
+  ctx.append('Set-Cookie', [...parts, ...(bridge.issuer.startsWith('https:') ? ['Secure'] : [])].join('; '))
 }
 
 const uidOf = (purpose: Purpose) => (purpose === 'account' ? 'account' : purpose.uid)
@@ -49,7 +55,8 @@ export async function keepAttempt(
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const kept: Attempt = { ...attempt, browser: digest(secret) }
   await bridge.records.write(placeOf(state), kept, TTL)
-  setCookie(ctx, bridge, state, `${secret}.${uidOf(attempt.purpose)}`, SIGN_IN_TTL)
+  const value = `${secret}.${uidOf(attempt.purpose)}`
+  setCookie(ctx, bridge, { name: cookieName(bridge, state), path: '/callback', value, seconds: SIGN_IN_TTL })
 }
 
 export type Taken =
@@ -66,10 +73,37 @@ export async function takeAttempt(ctx: HostContext, bridge: Bridge, state: strin
   const kept = await bridge.records.read<Attempt>(placeOf(state))
   if (kept && !isSame(kept.browser, digest(secret))) return { kind: 'foreign' }
   const attempt = kept && (await bridge.records.take<Attempt>(placeOf(state)))
-  setCookie(ctx, bridge, state, '', 0)
+  setCookie(ctx, bridge, { name: cookieName(bridge, state), path: '/callback', value: '', seconds: 0 })
   // Whoever asked for it at the same time has it.
   if (!attempt) return { kind: 'again', purpose: purposeOf(uid) }
   return { kind: 'taken', purpose: attempt.purpose, underWay: attempt.underWay }
+}
+
+interface Done {
+  readonly login: string
+  /** Digest of what the browser was given when it came back. */
+  readonly browser: string
+}
+
+const doneAt = (uid: string) => pendingAt('signed in for', uid)
+const doneName = (bridge: Bridge) => `${prefixOf(bridge)}mcp_done`
+
+/**
+ * The login that an interaction waited for, for the browser alone that came back with it: whoever began the interaction may
+ * have planted its cookies in the browser of somebody else.
+ */
+export async function keepDone(ctx: HostContext, bridge: Bridge, uid: string, login: string): Promise<void> {
+  const value = randomBytes(SECRET_BYTES).toString('base64url')
+  const done: Done = { login, browser: digest(value) }
+  await bridge.records.write(doneAt(uid), done, TTL)
+  setCookie(ctx, bridge, { name: doneName(bridge), path: `/interaction/${uid}`, value, seconds: SIGN_IN_TTL })
+}
+
+/** The id of the login that this browser came back with; undefined where it did not. */
+export async function readDone(ctx: HostContext, bridge: Bridge, uid: string): Promise<string | undefined> {
+  const given = ctx.cookies.get(doneName(bridge))
+  const done = given === undefined ? undefined : await bridge.records.read<Done>(doneAt(uid))
+  return done && given !== undefined && isSame(done.browser, digest(given)) ? done.login : undefined
 }
 
 const isSame = (one: string, other: string) =>

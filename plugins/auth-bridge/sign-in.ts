@@ -2,15 +2,11 @@
 // the browser that left, with a state that works once; then it is decided whether they may.
 import type { Interaction } from 'oidc-provider'
 import type { HostContext } from '../../core/index.ts'
-import { keepAttempt, newState, type Purpose, takeAttempt } from './attempts.ts'
+import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
 import { asText, type Bridge, pathOf, sendPage } from './bridge.ts'
 import type { Login } from './logins.ts'
-import { SIGN_IN_TTL } from './places.ts'
-import { pendingAt } from './records.ts'
 import { openSession, signedInAs } from './session.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from './upstream/upstream.ts'
-
-const doneAt = (uid: string) => pendingAt('signed in for', uid)
 
 const MAX_HINT = 256
 
@@ -77,8 +73,8 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
 /** `GET /interaction/:uid` of one that waits for a login. */
 export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const { uid, params } = interaction
-  const done = await bridge.records.read<{ readonly login: string }>(doneAt(uid))
-  const login = done && (await bridge.logins.find(done.login))
+  const done = await readDone(ctx, bridge, uid)
+  const login = done === undefined ? undefined : await bridge.logins.find(done)
   if (!login) {
     const again = ctx.query['prompt'] === 'select_account' ? 'select_account' : undefined
     const prompt = again ?? (asText(params['prompt']).split(' ').includes('login') ? 'login' : undefined)
@@ -143,6 +139,6 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     await signedInAs(ctx, bridge, login)
     return ctx.redirect(pathOf(bridge, '/account'))
   }
-  await bridge.records.write(doneAt(purpose.uid), { login: login.id }, SIGN_IN_TTL * 1_000)
+  await keepDone(ctx, bridge, purpose.uid, login.id)
   ctx.redirect(startOf(bridge, purpose))
 }
