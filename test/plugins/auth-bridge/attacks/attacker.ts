@@ -29,11 +29,13 @@ export const post = (url: string | URL, form: Record<string, string>, headers: R
 
 /** What an answer could give away: a code at a client, a token, or a page to allow on. */
 export const isRefused = ({ status, location, text }: Got): boolean =>
-  status < 500 && !location?.searchParams.has('code') && !/"access_token"|name="decision"/.test(text)
+  status < 500 &&
+  !/[?&#](?:code|access_token|id_token)=/.test(location?.href ?? '') &&
+  !/"access_token"|name="decision"/.test(text)
 
 /** What a client was sent back with; none of it is a code. */
 export const errorIn = (got: Got): string | null =>
-  got.location?.searchParams.get('error') ?? (/"error":"([^"]+)"/.exec(got.text)?.[1] || null)
+  /[?&#]error=([^&]+)/.exec(got.location?.href ?? '')?.[1] ?? /"error":"([^"]+)"/.exec(got.text)?.[1] ?? null
 
 export interface WatchedStore {
   readonly store: GrantStore
