@@ -94,6 +94,8 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
     session.authorizations = undefined
     await session.persist()
   }
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Referrer-Policy', 'no-referrer')
   ctx.status = 303
   ctx.redirect(returnTo)
 }

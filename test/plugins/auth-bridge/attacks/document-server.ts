@@ -151,6 +151,8 @@ class Open extends Agent {
 ${open === undefined ? '' : 'globalThis[symbol] = new Open()'}
 `
 
+const CLIENTS = "clients: { redirects: ['https://app.example/**', 'http://127.0.0.1:*/**'] }"
+
 /** A host whose provider is `idp`. `open`: a port on this machine that passes for public; `proxied`: believes X-Forwarded-For. */
 export async function startHostOf(
   idp: IdentityProvider,
@@ -161,7 +163,7 @@ export async function startHostOf(
   const config = configText({
     http: `{ port: 0, trustProxy: ${proxied} }`,
     routes: "{ '/mcp': { toolsets: 'first', authorize: true } }",
-    plugins: `'auth-jwt': {}, 'resource-metadata': {}, 'auth-bridge': { provider: ${provider}, allow: { everyone: true } }`,
+    plugins: `'auth-jwt': {}, 'resource-metadata': {}, 'auth-bridge': { provider: ${provider}, allow: { everyone: true }, ${CLIENTS} }`,
   })
   const folder = await makeFolder({ 'mcp.config.mjs': config, 'preload.mjs': preload(open) })
   const env = { NODE_EXTRA_CA_CERTS: certificate, NODE_OPTIONS: `--import ${join(folder, 'preload.mjs')}` }

@@ -1,4 +1,5 @@
-// Counts attacks on the bridge, prints `attack: tried N, refused N`, and fails where one was not refused.
+// Counts attacks on the bridge, prints `attack: tried N, refused N`, and fails where one was not refused. Of a search it says
+// `searched N, clean N`.
 import { expect } from 'chai'
 
 export class Tally {
@@ -6,8 +7,11 @@ export class Tally {
   readonly #through: string[] = []
   #tried = 0
 
-  constructor(attack: string) {
+  readonly #words: readonly [string, string]
+
+  constructor(attack: string, words: readonly [string, string] = ['tried', 'refused']) {
     this.#attack = attack
+    this.#words = words
   }
 
   /** One attempt; `found` is shown where it was not refused. */
@@ -19,7 +23,8 @@ export class Tally {
 
   /** Prints the line. Throws where an attempt went through, or fewer than `least` were made. */
   end(least: number): void {
-    console.log(`      ${this.#attack}: tried ${this.#tried}, refused ${this.#tried - this.#through.length}`)
+    const [tried, refused] = this.#words
+    console.log(`      ${this.#attack}: ${tried} ${this.#tried}, ${refused} ${this.#tried - this.#through.length}`)
     expect(this.#through, this.#attack).to.deep.equal([])
     expect(this.#tried, this.#attack).to.be.at.least(least)
   }

@@ -1,0 +1,75 @@
+// A client that was allowed for what its metadata document said, and says something else since: the person is asked again.
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { stopAll } from '../../../cli/run-cli.ts'
+import { removeFolders } from '../../../config/folder.ts'
+import { BridgeClient } from '../../../support/bridge.ts'
+import { eventually } from '../../../support/eventually.ts'
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+  stopIdentityProviders,
+} from '../../../support/identity-provider.ts'
+import { type Documents, goodAt, idAt, startDocuments, startHostOf } from './document-server.ts'
+import { Tally } from './tally.ts'
+
+const HOME = 'https://app.example/cb'
+
+describe('auth-bridge, attacked by documents that change', () => {
+  let idp: IdentityProvider
+  let documents: Documents
+  let host: Awaited<ReturnType<typeof startHostOf>>
+
+  before(async () => {
+    idp = await startIdentityProvider()
+    documents = await startDocuments()
+    host = await startHostOf(idp, documents, { open: documents.port, proxied: false })
+  })
+  after(async () => {
+    await stopAll()
+    await Promise.all([documents.stop(), stopIdentityProviders()])
+    await removeFolders()
+  })
+
+  it('after they were allowed: each change is asked about, and no code is given for it', async () => {
+    const tally = new Tally('changed metadata document')
+    const changes: Record<string, object> = {
+      name: { client_name: 'Another' },
+      page: { client_uri: 'https://app.example/' },
+      places: { redirect_uris: [HOME, 'https://app.example/more'] },
+      'the way to authenticate': { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [] } },
+    }
+    const allowed = await Promise.all(
+      Object.entries(changes).map(async ([what, change], index) => {
+        const path = `/changing-${index}`
+        const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+        documents.said.set(path, document)
+        const client = new BridgeClient(host.issuer, host.resource, idp.origin)
+        client.clientId = idAt(documents, path)
+        const parameters = { redirect_uri: HOME, resource: host.resource }
+        const code = await client.decide(await client.ask(parameters))
+        expect(code.searchParams.has('code')).to.equal(true)
+        const again = await client.browser.open(client.authorizeUrl(parameters))
+        expect('redirect' in again && again.redirect.searchParams.has('code'), 'is remembered').to.equal(true)
+        documents.said.set(path, { ...document, ...change })
+        return { what, client, parameters }
+      }),
+    )
+    // The document is read again once its time is over, which is 10 s at least.
+    for (const { what, client, parameters } of allowed) {
+      const next = await eventually(
+        `it is read that ${what} changed`,
+        async () => {
+          // One address begins 300 sign-ins in a minute.
+          await pause(500)
+          return client.browser.open(client.authorizeUrl(parameters))
+        },
+        found => !('redirect' in found) || !found.redirect.searchParams.has('code'),
+      )
+      // Keys that are none make a client that is none.
+      const isRefused = 'html' in next && (/Something changed/.test(next.html) || next.status === 400)
+      tally.add(what, isRefused, 'html' in next ? next.html : next.redirect.href)
+    }
+    tally.end(4)
+  })
+})
