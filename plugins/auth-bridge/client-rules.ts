@@ -2,13 +2,12 @@
 // could do for other kinds of clients is off.
 import { errors } from 'oidc-provider'
 import { isObject } from '../../core/index.ts'
-import type { FilledAuthBridge } from './options.ts'
+import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 
 type Metadata = Record<string, unknown>
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
-const GRANT_TYPES = ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:jwt-bearer']
 /** Characters. */
 const MAX_NAME = 200
 const MAX_REDIRECTS = 20
@@ -36,8 +35,18 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
 /** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
+/** What a client may do here of what it asks for. Assertions (ID-JAG) are for clients that show who they are. */
+function mayUse(grant: unknown, metadata: Metadata, takesAssertions: boolean): boolean {
+  if (grant === JWT_BEARER) return takesAssertions && (metadata['token_endpoint_auth_method'] ?? 'none') !== 'none'
+  return GRANT_TYPES.some(one => one === grant)
+}
+
 /** Makes of what a client says of itself what it is here. Throws what oidc-provider answers it with. */
-export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPattern[]): void {
+export function settleMetadata(
+  metadata: Metadata,
+  patterns: readonly RedirectPattern[],
+  takesAssertions: boolean,
+): void {
   checkRedirects(metadata['redirect_uris'], patterns)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
   if (typeof name === 'string' && name.length > MAX_NAME) throw refuse(`client_name: at most ${MAX_NAME} characters`)
@@ -50,7 +59,8 @@ export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPa
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.
   const asked = Array.isArray(grants) ? grants : ['authorization_code', 'refresh_token']
-  metadata['grant_types'] = [...new Set(['authorization_code', ...asked.filter(one => GRANT_TYPES.includes(one))])]
+  const used = asked.filter(one => mayUse(one, metadata, takesAssertions))
+  metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 
 /** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
@@ -61,14 +71,3 @@ export function registrationOf(body: unknown): Metadata {
     throw refuse('token_endpoint_auth_method: a client with keys is named by the URL of its metadata document here')
   return body
 }
-
-/** The clients that the config names. */
-export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
-  (clients.fixed ?? []).map(({ clientId, clientSecret, name, redirects }) => ({
-    client_id: clientId,
-    ...(clientSecret === undefined
-      ? { token_endpoint_auth_method: 'none' }
-      : { client_secret: clientSecret, token_endpoint_auth_method: 'client_secret_basic' }),
-    ...(name !== undefined && { client_name: name }),
-    redirect_uris: redirects,
-  }))
