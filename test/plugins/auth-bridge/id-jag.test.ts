@@ -369,13 +369,13 @@ describe('auth-bridge: identity assertions', () => {
   })
 
   it('are still used up once strangers began more logins than there is room for', async () => {
-    let forgotten = 0
+    let begun = 0
     const room = { pending: 20_000, granted: 1_000_000 }
     const memory = createMemoryGrantStore(room)
     const store: GrantStore = {
       ...memory,
       async set(key, value, ttl) {
-        if (key.startsWith('pending:')) forgotten++
+        if (key.startsWith('pending:')) begun++
         await memory.set(key, value, ttl)
       },
     }
@@ -394,11 +394,17 @@ describe('auth-bridge: identity assertions', () => {
     const begin = () => fetch(client.authorizeUrl({ resource: small.resource, scope: 'read' }), { redirect: 'manual' })
     const first = await begin()
     await Promise.all(Array.from({ length: 100 }, begin))
-    const cookie = first.headers.getSetCookie().map(line => line.split(';')[0]).join('; ')
+    const cookie = first.headers
+      .getSetCookie()
+      .map(line => line.split(';')[0])
+      .join('; ')
     const gone = await fetch(new URL(first.headers.get('location') ?? '', small.issuer), { headers: { cookie } })
-    expect([forgotten > 100, gone.status === 200], 'the flood took the place of the first login').to.deep.equal([true, false])
+    expect([begun > 100, gone.status === 200], 'the flood took the place of the first login').to.deep.equal([
+      true,
+      false,
+    ])
     expect((await ask()).error_description).to.match(/used already/)
-    console.log(`      ${forgotten} logins were begun`)
+    console.log(`      ${begun} logins were begun`)
   })
 
   it('are not refused, but put off, while the keys of their issuer cannot be had', async () => {
