@@ -93,6 +93,10 @@ const load = () => Promise.all([import('./make.ts'), import('./handlers.ts'), im
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer', 'upstreamTokens'],
+  async examine(options, about) {
+    const { examine } = await import('./doctor/examine.ts')
+    return examine(options, about)
+  },
   setup(host, options) {
     if (host.routes.length === 0) return
     checkAddress(host)
