@@ -24,7 +24,12 @@ import {
 } from './whole-blocks.ts'
 
 /** What some configs read. */
-const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection', HEALTH_TOKEN: 'a-token-of-the-operator' }
+const ENVIRONMENT = {
+  INTROSPECTION_SECRET: 'of the introspection',
+  HEALTH_TOKEN: 'a-token-of-the-operator',
+  OKTA_SECRET: 'of the bridge at the provider',
+  DESK_SECRET: 'of a client that the bridge knows, in a config',
+}
 before(() => Object.assign(process.env, ENVIRONMENT))
 after(() => {
   for (const name of Object.keys(ENVIRONMENT)) delete process.env[name]
