@@ -328,6 +328,24 @@ describe('mcp-host doctor: auth-bridge', () => {
     })
   }
 
+  it('asks GitHub, which says no with 200 and shows its login page', async () => {
+    const idp = await idpOf()
+    const endpoints = { authorization: page, token: `${idp.origin}/token`, userinfo: `${idp.origin}/me` }
+    const config = configOf({ type: 'github', clientId: 'x', clientSecret: idp.clientSecret, endpoints })
+    shown = { status: 302, location: 'https://github.com/login?client_id=x' }
+    const answers = [
+      ['incorrect_client_credentials', /wrong auth-bridge: client secret: .*Developer settings/],
+      ['bad_verification_code', /ok auth-bridge: client secret: /],
+    ] as const
+    for (const [error, words] of answers) {
+      idp.failing.token = { status: 200, error, error_description: 'as GitHub has it' }
+      const findings = await examine(config)
+      expect(told(findings))
+        .to.match(words)
+        .and.match(/note auth-bridge: redirect URI: /)
+    }
+  })
+
   it('does not take for a wrong secret what is no answer about it', async () => {
     const idp = await idpOf('entra')
     idp.failing.token = {

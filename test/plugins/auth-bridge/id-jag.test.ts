@@ -423,6 +423,21 @@ describe('auth-bridge: identity assertions', () => {
     expect(Number(response.headers.get('retry-after'))).to.be.within(1, 60)
   })
 
+  it('of an issuer with several tenants are taken of the one that is trusted', async () => {
+    const other = await startBridge({
+      options: { trustedIssuers: [{ issuer: issuer.url, tenant: 'acme' }], clients: { fixed: [DESK] } },
+    })
+    const answers = await Promise.all(
+      ['acme', 'other', undefined, ['acme']].map(async tenant => {
+        const one = assertion({ claims: { tenant, aud: other.issuer, resource: other.resource } })
+        const body = new URLSearchParams({ grant_type: GRANT, assertion: one })
+        const response = await fetch(`${other.issuer}/token`, { method: 'POST', body, headers: basic('desk', SECRET) })
+        return response.status
+      }),
+    )
+    expect(answers).to.deep.equal([200, 400, 400, 400])
+  })
+
   it('of the provider that people sign in with are of the same people', async () => {
     const { idp } = bridge
     const other = await startBridge({
