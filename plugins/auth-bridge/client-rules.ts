@@ -35,17 +35,14 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
 /** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
-/** What a client may do here of what it asks for. Assertions (ID-JAG) are for clients that show who they are. */
-function mayUse(grant: unknown, metadata: Metadata, takesAssertions: boolean): boolean {
-  if (grant === JWT_BEARER) return takesAssertions && (metadata['token_endpoint_auth_method'] ?? 'none') !== 'none'
-  return GRANT_TYPES.some(one => one === grant)
-}
-
-/** Makes of what a client says of itself what it is here. Throws what oidc-provider answers it with. */
+/**
+ * Makes of what a client says of itself what it is here. `mayAssert`: whether one that authenticates in this way may show
+ * identity assertions; default: none. Throws what oidc-provider answers it with.
+ */
 export function settleMetadata(
   metadata: Metadata,
   patterns: readonly RedirectPattern[],
-  takesAssertions: boolean,
+  mayAssert: (method: unknown) => boolean = () => false,
 ): void {
   checkRedirects(metadata['redirect_uris'], patterns)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
@@ -59,7 +56,8 @@ export function settleMetadata(
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.
   const asked = Array.isArray(grants) ? grants : ['authorization_code', 'refresh_token']
-  const used = asked.filter(one => mayUse(one, metadata, takesAssertions))
+  const known: readonly unknown[] = mayAssert(method ?? 'none') ? [...GRANT_TYPES, JWT_BEARER] : GRANT_TYPES
+  const used = asked.filter(one => known.includes(one))
   metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 

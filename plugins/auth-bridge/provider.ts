@@ -136,10 +136,14 @@ function clientRules(options: FilledAuthBridge) {
   const own = new Map<string, RedirectPattern[]>(
     options.clients.fixed.map(({ clientId, redirects }) => [clientId, redirects.map(parseRedirectPattern)]),
   )
+  const takesAssertions = options.trustedIssuers.length > 0
   return {
     properties: [ALWAYS_CHECKED],
     validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
-      settleMetadata(metadata, own.get(String(metadata['client_id'])) ?? patterns, options.trustedIssuers.length > 0)
+      const redirects = own.get(String(metadata['client_id']))
+      // A client that names itself is told what it got; one of the config hears why it gets no token.
+      const mayAssert = (method: unknown) => takesAssertions && (redirects !== undefined || method !== 'none')
+      settleMetadata(metadata, redirects ?? patterns, mayAssert)
     },
   }
 }
