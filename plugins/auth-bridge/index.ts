@@ -8,7 +8,7 @@ import { addEndpoints } from './endpoints.ts'
 import { fixedClientProblem } from './fixed-clients.ts'
 import type { Handlers } from './handlers.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
-import { readLogo } from './pages/index.ts'
+import { type Logo, readLogo } from './pages/index.ts'
 import { parseRedirectPattern } from './redirects.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
 import { createTrustedIssuers } from './trusted-issuers.ts'
@@ -54,6 +54,14 @@ function readKeys({ at, directory, keys }: PluginHost, { signingKeys }: FilledAu
     return readSigningKeys(resolve(directory, signingKeys))
   } catch (cause) {
     throw new StartError(errorText(cause), { at: [...at, 'signingKeys'], cause })
+  }
+}
+
+function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+  try {
+    return logo === undefined ? undefined : readLogo(logo, directory)
+  } catch (error) {
+    throw error instanceof StartError ? error.orAt([...at, 'page', 'logo']) : error
   }
 }
 
@@ -105,7 +113,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     const signing = readKeys(host, options)
     const upstream = createUpstream(options.provider, host)
     const trusted = createTrustedIssuers(host, options)
-    const logo = options.page.logo === undefined ? undefined : readLogo(options.page.logo, host.directory)
+    const logo = logoOf(host, options)
     const issuer = () => host.url(options.path)
     host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
     let made: Promise<Made> | undefined
@@ -127,7 +135,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
           trusted,
           signing,
           logo,
-          name: options.page.name ?? 'MCP',
+          name: options.page.name ?? host.server.name,
         })
         return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
       }
