@@ -15,6 +15,8 @@ import { createRecords, createSealer } from './records.ts'
 import { createRegisteredClients } from './registered-clients.ts'
 import { createResources } from './resources.ts'
 import type { SigningKey } from './signing-keys.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import { settle } from './upstream/settings.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** Documents of clients that one address may have us fetch in a minute. */
@@ -26,6 +28,7 @@ export interface BridgeParts {
   readonly options: FilledAuthBridge
   readonly store: GrantStore
   readonly upstream: Upstream
+  readonly trusted: TrustedIssuers
   readonly signing: readonly SigningKey[]
   /** What people know this service as. */
   readonly name: string
@@ -58,6 +61,7 @@ export async function makeBridge({
   options,
   store,
   upstream,
+  trusted,
   signing,
   name,
   logo,
@@ -79,7 +83,8 @@ export async function makeBridge({
     ...(logo && { logo }),
   })
   const provider = createProvider({
-    ...{ issuer, options, lifetimes, records, accounts, resources, signing, log },
+    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
+    upstream: settle(options.provider, host.at),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
     mayFetchDocument: createLimit(MOST_DOCUMENTS),
