@@ -4,9 +4,12 @@ import Provider, { type Client, errors, type ProviderContext } from 'oidc-provid
 import type { Logger } from '../../core/index.ts'
 import type { Account, Accounts } from './accounts.ts'
 import { createAdapter } from './adapter.ts'
-import { fixedClients, registrationOf, settleMetadata } from './client-rules.ts'
+import { registrationOf, settleMetadata } from './client-rules.ts'
+import type { Decide, Standing } from './decide.ts'
+import { fixedClients } from './fixed-clients.ts'
+import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
 import type { FilledAuthBridge } from './options.ts'
-import { ROUTES, SIGN_IN_TTL } from './places.ts'
+import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from './places.ts'
 import { createPolicy } from './policy.ts'
 import { isPublic } from './public-address.ts'
 import type { Records } from './records.ts'
@@ -14,6 +17,8 @@ import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
 import type { RegisteredClients } from './registered-clients.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import type { Settings } from './upstream/settings.ts'
 
 export interface ProviderSettings {
   readonly issuer: string
@@ -24,6 +29,11 @@ export interface ProviderSettings {
   readonly clients: RegisteredClients
   readonly accounts: Accounts
   readonly resources: Resources
+  readonly decide: Decide
+  /** Whose identity assertions are taken; empty: nobody's. */
+  readonly trusted: TrustedIssuers
+  /** Of the provider that people sign in with. */
+  readonly upstream: Settings
   readonly signing: readonly SigningKey[]
   /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
@@ -51,7 +61,20 @@ const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 
 
 const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undefined
 
-function resourceIndicators({ resources, lifetimes }: ProviderSettings) {
+/** What oidc-provider is told of one of our resources. Without a standing: everything that there is. */
+const describeResource =
+  ({ resources, lifetimes }: ProviderSettings) =>
+  (resource: string, standing?: Standing) => ({
+    scope: resources.scopes.filter(scope => standing?.mayHave(scope) ?? true).join(' '),
+    audience: resource,
+    accessTokenFormat: 'jwt',
+    accessTokenTTL: seconds(lifetimes.accessToken),
+    jwt: { sign: { alg: SIGNING } },
+  })
+
+function resourceIndicators(settings: ProviderSettings) {
+  const { resources } = settings
+  const describe = describeResource(settings)
   return {
     enabled: true,
     // A client that asked for several names one of them for the token.
@@ -60,15 +83,7 @@ function resourceIndicators({ resources, lifetimes }: ProviderSettings) {
     useGrantedResource: () => true,
     getResourceServerInfo(ctx: ProviderContext, resource: string) {
       if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
-      const standing = accountIn(ctx)?.standing
-      const scopes = resources.scopes.filter(scope => standing?.mayHave(scope) ?? true)
-      return {
-        scope: scopes.join(' '),
-        audience: resource,
-        accessTokenFormat: 'jwt',
-        accessTokenTTL: seconds(lifetimes.accessToken),
-        jwt: { sign: { alg: SIGNING } },
-      }
+      return describe(resource, accountIn(ctx)?.standing)
     },
   }
 }
@@ -114,6 +129,14 @@ function features(settings: ProviderSettings) {
   }
 }
 
+/** Of clients that do not say. Who registers has said of the method (RFC 7591 section 2). */
+const CLIENT_DEFAULTS = {
+  id_token_signed_response_alg: SIGNING,
+  token_endpoint_auth_method: 'none',
+  // Without, a client would send people through their browser every few minutes.
+  grant_types: ['authorization_code', 'refresh_token'],
+}
+
 const ALWAYS_CHECKED = 'x_mcp_host'
 
 /** Called for this property of every client, though none has it: the one place before a client is checked. */
@@ -122,10 +145,14 @@ function clientRules(options: FilledAuthBridge) {
   const own = new Map<string, RedirectPattern[]>(
     options.clients.fixed.map(({ clientId, redirects }) => [clientId, redirects.map(parseRedirectPattern)]),
   )
+  const takesAssertions = options.trustedIssuers.length > 0
   return {
     properties: [ALWAYS_CHECKED],
     validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
-      settleMetadata(metadata, own.get(String(metadata['client_id'])) ?? patterns)
+      const redirects = own.get(String(metadata['client_id']))
+      // A client that names itself is told what it got; one of the config hears why it gets no token.
+      const mayAssert = (method: unknown) => takesAssertions && (redirects !== undefined || method !== 'none')
+      settleMetadata(metadata, redirects ?? patterns, mayAssert)
     },
   }
 }
@@ -174,7 +201,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     responseTypes: ['code'],
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid', 'offline_access', ...resources.scopes],
-    clientDefaults: { id_token_signed_response_alg: SIGNING, token_endpoint_auth_method: 'none' },
+    clientDefaults: CLIENT_DEFAULTS,
     enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     clientBasedCORS: () => true,
@@ -192,12 +219,21 @@ export function createProvider(settings: ProviderSettings): Provider {
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims(ctx: ProviderContext) {
       const account = accountIn(ctx)
+      const asserted = assertedIn(ctx)
+      if (asserted) return { roles: asserted.roles }
       return account && { sid: account.login.id, roles: account.standing.roles }
     },
     ttl: ttl(settings),
+    discovery: assertionMetadata(settings.trusted),
   })
+  takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
+  const comeAgain = (ctx: ProviderContext, error: Error) => {
+    if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)
+  }
+  provider.on('grant.error', comeAgain)
+  provider.on('authorization.error', comeAgain)
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
   return provider
 }

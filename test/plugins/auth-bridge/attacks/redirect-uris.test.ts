@@ -223,6 +223,26 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     tally.end(TARGETS.length * PLACES.length * 5)
   })
 
+  it('in headers that name another host', async () => {
+    const tally = new Tally('host headers')
+    const page = await native.ask()
+    const cookie = [...native.browser.cookies.values()].map(({ pair }) => pair).join('; ')
+    const names = ['X-Forwarded-Host', 'Forwarded', 'X-Host', 'X-Original-Host', 'X-Original-URL', 'X-Rewrite-URL']
+    const urls = [native.authorizeUrl({ resource: bridge.resource }), page.url, `${bridge.issuer}/account/sign-in`]
+    for (const name of [...names, 'X-Forwarded-Prefix', 'X-Forwarded-Proto', 'Origin', 'Referer'])
+      for (const value of ['evil.example', 'host=evil.example;proto=https', 'https://evil.example/'])
+        for (const url of [...urls, `${bridge.issuer}/.well-known/openid-configuration`]) {
+          const got = await send(url, { headers: { [name]: value, Cookie: cookie } })
+          const elsewhere = new URL(got.location?.searchParams.get('redirect_uri') ?? bridge.url).origin !== bridge.url
+          tally.add(
+            `${name} ${value} ${url}`,
+            staysHome(got) && !elsewhere && !got.text.includes('evil.example/'),
+            got.location?.href,
+          )
+        }
+    tally.end(120)
+  })
+
   it('in paths that the pages make links of', async () => {
     const tally = new Tally('paths')
     for (const path of [
