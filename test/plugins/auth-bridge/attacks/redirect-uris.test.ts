@@ -236,7 +236,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
           const elsewhere = new URL(got.location?.searchParams.get('redirect_uri') ?? bridge.url).origin !== bridge.url
           tally.add(
             `${name} ${value} ${url}`,
-            staysHome(got) && !elsewhere && !got.text.includes('evil.example/'),
+            staysHome(got) && !elsewhere && (got.status >= 400 || !got.text.includes('evil.example/')),
             got.location?.href,
           )
         }
