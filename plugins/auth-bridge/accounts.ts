@@ -5,6 +5,7 @@ import type { Logger } from '../../core/index.ts'
 import { type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
+import { isProven, type Proof } from './proof.ts'
 import { grantedAt, type Records } from './records.ts'
 
 /** As oidc-provider hands it on: `ctx.oidc.account`. */
@@ -60,9 +61,12 @@ export class Accounts {
     return this.#settings.records.write(placeOf(sessionUid), loginId, this.#settings.session)
   }
 
-  async #ofBrowser({ oidc }: ProviderContext, accountId: string) {
+  async #ofBrowser(ctx: ProviderContext, accountId: string) {
+    const { oidc } = ctx
     const { logins } = this.#settings
     const begun = oidc.result?.['loginId']
+    // Another browser may have the cookies of the interaction, which would be enough for oidc-provider.
+    if (begun !== undefined && !isProven(ctx, oidc.result?.['proof'] as Proof | undefined)) return undefined
     const login = typeof begun === 'string' ? await logins.find(begun) : await this.loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined
     if (begun !== undefined) await this.signedIn(oidc.session.uid, login.id)

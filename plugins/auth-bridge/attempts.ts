@@ -1,9 +1,10 @@
 // Attempts to sign in at the provider: what must be known again when the browser comes back, under the state that the provider
 // sends along, and for the browser alone that began. Each state works once.
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { HostContext } from '../../core/index.ts'
 import { type Bridge, pathOf } from './bridge.ts'
 import { SIGN_IN_TTL } from './places.ts'
+import { isProven, isSame, type Proof } from './proof.ts'
 import { digest, pendingAt } from './records.ts'
 import type { LoginUnderWay } from './upstream/upstream.ts'
 
@@ -86,7 +87,6 @@ interface Done {
 }
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
-const doneName = (bridge: Bridge) => `${prefixOf(bridge)}mcp_done`
 
 /**
  * The login that an interaction waited for, for the browser alone that came back with it: whoever began the interaction may
@@ -96,15 +96,15 @@ export async function keepDone(ctx: HostContext, bridge: Bridge, uid: string, lo
   const value = randomBytes(SECRET_BYTES).toString('base64url')
   const done: Done = { login, browser: digest(value) }
   await bridge.records.write(doneAt(uid), done, TTL)
-  setCookie(ctx, bridge, { name: doneName(bridge), path: `/interaction/${uid}`, value, seconds: SIGN_IN_TTL })
+  setCookie(ctx, bridge, { name: doneName(bridge, uid), path: '', value, seconds: SIGN_IN_TTL })
 }
+
+const doneName = (bridge: Bridge, uid: string) => `${prefixOf(bridge)}mcp_done_${digest(uid).slice(0, 12)}`
 
 /** The id of the login that this browser came back with; undefined where it did not. */
-export async function readDone(ctx: HostContext, bridge: Bridge, uid: string): Promise<string | undefined> {
-  const given = ctx.cookies.get(doneName(bridge))
-  const done = given === undefined ? undefined : await bridge.records.read<Done>(doneAt(uid))
-  return done && given !== undefined && isSame(done.browser, digest(given)) ? done.login : undefined
+export async function readDone(ctx: HostContext, bridge: Bridge, uid: string) {
+  const done = await bridge.records.read<Done>(doneAt(uid))
+  if (!done) return undefined
+  const proof: Proof = { cookie: doneName(bridge, uid), digest: done.browser }
+  return isProven(ctx, proof) ? { login: done.login, proof } : undefined
 }
-
-const isSame = (one: string, other: string) =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))

@@ -5,6 +5,7 @@ import type { HostContext } from '../../core/index.ts'
 import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
 import { asText, type Bridge, pathOf, sendPage } from './bridge.ts'
 import type { Login } from './logins.ts'
+import type { Proof } from './proof.ts'
 import { openSession, signedInAs } from './session.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from './upstream/upstream.ts'
 
@@ -74,18 +75,18 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
 export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const { uid, params } = interaction
   const done = await readDone(ctx, bridge, uid)
-  const login = done === undefined ? undefined : await bridge.logins.find(done)
-  if (!login) {
+  const login = done && (await bridge.logins.find(done.login))
+  if (!done || !login) {
     const again = ctx.query['prompt'] === 'select_account' ? 'select_account' : undefined
     const prompt = again ?? (asText(params['prompt']).split(' ').includes('login') ? 'login' : undefined)
     return leave(ctx, bridge, { uid }, { hint: asText(params['login_hint']), ...(prompt && { prompt }) })
   }
-  await finish(ctx, bridge, login)
+  await finish(ctx, bridge, login, done.proof)
 }
 
 /** Back to oidc-provider, which knows by its own cookies that it is the browser of the interaction. */
-async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login): Promise<void> {
-  const result = { login: { accountId: person.subject }, loginId: id }
+async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login, proof: Proof): Promise<void> {
+  const result = { login: { accountId: person.subject }, loginId: id, proof }
   const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
   const session = await openSession(provider, ctx)
   if (session.accountId !== undefined && session.accountId !== person.subject) {

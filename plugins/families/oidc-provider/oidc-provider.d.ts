@@ -82,6 +82,7 @@ declare module 'oidc-provider' {
 
   export interface ProviderContext {
     readonly oidc: OidcContext
+    readonly cookies: OwnContext['cookies']
     readonly ip: string
     readonly path: string
     readonly res: ServerResponse

@@ -95,7 +95,16 @@ describe('auth-bridge, attacked by sessions', () => {
       .join('; ')
     const on = await send(interaction, { headers: { Cookie: `${mallory}; ${given}` } })
     expect(on.location?.pathname, 'her own browser goes on').to.match(/^\/auth\/authorize\//)
-    tally.end(1)
+    // And again Mallory is there first, where that leads.
+    const resumed = await send(on.location as URL, { headers: { Cookie: mallory } })
+    const theirs = new Map(
+      resumed.headers.getSetCookie().map(line => line.split(';')[0]?.split('=') as [string, string]),
+    )
+    const session = [...theirs].map(([name, value]) => `${name}=${value}`).join('; ')
+    tally.add('is signed in as her', isNobodys(await openAccount(session)), session)
+    const next = resumed.location && (await send(resumed.location, { headers: { Cookie: session } }))
+    tally.add('is asked as her', next === undefined || isNobodys(next), next?.text)
+    tally.end(3)
   })
 
   it('by a cookie that is made up, or changed in any place', async () => {
