@@ -4,7 +4,7 @@
 export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
-export { GRANT_KINDS, type GrantStore } from './access/grant-store.ts'
+export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
 export {
   identifyBearer,
   loginEnded,

@@ -1,11 +1,8 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
-import { openAccess, plainResource } from './access/access.ts'
-import { noAuthorizationServer } from './access/authorization-server.ts'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
-import { createMemoryGrantStore } from './access/memory-grant-store.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
@@ -15,6 +12,7 @@ import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
+import { defaultSlots } from './default-slots.ts'
 import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
@@ -44,21 +42,16 @@ import {
 } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
-import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import type { Definition } from './mcp/define.ts'
-import { NO_TRACER, type Observer } from './mcp/observe.ts'
+import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
 import { soundDefinitions } from './mcp/sound-definitions.ts'
-import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
-import { createMemoryEventStore } from './sessions/memory-event-store.ts'
-import { createMemoryPeers } from './sessions/memory-peers.ts'
-import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
@@ -92,20 +85,6 @@ export interface HostInput {
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
 }
-
-/** What is in the slots where no plugin fills them. */
-const defaultSlots = (node: string): Slots => ({
-  access: openAccess,
-  protectedResource: plainResource,
-  eventStore: createMemoryEventStore(),
-  changeBus: createMemoryChangeBus(),
-  sessionStore: createMemorySessionStore(node),
-  peers: createMemoryPeers(node),
-  tracer: NO_TRACER,
-  authorizationServer: noAuthorizationServer,
-  grantStore: createMemoryGrantStore(),
-  upstreamTokens: noUpstreamTokens,
-})
 
 /**
  * Builds a host; nothing listens yet. Throws a ConfigError that says all that is wrong, as far as one thing can be known

@@ -10,6 +10,7 @@ import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
+import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
 import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
@@ -41,5 +42,6 @@ export const builtInPlugins = {
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,
   'event-store-redis': eventStoreRedis,
+  'grant-store-redis': grantStoreRedis,
   'dev-auth-server': devAuthServer,
 }

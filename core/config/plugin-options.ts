@@ -10,6 +10,7 @@ import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-op
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
+import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
 import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metrics.ts'
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
@@ -42,6 +43,7 @@ export interface BuiltInOptions {
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': EventStoreRedisOptions
+  'grant-store-redis': GrantStoreRedisOptions
   'dev-auth-server': DevAuthServerOptions
 }
 
@@ -66,5 +68,6 @@ export interface FilledOptions {
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': FilledEventStoreRedisOptions
+  'grant-store-redis': GrantStoreRedisOptions
   'dev-auth-server': FilledDevAuthServerOptions
 }

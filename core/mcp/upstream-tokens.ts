@@ -18,6 +18,7 @@ export interface UpstreamTokens {
    * `unauthorized` with its challenge, where they must sign in again; with `unavailable` where the provider does not answer;
    * and with a ToolError that says what to change where it gives no such token. It is for the tool alone: never for a client,
    * never for a log.
+   * It settles within seconds: meanwhile the answer of the call becomes no stream, so that a client can still be told by 401.
    */
   tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
 }

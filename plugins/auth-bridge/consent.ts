@@ -23,6 +23,9 @@ interface Asked {
 /** Scopes that are no rights of anybody's. */
 const PLAIN = new Set(['openid', 'offline_access'])
 
+const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
+const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope => PLAIN.has(scope))
+
 const formOf = ({ uid }: Interaction) => `consent ${uid}`
 
 export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetadataDocument'>): string | undefined =>
@@ -49,9 +52,7 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
   const standing = login && logins.standingOf(login.person)
   if (!client || !login || !standing) return undefined
-  const asked = asText(params['scope'])
-    .split(' ')
-    .filter(scope => scope !== '' && !PLAIN.has(scope))
+  const asked = scopesOf(interaction).filter(scope => !PLAIN.has(scope))
   return {
     interaction,
     client,
@@ -108,7 +109,8 @@ async function allow(bridge: Bridge, asked: Asked): Promise<string> {
   const grant = await grantOf(bridge, asked)
   // What the person may not have now is no refusal for ever.
   grant.rejected = undefined
-  grant.addOIDCScope(asText(interaction.params['scope']))
+  grant.addOIDCScope([...plainOf(interaction), ...scopes].join(' '))
+  if (withheld.length > 0) grant.rejectOIDCScope(withheld.join(' '))
   for (const resource of resources) {
     if (scopes.length > 0) grant.addResourceScope(resource, scopes.join(' '))
     if (withheld.length > 0) grant.rejectResourceScope(resource, withheld.join(' '))

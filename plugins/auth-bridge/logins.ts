@@ -4,7 +4,14 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from '../../core/index.ts'
 import type { Decide, Standing } from './decide.ts'
 import { grantedAt, pendingAt, type Records } from './records.ts'
-import { type Person, type ProviderTokens, type SignedIn, type Upstream, UpstreamError } from './upstream/upstream.ts'
+import {
+  isUpstreamError,
+  type Person,
+  type ProviderTokens,
+  type SignedIn,
+  type Upstream,
+  UpstreamError,
+} from './upstream/upstream.ts'
 
 export interface Login extends SignedIn {
   readonly id: string
@@ -33,7 +40,7 @@ export type Renewed =
   | { readonly unsure: string }
 
 /** Clients that refresh side by side are one question to the provider, milliseconds. */
-const JUST_ASKED = 15_000
+const JUST_ASKED = 1_000
 /** How long the last answer counts while the provider cannot be asked, milliseconds. */
 export const MAX_UNASKED = 3_600_000
 /** A node that asks for longer has died, milliseconds; the provider's own time-out is shorter. */
@@ -159,7 +166,7 @@ export class Logins {
       await this.#write(renewed)
       return await this.#settle(renewed)
     } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
+      if (!isUpstreamError(error)) throw error
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
       if (error.fault === 'refused' || error.fault === 'untrusted') return this.#refused(login, error)
       log.warn({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')

@@ -1,6 +1,6 @@
 // Clients that registered themselves (RFC 7591): what a client said is in the id that it gets, signed. Nothing is kept, so
 // that a flood of registrations costs no memory, no restart forgets a client, and every node knows each.
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isObject } from '../../core/index.ts'
 
@@ -9,6 +9,8 @@ const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'toke
 
 const PREFIX = 'reg.'
 const SIGNATURE_BYTES = 16
+/** Two that say the same are two clients, with a secret each. */
+const NONCE_BYTES = 9
 /** Characters of an id: it is in every URL, and in every token. */
 const MAX_ID = 1_024
 /** Bytes of what a client says. */
@@ -55,7 +57,7 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
 
   return {
     idOf(said) {
-      const text = JSON.stringify(pick(said))
+      const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
       const body = text.length > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
       if (body === '' || id.length > MAX_ID)
@@ -66,7 +68,10 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
     find(id) {
       const found = read(id)
       if (!found) return undefined
-      const { key, said } = found
+      const {
+        key,
+        said: { nonce: _, ...said },
+      } = found
       const method = said['token_endpoint_auth_method'] ?? 'client_secret_basic'
       return { ...said, client_id: id, ...(method !== 'none' && { client_secret: secretBy(key, id) }) }
     },

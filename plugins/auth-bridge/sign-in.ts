@@ -8,7 +8,7 @@ import type { Login } from './logins.ts'
 import { SIGN_IN_TTL } from './places.ts'
 import { pendingAt } from './records.ts'
 import { openSession, signedInAs } from './session.ts'
-import { type SignedIn, UpstreamError } from './upstream/upstream.ts'
+import { isUpstreamError, type SignedIn, type UpstreamError } from './upstream/upstream.ts'
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
 
@@ -54,7 +54,7 @@ const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, t
 
 /** A page for the person, and a line for the operator; nothing that the provider said is on the page. */
 function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: unknown): void {
-  if (!(error instanceof UpstreamError)) throw error
+  if (!isUpstreamError(error)) throw error
   const { label } = bridge.upstream
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
@@ -89,6 +89,8 @@ export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: I
 
 /** Back to oidc-provider, which knows by its own cookies that it is the browser of the interaction. */
 async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login): Promise<void> {
+  const result = { login: { accountId: person.subject }, loginId: id }
+  const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
   const session = await openSession(provider, ctx)
   if (session.accountId !== undefined && session.accountId !== person.subject) {
     // Somebody else was signed in with this browser: what they allowed is theirs.
@@ -96,9 +98,8 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
     session.authorizations = undefined
     await session.persist()
   }
-  ctx.respond = false
-  const result = { login: { accountId: person.subject }, loginId: id }
-  await provider.interactionFinished(ctx.req, ctx.res, result)
+  ctx.status = 303
+  ctx.redirect(returnTo)
 }
 
 /** `GET /account/sign-in`. */

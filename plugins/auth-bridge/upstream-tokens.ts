@@ -5,7 +5,7 @@ import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../.
 import { HostError, type Services, ToolError } from '../../core/index.ts'
 import type { Bridge } from './bridge.ts'
 import type { Login, Renewed } from './logins.ts'
-import { type ProviderTokens, UpstreamError } from './upstream/upstream.ts'
+import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
 
 /** A token that ends sooner is renewed first, milliseconds. */
 const TOO_SHORT = 60_000
@@ -85,7 +85,7 @@ export class BridgeTokens {
       if (ttl > 0) this.#exchanged.set(key, tokens, { ttl })
       return tokens
     } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
+      if (!isUpstreamError(error)) throw error
       log.warn({ err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
       if (error.fault === 'unavailable') throw this.#unavailable('the identity provider does not answer now')
       const fix = error.fix === undefined ? '' : ` ${error.fix}`

@@ -1,9 +1,10 @@
-// Everything that nodes need to serve the same sessions, with one set of options: change-bus-redis, session-store-redis
-// and event-store-redis. docs/plugins/cluster-redis.md.
+// Everything that nodes need to serve the same sessions and logins, with one set of options: change-bus-redis,
+// session-store-redis, event-store-redis and grant-store-redis. docs/plugins/cluster-redis.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
 import { eventStoreRedis } from '../event-store-redis/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'
+import { fillGrantStore } from '../grant-store-redis/index.ts'
 import { sessionStoreRedis } from '../session-store-redis/index.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
@@ -13,13 +14,15 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledOptions['clu
   sections: REDIS_SECTIONS,
   options: {
     ...eventStoreRedis.plugin.options,
-    description: 'Any node serves any session: change-bus-redis, session-store-redis and event-store-redis in one.',
+    description:
+      'Any node serves any session: change-bus-redis, session-store-redis, event-store-redis and grant-store-redis in one.',
   },
-  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore'],
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options
     await sessionStoreRedis.plugin.setup(host, connection)
     await changeBusRedis.plugin.setup(host, connection)
     await eventStoreRedis.plugin.setup(host, options)
+    fillGrantStore(host, connection)
   },
 })

@@ -4,6 +4,7 @@ import {
   type Check,
   changeBusContract,
   eventStoreContract,
+  grantStoreContract,
   peersContract,
   sessionStoreContract,
 } from '../../core/testing.ts'
@@ -11,6 +12,7 @@ import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers } from '../../plugins/change-bus-redis/peers.ts'
 import { createReading } from '../../plugins/change-bus-redis/reading.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { type RedisHost, startRedisHost } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
@@ -55,6 +57,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the event store in Redis': eventStoreContract(
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
+  'the grant store in Redis': grantStoreContract(onRedis(({ connection }) => createRedisGrantStore(connection))),
   'the change bus over Redis': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
   'the peers over Redis': peersContract(onRedis(async host => (await beginReading(host)).peers)),
 }

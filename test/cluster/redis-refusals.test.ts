@@ -6,10 +6,12 @@ import { expect } from 'chai'
 import { defineTool, StartError } from '../../core/index.ts'
 import { CHANGE_BUS_COMMANDS } from '../../plugins/change-bus-redis/index.ts'
 import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
+import { GRANT_STORE_COMMANDS } from '../../plugins/grant-store-redis/index.ts'
 import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
 import {
   needsRedis,
   type RedisServer,
@@ -262,15 +264,7 @@ describe('a Redis that refuses', () => {
   }
 
   it('half of all keys, as a node of a cluster that is taken for all of it, stops the start', async () => {
-    const [one, two] = [await startRedis({ cluster: true }), await startRedis({ cluster: true })]
-    one.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
-    two.cli('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383')
-    one.cli('CLUSTER', 'MEET', '127.0.0.1', String(two.port))
-    await eventually(
-      'two nodes that say the cluster is well',
-      () => [one, two].map(node => node.cli('CLUSTER', 'INFO').find(line => line.startsWith('cluster_state:'))),
-      states => states.every(state => state?.startsWith('cluster_state:ok')),
-    )
+    const [one] = await startRedisCluster()
     const error = await rejectionOf(start(one))
     expect(String(error)).to.match(/MOVED .*redis: { cluster: \['redis:/)
     const whole = await startNode({ url: '' }, { ...config, redis: { cluster: [one.url] } })
@@ -302,8 +296,10 @@ describe('the rights that plugins need', () => {
   const always = ['eval', 'evalsha', 'info']
 
   it('are those that their pages list', () => {
-    const all = [...SESSION_STORE_COMMANDS, ...CHANGE_BUS_COMMANDS, ...EVENT_STORE_COMMANDS, ...always]
+    const stores = [...SESSION_STORE_COMMANDS, ...EVENT_STORE_COMMANDS, ...GRANT_STORE_COMMANDS]
+    const all = [...stores, ...CHANGE_BUS_COMMANDS, ...always]
     expect(listed('cluster-redis.md')).to.deep.equal([...new Set(all)].sort())
+    expect(listed('grant-store-redis.md')).to.deep.equal([...GRANT_STORE_COMMANDS, ...always].sort())
     expect(listed('event-store-redis.md')).to.deep.equal([...EVENT_STORE_COMMANDS, ...always].sort())
   })
 })

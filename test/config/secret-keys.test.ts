@@ -102,7 +102,10 @@ const holds = (text: string) => text.toLowerCase().includes(CANARY)
 describe('the keys that hold secrets', () => {
   it('are these, each marked in its schema', () => {
     const redis = ['url', 'password', 'tls.ca', 'tls.cert', 'tls.key', 'cluster', 'cluster.0']
-    const takers = ['redis', ...['event-store', 'session-store', 'change-bus', 'cluster'].map(name => `${name}-redis`)]
+    const takers = [
+      'redis',
+      ...['event-store', 'session-store', 'grant-store', 'change-bus', 'cluster'].map(name => `${name}-redis`),
+    ]
     const under = (plugin: string) => [`plugins.${plugin}`, `routes./.plugins.${plugin}`]
     const expected = [
       'secrets',

@@ -71,7 +71,7 @@ function mayCoreImport(from: string, { specifier }: Import): boolean {
   return file === 'plugins/index.ts' && from === 'core/create-host.ts'
 }
 
-const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-redis']
+const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-redis', 'grant-store-redis']
 
 /** Folders of `plugins/` that are no plugins but what several share, and who shares it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {

@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
+import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
@@ -11,6 +13,7 @@ import {
   type Check,
   changeBusContract,
   eventStoreContract,
+  grantStoreContract,
   peersContract,
   sessionStoreContract,
 } from '../../core/testing.ts'
@@ -24,6 +27,7 @@ const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () 
 const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
   'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
+  'the grant store in memory': grantStoreContract(inMemory(createMemoryGrantStore)),
   'the change bus in memory': changeBusContract(inMemory(createMemoryChangeBus)),
   'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
 }
@@ -127,6 +131,24 @@ describe('a contract', () => {
     }
     expect(await failing(eventStoreContract(inMemory(own)))).to.deep.equal([
       'goes on after the last number that its writer knows, where it has forgotten the stream; what came before is a gap',
+    ])
+  })
+
+  it('finds a grant store that looks first and takes afterwards', async () => {
+    const hasty = (): GrantStore => {
+      const store = createMemoryGrantStore()
+      return {
+        ...store,
+        async take(key) {
+          const value = await store.get(key)
+          await store.delete(key)
+          return value
+        },
+      }
+    }
+    expect(await failing(grantStoreContract(inMemory(hasty)))).to.deep.equal([
+      'keeps a set apart from the text of its key',
+      'does one of many that take, add, replace or join at once first',
     ])
   })
 

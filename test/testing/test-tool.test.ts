@@ -51,6 +51,33 @@ describe('testTool', () => {
     expect(String(error)).to.include('broke its output schema')
   })
 
+  it('gives the tool the upstream token of the test, by what it asks for, and none where there is none', async () => {
+    const files = defineTool({
+      name: 'files',
+      handler: async (_, { upstreamToken }) => (await upstreamToken({ scope: 'Files.Read' })).length,
+    })
+    expect((await testTool(files, {}, { upstreamToken: 'four' })).text).to.equal('4')
+    const asked: unknown[] = []
+    const upstreamToken = async (request: object) => {
+      asked.push(request)
+      return 'seven..'
+    }
+    expect((await testTool(files, {}, { upstreamToken })).text).to.equal('7')
+    expect(asked).to.deep.equal([{ scope: 'Files.Read' }])
+    const none = await testTool(files)
+    expect(none.isError).to.equal(true)
+    expect(none.text).to.include('There is no token of an identity provider here')
+    const refused = () => {
+      throw new ToolError('The provider gives no such token.')
+    }
+    expect((await testTool(files, {}, { upstreamToken: refused })).text).to.equal('The provider gives no such token.')
+    const ended = () => {
+      throw new HostError('unauthorized', { detail: 'the login has ended' })
+    }
+    const rejection = await rejectionOf(testTool(files, {}, { upstreamToken: ended }))
+    expect(rejection).to.have.property('kind', 'unauthorized')
+  })
+
   it('says of an answer that does not fit which field is wrong and why', async () => {
     const asking = defineTool({
       name: 'asking',

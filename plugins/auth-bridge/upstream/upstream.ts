@@ -78,6 +78,10 @@ export class UpstreamError extends Error {
   }
 }
 
+/** By its name: where code is loaded late, a loader may have read this file twice. */
+export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
+  thrown instanceof Error && thrown.name === 'UpstreamError' && 'fault' in thrown
+
 /** One identity provider. Everything rejects with an UpstreamError. */
 export interface Upstream {
   /** For people, on pages: `Microsoft`, `GitHub`. */

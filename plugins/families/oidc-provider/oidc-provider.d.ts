@@ -9,6 +9,7 @@ declare module 'oidc-provider' {
     readonly clientId: string
     rejected?: object | undefined
     addOIDCScope(scope: string): void
+    rejectOIDCScope(scope: string): void
     addResourceScope(resource: string, scope: string): void
     rejectResourceScope(resource: string, scope: string): void
     getResourceScope(resource: string): string
@@ -120,6 +121,7 @@ declare module 'oidc-provider' {
     cookieName(type: 'session' | 'interaction' | 'resume'): string
     callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
     interactionDetails(req: IncomingMessage, res: ServerResponse): Promise<Interaction>
+    interactionResult(req: IncomingMessage, res: ServerResponse, result: object): Promise<string>
     interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>
     registerGrantType(
       name: string,

@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
+import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
 
 describe('auth-bridge', () => {
   let bridge: StartedBridge

@@ -1,0 +1,25 @@
+// What is in the slots of a host where no plugin fills them.
+import { openAccess, plainResource } from './access/access.ts'
+import { noAuthorizationServer } from './access/authorization-server.ts'
+import { createMemoryGrantStore } from './access/memory-grant-store.ts'
+import { createMemoryChangeBus } from './mcp/change-bus.ts'
+import { NO_TRACER } from './mcp/observe.ts'
+import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
+import type { Slots } from './slots.ts'
+
+/** For one host; `node` is its name. */
+export const defaultSlots = (node: string): Slots => ({
+  access: openAccess,
+  protectedResource: plainResource,
+  eventStore: createMemoryEventStore(),
+  changeBus: createMemoryChangeBus(),
+  sessionStore: createMemorySessionStore(node),
+  peers: createMemoryPeers(node),
+  tracer: NO_TRACER,
+  authorizationServer: noAuthorizationServer,
+  grantStore: createMemoryGrantStore(),
+  upstreamTokens: noUpstreamTokens,
+})

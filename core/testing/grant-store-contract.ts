@@ -1,0 +1,240 @@
+// What every grant store promises, and what a shared one promises to nodes that do the same at the same time.
+import { rejects } from 'node:assert/strict'
+import type { GrantStore } from '../access/grant-store.ts'
+import {
+  type Check,
+  type ContractSettings,
+  checksOf,
+  eventually,
+  holds,
+  type Promises,
+  pause,
+  same,
+} from './contract.ts'
+import { sets } from './grant-sets-contract.ts'
+import { forBoth, GRANTED, KEYS, LONG, MANY, MINUTE, PENDING, race, SHORT } from './grant-steps.ts'
+
+const texts: Promises<GrantStore>['alone'] = {
+  'knows nothing of a key that nobody wrote': forBoth(async (store, key) => {
+    same(await store.get(key), undefined, 'get gives undefined where nothing is')
+    same(await store.take(key), undefined, 'take gives undefined where nothing is')
+    same(await store.replace(key, '', 'x', MINUTE), false, 'replace gives false where nothing is, be `from` empty')
+    same(await store.get(key), undefined, 'a replace that gave false wrote nothing')
+    await store.delete(key)
+    await store.delete()
+  }),
+  'keeps a text, and the last one that was set': forBoth(async (store, key) => {
+    await store.set(key, 'first', MINUTE)
+    same(await store.get(key), 'first', 'get gives what was set')
+    same(await store.get(key), 'first', 'get leaves it there')
+    await store.set(key, 'second', MINUTE)
+    same(await store.get(key), 'second', 'set writes over what was there')
+    same(await store.get(`${key}-other`), undefined, 'a key that begins with another is another')
+  }),
+  'keeps any text as it is': forBoth(async (store, key) => {
+    for (const text of ['', ' ', '0', '{"text":"naïve 🦆\\r\\n\u2028"}', '\u0000', 'x'.repeat(200_000)]) {
+      await store.set(key, text, MINUTE)
+      same(await store.get(key), text, 'get gives the text as it was set')
+      same(await store.replace(key, text, 'next', MINUTE), true, 'replace compares the whole text')
+      await store.set(key, text, MINUTE)
+      same(await store.take(key), text, 'take gives the text as it was set')
+    }
+  }),
+  'takes any text after the kind for a key': forBoth(async (store, kind) => {
+    const keys = ['', '{}', '}', '{a}b', 'a:b', 'a:set', 'naïve 🦆', 'with spaces\r\n'].map(rest => `${kind}${rest}`)
+    for (const key of keys) await store.set(key, key, MINUTE)
+    for (const key of keys) same(await store.get(key), key, 'each key has its own text')
+    await store.delete(...keys)
+    for (const key of keys) same(await store.get(key), undefined, 'delete deletes each of the keys')
+  }),
+  'adds only where nothing is': forBoth(async (store, key) => {
+    same(await store.add(key, 'first', MINUTE), true, 'add gives true where nothing is')
+    same(await store.add(key, 'second', MINUTE), false, 'add gives false where something is')
+    same(await store.get(key), 'first', 'an add that gave false wrote nothing')
+    await store.delete(key)
+    same(await store.add(key, 'third', MINUTE), true, 'add gives true where it was deleted')
+  }),
+  'replaces only what it is said to hold': forBoth(async (store, key) => {
+    await store.set(key, 'a', MINUTE)
+    same(await store.replace(key, 'A', 'b', MINUTE), false, 'replace gives false where another text is')
+    same(await store.get(key), 'a', 'a replace that gave false wrote nothing')
+    same(await store.replace(key, 'a', 'b', MINUTE), true, 'replace gives true where it holds `from`')
+    same(await store.get(key), 'b', 'replace writes `to`')
+  }),
+  'gives what is taken once': forBoth(async (store, key) => {
+    await store.set(key, 'a', MINUTE)
+    same(await store.take(key), 'a', 'take gives what is there')
+    same(await store.take(key), undefined, 'take deletes what it gives')
+    same(await store.get(key), undefined, 'what was taken is gone')
+  }),
+  'deletes the keys that it is given, and no other': forBoth(async (store, key) => {
+    for (const name of ['a', 'b', 'c']) await store.set(`${key}-${name}`, name, MINUTE)
+    await store.join(`${key}-a`, 'member', MINUTE, 10)
+    await store.delete(`${key}-a`, `${key}-b`, `${key}-unknown`)
+    const left = await Promise.all(['a', 'b', 'c'].map(name => store.get(`${key}-${name}`)))
+    same(left, [undefined, undefined, 'c'], 'delete deletes the texts of its keys alone')
+    same(await store.members(`${key}-a`), [], 'delete deletes the sets of its keys as well')
+  }),
+  async 'deletes keys of both kinds at once'(store) {
+    const keys = Array.from({ length: 20 }, (_, index) => `${index % 2 ? PENDING : GRANTED}-${index}`)
+    for (const key of keys) await store.set(key, key, MINUTE)
+    await store.delete(...keys)
+    const left = await Promise.all(keys.map(key => store.get(key)))
+    same(left.filter(Boolean), [], 'delete deletes keys of both kinds')
+  },
+}
+
+const times: Promises<GrantStore>['alone'] = {
+  'lets go of what is past its time': forBoth(async (store, key) => {
+    const ways: ReadonlyArray<(name: string, ttl: number) => Promise<unknown>> = [
+      (name, ttl) => store.set(name, 'x', ttl),
+      (name, ttl) => store.add(name, 'x', ttl),
+      async (name, ttl) => {
+        await store.set(name, 'a', MINUTE)
+        await store.replace(name, 'a', 'x', ttl)
+      },
+    ]
+    const names = ways.map((_, index) => `${key}-${index}`)
+    for (const [index, write] of ways.entries()) await write(names[index] ?? '', SHORT)
+    const read = () => Promise.all(names.map(name => store.get(name)))
+    same(await read(), ['x', 'x', 'x'], 'what is not past its time is there')
+    await eventually(async () => (await read()).every(text => text === undefined))
+    same(await read(), [undefined, undefined, undefined], `what was kept for ${SHORT} ms is gone after it`)
+    const [first = ''] = names
+    same(await store.take(first), undefined, 'what is past its time is given to nobody')
+    same(await store.replace(first, 'x', 'y', MINUTE), false, 'what is past its time is not replaced')
+    same(await store.add(first, 'y', MINUTE), true, 'where something is past its time nothing is')
+  }),
+  'keeps what is written again for the time that is said then': forBoth(async (store, key) => {
+    await store.set(key, 'a', SHORT)
+    await store.set(key, 'b', MINUTE)
+    await store.set(`${key}-replaced`, 'a', SHORT)
+    await store.replace(`${key}-replaced`, 'a', 'b', MINUTE)
+    await pause(SHORT * 1.5)
+    same(
+      [await store.get(key), await store.get(`${key}-replaced`)],
+      ['b', 'b'],
+      'set and replace say anew how long something is there',
+    )
+  }),
+  'keeps things for longer than 2^31 milliseconds, and for parts of one': forBoth(async (store, key) => {
+    await store.set(key, 'x', LONG)
+    await store.set(`${key}-part`, 'x', MINUTE + 0.4)
+    await store.join(key, 'member', LONG, 10)
+    await pause(50)
+    same([await store.get(key), await store.get(`${key}-part`)], ['x', 'x'], 'a long ttl is no short one')
+    same(await store.members(key), ['member'], 'a long ttl of a member is no short one')
+  }),
+  'writes nothing that has no time left': forBoth(async (store, key) => {
+    for (const ttl of [0, -1, Number.NEGATIVE_INFINITY]) {
+      await store.set(key, 'a', MINUTE)
+      await store.set(key, 'x', ttl)
+      same(await store.get(key), undefined, `what is set for ${ttl} ms is gone at once, and so is what was there`)
+      same(await store.add(key, 'x', ttl), true, 'add says whether the key was absent')
+      same(await store.get(key), undefined, `what is added for ${ttl} ms is gone at once`)
+      await store.set(key, 'a', MINUTE)
+      same(await store.replace(key, 'a', 'x', ttl), true, 'replace says whether the key held `from`')
+      same(await store.get(key), undefined, `what is replaced for ${ttl} ms is gone at once`)
+      same(await store.join(key, 'member', ttl, 10), 0, `who joins for ${ttl} ms is not there`)
+      same(await store.members(key), [], `who joins for ${ttl} ms is given to nobody`)
+    }
+  }),
+  'refuses a ttl that is no time': forBoth(async (store, key) => {
+    await store.set(key, 'a', MINUTE)
+    for (const ttl of [Number.NaN, Number.POSITIVE_INFINITY, 1e18]) {
+      for (const act of [
+        () => store.set(key, 'x', ttl),
+        () => store.add(key, 'x', ttl),
+        () => store.replace(key, 'a', 'x', ttl),
+        () => store.join(key, 'x', ttl, 10),
+      ])
+        await rejects(act, RangeError, `a ttl of ${ttl} is refused with a RangeError`)
+    }
+    same(await store.get(key), 'a', 'nothing is done of what is refused')
+  }),
+  async 'refuses a key of neither kind'(store) {
+    for (const key of ['', 'one', 'Pending:one', ' granted:one', 'grantedone']) {
+      for (const act of [
+        () => store.get(key),
+        () => store.set(key, 'x', MINUTE),
+        () => store.add(key, 'x', MINUTE),
+        () => store.replace(key, 'x', 'y', MINUTE),
+        () => store.take(key),
+        () => store.delete(key),
+        () => store.join(key, 'x', MINUTE, 10),
+        () => store.leave(key, 'x'),
+        () => store.members(key),
+      ])
+        await rejects(act, RangeError, `the key "${key}" is refused with a RangeError`)
+    }
+    await store.set(GRANTED, 'x', MINUTE)
+    await rejects(() => store.delete(GRANTED, 'one'), RangeError, 'delete refuses a key of neither kind')
+    same(await store.get(GRANTED), 'x', 'nothing is done of what is refused')
+  },
+}
+
+/** How many of them are this. */
+const count = (found: readonly unknown[], wanted: unknown) => found.filter(one => one === wanted).length
+
+/** What of many that are done at the same time is done once; at one node, or by turns at two. */
+async function racing(...stores: readonly GrantStore[]) {
+  const [store] = stores as [GrantStore]
+  for (const key of KEYS) {
+    await store.set(key, 'x', MINUTE)
+    const taken = await race(stores, one => one.take(key))
+    same(count(taken, 'x'), 1, `of ${MANY} that take one key, one gets what is there`)
+    same(count(taken, undefined), MANY - 1, 'the others get undefined')
+
+    const added = await race(stores, (one, index) => one.add(key, `${index}`, MINUTE))
+    same(count(added, true), 1, `of ${MANY} that add one key, one does`)
+    same(await store.get(key), `${added.indexOf(true)}`, 'what is there is of the one that was told so')
+
+    await store.set(key, 'from', MINUTE)
+    const replaced = await race(stores, (one, index) => one.replace(key, 'from', `${index}`, MINUTE))
+    same(count(replaced, true), 1, `of ${MANY} that replace one text, one does`)
+    same(await store.get(key), `${replaced.indexOf(true)}`, 'what is there is of the one that was told so')
+
+    const sizes = await race(stores, (one, index) => one.join(key, `${index}`, MINUTE, 2 * MANY))
+    same(
+      [...sizes].sort((a, b) => a - b),
+      Array.from({ length: MANY }, (_, index) => index + 1),
+      `of ${MANY} that join one set, each is told another size`,
+    )
+    same((await store.members(key)).length, MANY, 'all that joined are there')
+    await race(stores, (one, index) => one.join(key, `next ${index}`, MINUTE, 10))
+    same((await store.members(key)).length, 10, '`most` holds for those that join at the same time')
+    await store.delete(key)
+  }
+}
+
+const together: Promises<GrantStore>['together'] = {
+  async 'what one writes the other has'(one, other) {
+    holds(one.shared && other.shared, 'the stores of two nodes say that they are shared')
+    for (const key of KEYS) {
+      await one.set(key, 'a', MINUTE)
+      same(await other.get(key), 'a', 'what one node sets the other gets')
+      same(await other.replace(key, 'a', 'b', MINUTE), true, 'what one node sets the other replaces')
+      same(await one.take(key), 'b', 'what one node replaces the other takes')
+      same(await other.take(key), undefined, 'what one node took is gone for the other')
+      await one.join(key, 'a', MINUTE, 10)
+      same(await other.join(key, 'b', MINUTE, 10), 2, 'both nodes join one set')
+      await other.leave(key, 'a')
+      same(await one.members(key), ['b'], 'who leaves at one node is gone for the other')
+      await other.delete(key)
+      same(await one.members(key), [], 'what one node deletes is gone for the other')
+    }
+  },
+  'of many that take, add, replace or join at both at once, one is first': racing,
+}
+
+/** Of the slot `grantStore`; `shared` as the store's own. */
+export const grantStoreContract = (settings: ContractSettings<GrantStore>): readonly Check[] =>
+  checksOf(settings, {
+    alone: {
+      ...texts,
+      ...times,
+      ...sets,
+      'does one of many that take, add, replace or join at once first': store => racing(store),
+    },
+    together,
+  })

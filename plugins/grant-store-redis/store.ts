@@ -1,0 +1,144 @@
+// The grant store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
+import { performance } from 'node:perf_hooks'
+import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
+import { HostError } from '../../core/index.ts'
+import {
+  isMomentary,
+  type RedisConnection,
+  type RedisScript,
+  RedisTimeout,
+  unavailable,
+} from '../families/redis/index.ts'
+import { ADD, DELETE, INDEX, JOIN, LEAVE, MEMBERS, REPLACE, SET, TAKE } from './scripts.ts'
+
+/** What may be pending at one time, for all nodes together: of more, what was written first goes. */
+export interface PendingBounds {
+  readonly entries: number
+  /** Of keys and values, and what Redis needs for each beside them. */
+  readonly bytes: number
+}
+
+const PENDING: PendingBounds = { entries: 50_000, bytes: 128 * 1_048_576 }
+
+type Reply = readonly string[]
+
+const tooLarge = (bytes: number) =>
+  new HostError('unavailable', {
+    detail: 'what is to be kept for this login is too large',
+    reason: `an entry does not fit into the ${bytes} bytes that all pending ones may have`,
+  })
+
+/** Once more where the answer was lost: reading changes nothing. */
+const readTwice = <Value>(read: () => Promise<Value>): Promise<Value> =>
+  read().catch(error => {
+    if (!isMomentary(error)) throw error
+    return read()
+  })
+
+class RedisGrantStore implements GrantStore {
+  readonly shared = true
+  readonly #redis: RedisConnection
+  readonly #bounds: PendingBounds
+
+  constructor(redis: RedisConnection, bounds: PendingBounds) {
+    this.#redis = redis
+    this.#bounds = bounds
+  }
+
+  /** What is pending has one hash tag, for it is counted together; of what is granted each key has its own. */
+  #name(key: string, what: 'text' | 'set') {
+    if (grantKindOf(key) === 'pending') return this.#redis.key('grants', '{pending}', what, key)
+    return this.#redis.key('grants', `{${key}}`, what)
+  }
+
+  #index(key: string) {
+    if (grantKindOf(key) === 'granted') return []
+    return INDEX.map(part => this.#redis.key('grants', '{pending}', part))
+  }
+
+  /**
+   * A deadline by the clock of Redis goes along: what was refused because Redis hung is not done once it goes on. Asked again
+   * only where Redis says that it did nothing, for its clock was not known here, or was set.
+   */
+  async #ask(script: RedisScript, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
+    const { entries, bytes } = this.#bounds
+    const end = performance.now() + this.#redis.commandTimeout
+    for (let left = this.#redis.commandTimeout; left > 0; left = end - performance.now()) {
+      const now = this.#redis.now()
+      if (now !== undefined) {
+        const all = [Math.floor(now + left) - 1, entries, bytes, ...args].map(String)
+        const reply = (await this.#redis.evaluate(script, keys, all, left)) as Reply
+        if (reply[0] === 'full') throw tooLarge(bytes)
+        if (reply[0] !== 'late') return reply
+      }
+      await this.#redis.run(() => this.#redis.askTime(), Math.max(1, end - performance.now()))
+    }
+    throw unavailable(new RedisTimeout(this.#redis.commandTimeout))
+  }
+
+  #askText(script: RedisScript, key: string, ...args: readonly (string | number)[]) {
+    return this.#ask(script, [this.#name(key, 'text'), ...this.#index(key)], args)
+  }
+
+  #askSet(script: RedisScript, key: string, ...args: readonly (string | number)[]) {
+    return this.#ask(script, [this.#name(key, 'set'), ...this.#index(key)], args)
+  }
+
+  async get(key: string) {
+    const name = this.#name(key, 'text')
+    return (await readTwice(() => this.#redis.run(client => client.get(name)))) ?? undefined
+  }
+
+  async set(key: string, value: string, ttl: number) {
+    await this.#askText(SET, key, checkGrantTtl(ttl), value)
+  }
+
+  async add(key: string, value: string, ttl: number) {
+    const [word] = await this.#askText(ADD, key, checkGrantTtl(ttl), value)
+    return word === 'done'
+  }
+
+  async replace(key: string, from: string, to: string, ttl: number) {
+    const [word] = await this.#askText(REPLACE, key, checkGrantTtl(ttl), to, from)
+    return word === 'done'
+  }
+
+  async take(key: string) {
+    const [word, text] = await this.#askText(TAKE, key)
+    return word === 'done' ? text : undefined
+  }
+
+  async delete(...keys: readonly string[]) {
+    const names = (key: string) => [this.#name(key, 'text'), this.#name(key, 'set')]
+    const together = new Map<string, { readonly index: readonly string[]; readonly names: string[] }>()
+    for (const key of keys) {
+      const place = grantKindOf(key) === 'pending' ? 'pending' : key
+      const found = together.get(place) ?? { index: this.#index(key), names: [] }
+      found.names.push(...names(key))
+      together.set(place, found)
+    }
+    await Promise.all(
+      [...together.values()].map(({ index, names: [first = '', ...others] }) =>
+        this.#ask(DELETE, [first, ...index], others),
+      ),
+    )
+  }
+
+  async join(set: string, member: string, ttl: number, most: number) {
+    const [, size] = await this.#askSet(JOIN, set, checkGrantTtl(ttl), member, most)
+    return Number(size)
+  }
+
+  async leave(set: string, member: string) {
+    await this.#askSet(LEAVE, set, member)
+  }
+
+  async members(set: string) {
+    const [, ...members] = await readTwice(() => this.#askSet(MEMBERS, set))
+    return members
+  }
+}
+
+/** `pending`: for tests. */
+export const createRedisGrantStore = (redis: RedisConnection, pending = PENDING): GrantStore =>
+  new RedisGrantStore(redis, pending)

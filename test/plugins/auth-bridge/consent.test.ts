@@ -1,0 +1,142 @@
+// What people are asked: each client once where it is a place on the web, each time where it is on their machine, and again
+// where it is not what they saw.
+import { expect } from 'chai'
+import { type BridgeClient, type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { claimsOf } from '../../support/form-browser.ts'
+import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { stopHosts } from '../../support/start-host.ts'
+
+const WEB = 'https://client.example/callback'
+
+describe('auth-bridge: consent', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    const users = [
+      { sub: 'ann', email: 'ann@acme.example', groups: ['engineering'] },
+      { sub: 'bob', email: 'bob@acme.example' },
+    ]
+    const redirects = ['http://127.0.0.1:*/**', 'https://client.example/**', 'cursor://*']
+    bridge = await startBridge({ idp: { users }, options: { clients: { redirects } } })
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  const asked = (client: BridgeClient, redirect_uri: string, more = {}) =>
+    client.browser.open(client.authorizeUrl({ resource: bridge.resource, scope: 'read', redirect_uri, ...more }))
+
+  it('asks for a client on the web once in a browser', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB] })
+    await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
+    const again = await asked(client, WEB)
+    expect('redirect' in again && again.redirect.searchParams.get('code')).to.be.a('string')
+  })
+
+  it('asks again for more than was allowed, and for another person', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB] })
+    await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
+    const more = await asked(client, WEB, { scope: 'read admin' })
+    expect('html' in more && more.html).to.include('admin')
+    // At the provider the first one signed out.
+    for (const name of client.browser.cookies.keys())
+      if (name.includes(' _session')) client.browser.cookies.delete(name)
+    const other = await asked(client, WEB, { prompt: 'login', login_hint: 'bob' })
+    expect('html' in other && other.html).to.include('bob@acme.example')
+    const back = await client.decide(other as Parameters<typeof client.decide>[0])
+    const { access_token } = await client.exchange(back, { redirect_uri: WEB })
+    expect(claimsOf(access_token)['sub']).to.equal('bob')
+  })
+
+  it('asks in another browser', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB] })
+    await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
+    const elsewhere = await bridge
+      .browser()
+      .open(client.authorizeUrl({ resource: bridge.resource, scope: 'read', redirect_uri: WEB }))
+    expect('html' in elsewhere && elsewhere.status).to.equal(200)
+  })
+
+  it('asks each time for a client on the machine', async () => {
+    const client = await bridge.client()
+    await client.logIn({ scope: 'read' })
+    expect((await client.ask({ scope: 'read' })).status).to.equal(200)
+  })
+
+  it('asks again where the code would go somewhere else', async () => {
+    const other = 'https://client.example/other'
+    const client = await bridge.client({ redirect_uris: [WEB, other] })
+    await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
+    const page = await asked(client, other)
+    expect('html' in page && page.status).to.equal(200)
+    expect('html' in page && page.html).to.match(/changed|different/i)
+  })
+
+  it('sends a client away that people deny', async () => {
+    const client = await bridge.client()
+    const back = await client.decide(await client.ask({ scope: 'read' }), 'deny')
+    expect(Object.fromEntries(back.searchParams)).to.include({
+      error: 'access_denied',
+      state: 'a state',
+      iss: bridge.issuer,
+    })
+  })
+
+  it('lets an app be a client by its own scheme', async () => {
+    const client = await bridge.client({ redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] })
+    const back = await client.decide(
+      await client.ask({ redirect_uri: 'cursor://anysphere.cursor-mcp/oauth/callback', scope: 'read' }),
+    )
+    expect(back.protocol).to.equal('cursor:')
+    expect(back.searchParams.get('code')).to.be.a('string')
+  })
+})
+
+describe('auth-bridge: the account page', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    bridge = await startBridge()
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  it('lists clients, and takes back what one was allowed', async () => {
+    const client = await bridge.client({ client_name: 'The Tool' })
+    const tokens = await client.logIn({ scope: 'read' })
+    const page = await client.browser.page(`${bridge.issuer}/account`)
+    expect(page.html).to.include('The Tool')
+    const [, id = ''] = /name="revoke" value="([^"]+)"/.exec(page.html) ?? []
+    const after = await client.browser.click(page, { revoke: id })
+    expect('html' in after && after.html).to.match(/The Tool.*may no longer act/)
+    expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
+  })
+
+  it('asks who it is first, and signs out with everything that hangs on it', async () => {
+    const client = await bridge.client()
+    const first = await client.browser.page(`${bridge.issuer}/account`)
+    expect(first.html).to.include('Sign in with')
+    const page = await client.browser.page(`${bridge.issuer}/account/sign-in`)
+    expect(page.url).to.equal(`${bridge.issuer}/account`)
+    const tokens = await client.logIn({ scope: 'read' })
+    const revocations = bridge.idp.asked('revocation')
+    const account = await client.browser.page(`${bridge.issuer}/account`)
+    const out = await client.browser.click(account, { signOut: 'yes' })
+    expect('html' in out && out.html).to.include('You are signed out')
+    expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
+    expect((await client.browser.page(`${bridge.issuer}/account`)).html).to.include('Sign in with')
+    expect(bridge.idp.asked('revocation')).to.be.greaterThan(revocations)
+  })
+
+  it('takes nothing that its form did not carry', async () => {
+    const client = await bridge.client()
+    await client.logIn({ scope: 'read' })
+    const page = await client.browser.page(`${bridge.issuer}/account`)
+    const forged = await client.browser.click(page, { signOut: 'yes', csrf: 'made up' })
+    expect('html' in forged && forged.status).to.equal(403)
+    expect((await client.browser.page(`${bridge.issuer}/account`)).html).not.to.include('Sign in with')
+  })
+})

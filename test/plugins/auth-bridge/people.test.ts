@@ -1,0 +1,126 @@
+// Who may sign in, what they may have, and what happens once the provider thinks otherwise.
+import { expect } from 'chai'
+import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { eventually } from '../../support/eventually.ts'
+import { claimsOf } from '../../support/form-browser.ts'
+import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { callAs } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+
+const USERS = [
+  { sub: 'ann', email: 'ann@acme.example', groups: ['engineering'] },
+  { sub: 'bob', email: 'bob@acme.example', groups: ['sales'] },
+  { sub: 'eve', email: 'eve@evil.example', groups: ['engineering-fans'] },
+  { sub: 'una', email: 'una@acme.example', emailVerified: false, groups: ['sales'] },
+  { sub: 'nil' },
+]
+
+describe('auth-bridge: people', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    bridge = await startBridge({
+      idp: { users: USERS },
+      options: {
+        allow: { domains: ['acme.example'], groups: ['engineering'] },
+        scopes: { admin: { group: 'engineering' } },
+        roles: { lead: { group: ['engineering', 'leads'], domain: 'acme.example' }, seller: { group: 'sales' } },
+      },
+    })
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  const refused: ReadonlyArray<readonly [person: string, reason: string]> = [
+    ['eve', 'your e-mail address is of another domain, and you are in none of the groups that may'],
+    ['una', 'your account has no verified e-mail address, and you are in none of the groups that may'],
+    ['nil', 'your account has no verified e-mail address, and the provider does not say which groups you are in'],
+  ]
+  for (const [person, reason] of refused) {
+    it(`tells ${person} why they may not`, async () => {
+      const client = await bridge.client()
+      const page = await client.ask({ login_hint: person, scope: 'read' })
+      expect(page.status).to.equal(403)
+      expect(page.html).to.include(reason)
+      expect(page.html).to.include('Use another account')
+    })
+  }
+
+  it('gives each the scopes and roles that are theirs', async () => {
+    const held = []
+    for (const person of ['ann', 'bob']) {
+      const client = await bridge.client()
+      const { access_token, scope } = await client.logIn({ login_hint: person, scope: 'read admin' })
+      const { sub, roles, scope: inToken } = claimsOf(access_token)
+      expect(inToken).to.equal(scope)
+      held.push([sub, scope, roles])
+    }
+    expect(held).to.deep.equal([
+      ['ann', 'read admin', ['lead']],
+      ['bob', 'read', ['seller']],
+    ])
+  })
+
+  it('says no for somebody who may have nothing of what was asked for', async () => {
+    const client = await bridge.client()
+    const back = await client.decide(await client.ask({ login_hint: 'bob', scope: 'admin' }))
+    expect(back.searchParams.get('error')).to.equal('access_denied')
+  })
+
+  it('gives a client that names no scope what everybody may have', async () => {
+    const client = await bridge.client()
+    expect(await client.logIn({ login_hint: 'ann' })).to.include({ scope: 'read' })
+  })
+
+  it('takes a scope back at the next refresh, and gives it again', async () => {
+    const client = await bridge.client()
+    const first = await client.logIn({ login_hint: 'ann', scope: 'read admin' })
+    bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['sales'] })
+    let token = first.refresh_token ?? ''
+    const refresh = async () => {
+      const next = await client.refresh(token)
+      token = next.refresh_token ?? token
+      return next.scope
+    }
+    await eventually('the scope is gone', refresh, scope => scope === 'read')
+    bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['engineering'] })
+    await eventually('the scope is back', refresh, scope => scope === 'read admin')
+  })
+
+  it('refuses the refresh of somebody who was removed, and ends their login', async () => {
+    bridge.idp.users.set('tom', { sub: 'tom', email: 'tom@acme.example' })
+    const client = await bridge.client()
+    const first = await client.logIn({ login_hint: 'tom', scope: 'read' })
+    expect((await callAs(bridge.resource, first.access_token)).status).to.equal(200)
+    bridge.idp.users.delete('tom')
+    let token = first.refresh_token ?? ''
+    const last = await eventually(
+      'the refresh is refused',
+      async () => {
+        const next = await client.refresh(token)
+        token = next.refresh_token ?? token
+        return next
+      },
+      ({ error }) => error !== undefined,
+    )
+    expect(last.error).to.equal('invalid_grant')
+    // The browser is sent to the provider, which knows them no more.
+    await client.browser.open(client.authorizeUrl({ resource: bridge.resource, scope: 'read' }))
+    expect(client.browser.visited.at(-1)?.origin).to.equal(bridge.idp.origin)
+  })
+
+  it('refuses the refresh of somebody who is no longer allowed', async () => {
+    bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@acme.example' })
+    const client = await bridge.client()
+    let token = (await client.logIn({ login_hint: 'joe', scope: 'read' })).refresh_token ?? ''
+    bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@elsewhere.example' })
+    const refresh = async () => {
+      const next = await client.refresh(token)
+      token = next.refresh_token ?? token
+      return next.error
+    }
+    await eventually('the refresh is refused', refresh, error => error === 'invalid_grant')
+  })
+})

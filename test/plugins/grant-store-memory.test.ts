@@ -1,0 +1,151 @@
+// The grant store in memory, beyond its contract (test/testing/contracts.test.ts): what its bounds hold, measured on the heap,
+// and its times by a clock of the test's own.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
+import type { GrantStore } from '../../core/auth.ts'
+import { HostError } from '../../core/index.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+
+const MIB = 1_048_576
+const MINUTE = 60_000
+
+/** A store whose clock only the test moves. */
+function open(most: { pending?: number; granted?: number } = {}) {
+  const clock = { now: 0 }
+  const store = createMemoryGrantStore({ pending: MIB, granted: MIB, ...most }, () => clock.now)
+  return { store, clock }
+}
+
+const present = async (store: GrantStore, keys: readonly string[]) =>
+  (await Promise.all(keys.map(key => store.get(key)))).filter(text => text !== undefined).length
+
+const names = (kind: string, count: number) => Array.from({ length: count }, (_, index) => `${kind}:${index}`)
+
+describe('a flood of grants in memory', () => {
+  it('of what is pending costs nothing that is granted its place', async () => {
+    const { store } = open({ pending: 100_000 })
+    const granted = names('granted', 500)
+    for (const key of granted) await store.set(key, 'x'.repeat(500), MINUTE)
+    const pending = names('pending', 20_000)
+    for (const key of pending) await store.set(key, 'y'.repeat(500), MINUTE)
+    const kept = await present(store, pending)
+    for (const key of names('pending', 5_000)) await store.join(key, 'member'.repeat(50), MINUTE, 10)
+    console.log(
+      `20,000 texts pending: ${kept} are left; and 5,000 sets:  ${await present(store, granted)} of 500 granted`,
+    )
+    expect(await present(store, granted)).to.equal(500)
+    expect(kept).to.be.within(100, 135)
+    expect(await present(store, pending)).to.equal(0)
+  })
+
+  it('lets what was used longest ago go first, sets as well', async () => {
+    const { store } = open({ granted: 100_000 })
+    await store.set('granted:used', 'x', MINUTE)
+    await store.set('granted:old', 'x', MINUTE)
+    await store.join('granted:set', 'member', MINUTE, 10)
+    for (const key of names('granted', 1_000)) {
+      await store.set(key, 'y'.repeat(500), MINUTE)
+      await store.get('granted:used')
+    }
+    expect(await store.get('granted:used')).to.equal('x')
+    expect(await store.get('granted:old')).to.equal(undefined)
+    expect(await store.members('granted:set')).to.deep.equal([])
+    expect(await store.get('granted:999')).to.equal('y'.repeat(500))
+  })
+
+  it('that is past its time makes room before what is not', async () => {
+    const { store, clock } = open({ granted: 400_000 })
+    const lasting = names('granted:lasting', 100)
+    for (const key of lasting) await store.set(key, 'x'.repeat(500), 1_000 * MINUTE)
+    let written = 0
+    for (let round = 0; round < 200; round++) {
+      for (let index = 0; index < 100; index++, written++)
+        await store.set(`granted:${round}-${index}`, 'y'.repeat(500), 1_000)
+      clock.now += 2_000
+    }
+    console.log(`${written} that lasted a second: ${await present(store, lasting)} of 100 lasting ones are left`)
+    expect(await present(store, lasting)).to.equal(100)
+  })
+
+  for (const [what, write] of [
+    ['texts', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(1_000, 'x'), MINUTE)],
+    ['short texts', (store, index) => store.set(`granted:${index}`, `${index}`, MINUTE)],
+    ['texts that are not ASCII', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(500, '鴨'), MINUTE)],
+    ['sets', (store, index) => store.join(`granted:${index >> 4}`, `member ${index}`.padEnd(43, 'x'), MINUTE, 16)],
+  ] as ReadonlyArray<readonly [string, (store: GrantStore, index: number) => Promise<unknown>]>) {
+    it(`holds about as much as its bound says: ${what}`, async () => {
+      const most = 8 * MIB
+      const before = heap()
+      const { store } = open({ granted: most })
+      for (let index = 0; index < 60_000; index++) await write(store, index)
+      const held = heap() - before
+      expect(await store.get('granted:unknown')).to.equal(undefined)
+      console.log(`${what}: ${(held / MIB).toFixed(1)} MiB held, bound ${most / MIB} MiB`)
+      expect(held / most).to.be.within(0.3, 1.25)
+    })
+  }
+})
+
+setFlagsFromString('--expose_gc')
+const collect = runInNewContext('gc') as () => void
+function heap(): number {
+  for (let round = 0; round < 4; round++) collect()
+  return process.memoryUsage().heapUsed
+}
+
+describe('an entry that is too large', () => {
+  it('is refused, and what was there stays', async () => {
+    const { store } = open({ pending: 10_000, granted: 20_000 })
+    for (const key of ['pending:one', 'granted:one']) {
+      await store.set(key, 'small', MINUTE)
+      await store.join(key, 'small', MINUTE, 10)
+      const large = 'x'.repeat(30_000)
+      for (const act of [
+        () => store.set(key, large, MINUTE),
+        () => store.add(`${key}-new`, large, MINUTE),
+        () => store.replace(key, 'small', large, MINUTE),
+        () => store.join(key, large, MINUTE, 10),
+      ]) {
+        const error = await rejectionOf(act())
+        expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
+      }
+      expect(await store.get(key)).to.equal('small')
+      expect(await store.get(`${key}-new`)).to.equal(undefined)
+      expect(await store.members(key)).to.deep.equal(['small'])
+    }
+  })
+})
+
+describe('the time of a grant', () => {
+  for (const ttl of [1, 1_000, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 90 * 86_400_000]) {
+    it(`is ${ttl} ms where that is said, to the millisecond, whatever is read meanwhile`, async () => {
+      const { store, clock } = open()
+      await store.set('granted:text', 'x', ttl)
+      await store.join('granted:set', 'member', ttl, 10)
+      clock.now = ttl - 1
+      expect(await store.get('granted:text')).to.equal('x')
+      expect(await store.members('granted:set')).to.deep.equal(['member'])
+      clock.now = ttl
+      expect(await store.get('granted:text')).to.equal(undefined)
+      expect(await store.members('granted:set')).to.deep.equal([])
+    })
+  }
+
+  it('is of each member its own', async () => {
+    const { store, clock } = open()
+    for (const [member, ttl] of [
+      ['a', 100],
+      ['b', 300],
+      ['c', 200],
+    ] as const)
+      await store.join('granted:set', member, ttl, 10)
+    const seen: string[] = []
+    for (const now of [99, 100, 200, 300]) {
+      clock.now = now
+      seen.push((await store.members('granted:set')).join(''))
+    }
+    expect(seen).to.deep.equal(['abc', 'bc', 'b', ''])
+  })
+})

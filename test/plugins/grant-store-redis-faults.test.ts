@@ -1,0 +1,267 @@
+// Grants while Redis is killed, hangs, is full, or the line to it is cut: nothing is given twice, what is refused says so, and
+// what was refused is not done later.
+import { expect } from 'chai'
+import type { GrantStore } from '../../core/auth.ts'
+import { HostError } from '../../core/index.ts'
+import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
+import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import {
+  needsRedis,
+  type RedisServer,
+  type RedisServerSettings,
+  startRedis,
+  stopRedis,
+} from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+const MINUTE = 60_000
+const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
+
+before(function () {
+  needsRedis(this)
+})
+after(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+async function connect(url: string, commandTimeout = 2_000) {
+  const { connection } = await startRedisHost({ url, commandTimeout })
+  await whenHealthy(connection)
+  return { connection, store: createRedisGrantStore(connection, PENDING) }
+}
+
+async function open(settings: RedisServerSettings = {}, commandTimeout?: number) {
+  const redis = await startRedis(settings)
+  return { redis, ...(await connect(redis.url, commandTimeout)) }
+}
+
+const isUnavailable = (error: unknown): error is HostError => HostError.is(error) && error.kind === 'unavailable'
+
+/** What it gives; `refused` where it could not be asked. */
+async function attempt<Value>(promise: Promise<Value>): Promise<Value | 'refused'> {
+  return promise.catch(error => {
+    if (!isUnavailable(error)) throw error
+    return 'refused' as const
+  })
+}
+
+const BOTH = ['pending', 'granted'] as const
+
+/** Two nodes whose lines to Redis are cut after every few packets. */
+async function behindCuts(redis: RedisServer) {
+  let packets = 0
+  const proxies = await Promise.all(
+    [11, 13].map(every =>
+      startCuttingProxy(redis.url, { cutter: () => () => (++packets % every === 0 ? 2 : undefined) }),
+    ),
+  )
+  const nodes = await Promise.all(proxies.map(({ url }) => connect(url.replace('http:', 'redis:'))))
+  return {
+    stores: nodes.map(({ store }) => store),
+    cuts: () => proxies.reduce((sum, proxy) => sum + proxy.cuts, 0),
+    stop: () => Promise.all(proxies.map(proxy => proxy.stop())),
+  }
+}
+
+/** Six at once, by turns at the nodes. */
+const six = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>
+  Promise.all([0, 1, 2, 3, 4, 5].map(index => attempt(act(stores[index % stores.length] as GrantStore, index))))
+
+describe('a line to Redis that is cut all the time', () => {
+  it('gives nothing twice, whoever asks again', async () => {
+    const { redis, store } = await open()
+    const { stores, cuts, stop } = await behindCuts(redis)
+    const tally = { taken: 0, lost: 0, added: 0, replaced: 0, refused: 0, twice: 0 }
+    for (let round = 0; round < 120; round++) {
+      const key = `${BOTH[round % 2]}:${round}`
+      await store.set(key, 'code', MINUTE)
+      const taken = [...(await six(stores, one => one.take(key))), ...(await six(stores, one => one.take(key)))]
+      const got = taken.filter(text => text === 'code').length
+      if (got > 0) tally.taken++
+      else if ((await store.get(key)) === undefined) tally.lost++
+      const added = await six(stores, (one, index) => one.add(`${key}-added`, `${index}`, MINUTE))
+      const adders = added.filter(answer => answer === true).length
+      tally.added += adders
+      await store.set(`${key}-replaced`, 'from', MINUTE)
+      const replaced = await six(stores, (one, index) => one.replace(`${key}-replaced`, 'from', `${index}`, MINUTE))
+      const replacers = replaced.filter(answer => answer === true).length
+      tally.replaced += replacers
+      tally.refused += [...taken, ...added, ...replaced].filter(answer => answer === 'refused').length
+      tally.twice += [got, adders, replacers].filter(count => count > 1).length
+      if (replacers === 1) expect(await store.get(`${key}-replaced`)).to.equal(`${replaced.indexOf(true)}`)
+    }
+    console.log(`120 rounds of 24 attempts, ${cuts()} cuts: ${JSON.stringify(tally)}`)
+    await stop()
+    expect(tally.twice).to.equal(0)
+    expect(cuts()).to.be.above(20)
+    expect(tally.taken).to.be.above(0)
+  })
+
+  it('costs hardly a read: reads are asked again', async () => {
+    const { redis, store } = await open()
+    const { stores, cuts, stop } = await behindCuts(redis)
+    await store.set('granted:one', 'x', MINUTE)
+    await store.join('granted:one', 'member', MINUTE, 10)
+    const read = { texts: 0, sets: 0, refused: 0 }
+    for (let round = 0; round < 60; round++) {
+      for (const text of await six(stores, one => one.get('granted:one'))) {
+        if (text === 'refused') read.refused++
+        else read.texts += text === 'x' ? 1 : 0
+      }
+      for (const members of await six(stores, one => one.members('granted:one'))) {
+        if (members === 'refused') read.refused++
+        else read.sets += members.join() === 'member' ? 1 : 0
+      }
+    }
+    console.log(`720 reads, ${cuts()} cuts: ${JSON.stringify(read)}`)
+    await stop()
+    expect(read.texts + read.sets + read.refused).to.equal(720)
+    expect(read.refused).to.be.below(cuts())
+    expect(cuts()).to.be.above(20)
+  })
+})
+
+describe('a Redis that is killed', () => {
+  it('while codes are redeemed gives each once, and has what was kept when it is back', async () => {
+    const { redis, store, connection } = await open({ persistent: true })
+    const { store: other } = await connect(redis.url)
+    const keys = Array.from({ length: 300 }, (_, index) => `${BOTH[index % 2]}:${index}`)
+    await Promise.all(keys.map(key => store.set(key, key, MINUTE)))
+    await store.join('granted:set', 'member', MINUTE, 10)
+    const given = new Map<string, number>()
+    let refused = 0
+    /** Until it is answered. */
+    async function redeem(one: GrantStore, key: string) {
+      for (;;) {
+        const text = await attempt(one.take(key))
+        if (text === key) given.set(key, (given.get(key) ?? 0) + 1)
+        if (text !== 'refused') return
+        refused++
+        await whenHealthy(connection)
+      }
+    }
+    const redeeming = (async () => {
+      for (let from = 0; from < keys.length; from += 20)
+        await Promise.all(keys.slice(from, from + 20).flatMap(key => [redeem(store, key), redeem(other, key)]))
+    })()
+    await eventually(
+      'half of them redeemed',
+      () => given.size,
+      size => size >= 100,
+    )
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    await redeeming
+    const twice = [...given.values()].filter(count => count > 1).length
+    console.log(
+      `300 codes, 600 who redeem them, Redis killed: ${given.size} given, ${twice} twice, ${refused} refusals`,
+    )
+    expect(twice).to.equal(0)
+    expect(refused).to.be.above(0)
+    expect(given.size).to.be.above(250)
+    expect(await store.members('granted:set')).to.deep.equal(['member'])
+  })
+
+  it('is 503 with Retry-After meanwhile, whatever is asked', async () => {
+    const { redis, store, connection } = await open({}, 300)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    for (const key of ['pending:one', 'granted:one']) {
+      for (const act of [
+        () => store.get(key),
+        () => store.set(key, 'x', MINUTE),
+        () => store.add(key, 'x', MINUTE),
+        () => store.replace(key, 'x', 'y', MINUTE),
+        () => store.take(key),
+        () => store.delete(key, `${key}-other`),
+        () => store.join(key, 'x', MINUTE, 10),
+        () => store.leave(key, 'x'),
+        () => store.members(key),
+      ]) {
+        const error = await rejectionOf(act())
+        expect(isUnavailable(error), String(error)).to.equal(true)
+        expect((error as HostError).headers).to.have.property('Retry-After')
+      }
+    }
+    await redis.start()
+    await whenHealthy(connection)
+    expect(await store.get('granted:one')).to.equal(undefined)
+    expect(await store.add('pending:one', 'x', MINUTE)).to.equal(true)
+  })
+
+  it('and has lost everything goes on from nothing', async () => {
+    const { redis, store, connection } = await open()
+    for (let index = 0; index < 20; index++) await store.set(`pending:${index}`, 'x', MINUTE)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    await whenHealthy(connection)
+    expect(await store.take('pending:1')).to.equal(undefined)
+    await store.set('pending:2', 'y', MINUTE)
+    expect(await store.get('pending:2')).to.equal('y')
+    expect(redis.cli('ZCARD', 'mcp-host:grants:{pending}:order')).to.deep.equal(['1'])
+  })
+})
+
+describe('a Redis that hangs', () => {
+  it('does nothing later of what was refused, and does it when it is asked again', async () => {
+    const { redis, store, connection } = await open({}, 400)
+    const keys = Array.from({ length: 40 }, (_, index) => `${BOTH[index % 2]}:${index}`)
+    await Promise.all(keys.map(key => store.set(`${key}-there`, 'x', MINUTE)))
+    redis.pause()
+    const refused = await Promise.all(
+      keys.flatMap(key => [
+        attempt(store.set(key, 'late', MINUTE)),
+        attempt(store.take(`${key}-there`)),
+        attempt(store.join(key, 'late', MINUTE, 10)),
+      ]),
+    )
+    redis.resume()
+    await whenHealthy(connection)
+    const texts = await Promise.all(keys.map(key => store.get(key)))
+    const members = await Promise.all(keys.map(key => store.members(key)))
+    const there = await Promise.all(keys.map(key => store.take(`${key}-there`)))
+    const late = texts.filter(text => text !== undefined).length + members.flat().length
+    const left = there.filter(text => text === 'x').length
+    console.log(`hung: ${refused.length} refused, ${late} done later; of 40 that were to be taken ${left} are there`)
+    expect(refused.filter(answer => answer === 'refused')).to.have.length(120)
+    expect(late).to.equal(0)
+    expect(left).to.equal(40)
+  })
+})
+
+describe('a Redis that is full', () => {
+  it('refuses what is to be kept; what is there is read, taken and deleted, and makes room', async () => {
+    const { redis, store } = await open({ maxmemory: '4mb' })
+    let stored = 0
+    let refused = 0
+    const text = 'x'.repeat(20_000)
+    while (refused < 10 && stored < 1_000) {
+      const answer = await attempt(store.set(`${BOTH[stored % 2]}:${stored}`, text, MINUTE))
+      if (answer === 'refused') refused++
+      else stored++
+    }
+    expect(refused).to.equal(10)
+    const keys = Array.from({ length: stored }, (_, index) => `${BOTH[index % 2]}:${index}`)
+    const read = (await Promise.all(keys.map(key => store.get(key)))).filter(found => found === text).length
+    const [first = '', second = '', ...others] = keys
+    const taken = [await store.take(first), await store.take(second)].filter(found => found === text).length
+    await store.delete(...others)
+    await eventually(
+      'what is kept again',
+      () => attempt(store.set('pending:again', text, MINUTE)),
+      answer => answer !== 'refused',
+    )
+    console.log(
+      `full: ${stored} stored, then ${refused} refused; ${read} read, ${taken} of 2 taken; keys after: ${redis.cli('DBSIZE')}`,
+    )
+    expect(read).to.equal(stored)
+    expect(taken).to.equal(2)
+    expect(redis.cli('ZCARD', 'mcp-host:grants:{pending}:order')).to.deep.equal(['1'])
+  })
+})

@@ -1,0 +1,95 @@
+// The plugin in hosts: what it fills and where, beside cluster-redis and in it, and what it demands of the host's secrets.
+import { expect } from 'chai'
+import type { GrantStore } from '../../core/auth.ts'
+import { type Config, definePlugin, StartError } from '../../core/index.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+const MINUTE = 60_000
+
+let redis: RedisServer
+before(function () {
+  needsRedis(this)
+})
+beforeEach(async () => {
+  redis = await startRedis()
+})
+afterEach(async () => {
+  await stopHosts()
+  await stopRedis()
+})
+
+/** A host with these plugins, and the grant stores of its routes. */
+async function start(plugins: Config['plugins'], config: Partial<Config> = {}) {
+  const stores = new Map<string, GrantStore>()
+  const look = definePlugin({
+    setup(host) {
+      host.serving(services => {
+        for (const route of host.routes) stores.set(route.path, services.slot('grantStore', route))
+      })
+    },
+  })
+  const { log } = await startHost({
+    redis: { url: redis.url },
+    toolsets: { none: [] },
+    routes: { '/': { toolsets: 'none' } },
+    ...config,
+    plugins: { 'transport-streamable': {}, ...plugins, look: look() },
+  })
+  return { store: stores.get('/') as GrantStore, stores, log }
+}
+
+describe('grant-store-redis in a host', () => {
+  for (const name of ['grant-store-redis', 'cluster-redis']) {
+    it(`lets two hosts with ${name} share grants, and a third that starts later`, async () => {
+      const [one, two] = [await start({ [name]: {} }), await start({ [name]: {} })]
+      await one.store.set('granted:one', 'x', MINUTE)
+      await one.store.set('pending:one', 'y', MINUTE)
+      expect(two.store.shared).to.equal(true)
+      expect(await two.store.take('pending:one')).to.equal('y')
+      await stopHosts()
+      const three = await start({ [name]: {} })
+      expect(await three.store.get('granted:one')).to.equal('x')
+      expect(await three.store.take('pending:one')).to.equal(undefined)
+    })
+  }
+
+  it('fills the slot of its routes alone: elsewhere is what is in this process', async () => {
+    const { stores } = await start(
+      { 'grant-store-redis': {} },
+      {
+        routes: {
+          '/': { toolsets: 'none' },
+          '/off': { toolsets: 'none', plugins: { 'grant-store-redis': false } },
+        },
+      },
+    )
+    const shared = ['/', '/off'].map(path => stores.get(path)?.shared)
+    expect(shared).to.deep.equal([true, false])
+  })
+
+  it('does not go together with cluster-redis', async () => {
+    const error = await rejectionOf(start({ 'cluster-redis': {}, 'grant-store-redis': {} }))
+    expect(String(error)).to.include('already provides the grantStore')
+  })
+
+  it('does not start without secrets, and says so once, in cluster-redis too', async () => {
+    for (const name of ['grant-store-redis', 'cluster-redis']) {
+      const error = await rejectionOf(start({ [name]: {} }, { secrets: undefined } as never))
+      expect(String(error)).to.include('MCP_HOST_SECRETS')
+      expect(String(error).match(/openssl rand/g)).to.have.length(1)
+    }
+    const error = await rejectionOf(start({ 'grant-store-redis': {} }, { secrets: undefined } as never))
+    expect(String(error)).to.include('grants are for every node, but the keys that seal them were made by this one')
+  })
+
+  it('does not start beside a host with other secrets', async () => {
+    await start({ 'grant-store-redis': {} }, { secrets: ['a secret of one deployment, and long'] })
+    const error = await rejectionOf(
+      start({ 'grant-store-redis': {} }, { secrets: ['a secret of another deployment, and long'] }),
+    )
+    expect(error).to.be.instanceOf(StartError)
+    expect(String(error)).to.include('the keys mcp-host:* of redis://').and.include('redis.keyPrefix')
+  })
+})
