@@ -3,8 +3,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
-import { Browser } from '../../support/form-browser.ts'
 import { SERVER } from '../../support/authorization-server.ts'
+import { Browser } from '../../support/form-browser.ts'
 import { makeKey } from '../../support/test-issuer.ts'
 
 interface SeenRequest {

@@ -7,10 +7,10 @@ import { defineTool, StartError } from '../../../core/index.ts'
 import { openState } from '../../../plugins/dev-auth-server/kept-state.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { HandClient } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { HandClient } from '../../support/form-browser.ts'
 
 after(async () => {
   await stopHosts()

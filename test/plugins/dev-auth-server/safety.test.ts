@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
+import { Browser, HandClient } from '../../support/form-browser.ts'
 import { requestBytes, requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { Browser, HandClient } from '../../support/form-browser.ts'
 
 const config = (http: object = {}) => ({
   toolsets: { clock: [defineTool({ name: 'now', handler: () => 'now' })] },

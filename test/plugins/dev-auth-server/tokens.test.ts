@@ -3,8 +3,8 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { expect } from 'chai'
 import jsonwebtoken from 'jsonwebtoken'
 import { defineTool } from '../../../core/index.ts'
-import { startHost, stopHosts } from '../../support/start-host.ts'
 import { Browser, claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const USERS = [
   { id: 'ada', name: 'Ada <Lovelace>', roles: ['admin'], claims: { tier: 'gold' } },

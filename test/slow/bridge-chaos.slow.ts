@@ -1,0 +1,93 @@
+// Three nodes with the bridge share a Redis, and one after the other is killed while people sign in, allow clients, and their
+// clients refresh: nobody who signed in is signed out, and no code is used twice.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
+import { Person } from '../cluster/support/patient-person.ts'
+import { freePort } from '../support/free-port.ts'
+import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../support/identity-provider.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startTcpBalancer, type TcpBalancer } from '../support/tcp-balancer.ts'
+
+const NODES = 3
+const PEOPLE = 12
+const JOURNEYS = 4
+const REFRESHES = 12
+/** Milliseconds between a restart and the next kill. */
+const BETWEEN_KILLS = 400
+
+const users = Array.from({ length: PEOPLE }, (_, index) => ({
+  sub: `person-${index}`,
+  email: `person-${index}@acme.example`,
+}))
+
+describe('three nodes with the bridge, killed one after the other', function () {
+  this.timeout(240_000)
+  let redis: RedisServer
+  let idp: IdentityProvider
+  let balancer: TcpBalancer
+  const nodes: NodeProcess[] = []
+  let restart: (place: number) => Promise<void>
+
+  before(async function () {
+    needsRedis(this)
+    redis = await startRedis()
+    idp = await startIdentityProvider({ users })
+    const ports = await Promise.all(Array.from({ length: NODES }, freePort))
+    balancer = await startTcpBalancer(ports)
+    idp.redirects.add(`${balancer.url}/auth/callback`)
+    const env = {
+      MCP_HOST_SECRETS: randomBytes(32).toString('base64'),
+      REDIS_URL: redis.url,
+      PUBLIC_URL: balancer.url,
+      PROVIDER: JSON.stringify(idp.options()),
+    }
+    restart = async place => {
+      nodes[place] = await startNode({ config: 'test/cluster/support/bridge.config.ts', port: ports[place] ?? 0, env })
+    }
+    await Promise.all(ports.map((_, place) => restart(place)))
+  })
+  after(async () => {
+    await balancer?.stop()
+    await Promise.all(nodes.map(node => node.kill()))
+    await redis?.remove()
+    await stopIdentityProviders()
+  })
+
+  it('sign nobody out, and take no code twice', async () => {
+    const stop = new AbortController()
+    let kills = 0
+    async function killOnAndOn() {
+      for (let place = 0; !stop.signal.aborted; place = (place + 1) % NODES) {
+        await nodes[place]?.kill()
+        kills++
+        await restart(place)
+        await pause(BETWEEN_KILLS)
+      }
+    }
+    const people = users.map(({ sub }) => new Person(sub, balancer.url, idp.origin))
+    const killing = killOnAndOn()
+    try {
+      await Promise.all(people.map(person => person.live(JOURNEYS, REFRESHES)))
+    } finally {
+      stop.abort()
+      await killing
+    }
+    const sum = (count: (person: Person) => number) => people.reduce((total, person) => total + count(person), 0)
+    const logins = sum(({ counts }) => counts.logins)
+    const refreshes = sum(({ counts }) => counts.refreshes)
+    const signedOut = people.flatMap(({ signedOut }) => signedOut)
+    const twice = people.flatMap(({ codes }) => [...codes].filter(([, uses]) => uses > 1))
+    console.log(
+      `      ${kills} kills; ${logins} logins, of them ${sum(({ counts }) => counts.begunAgain)} begun again; ` +
+        `${refreshes} refreshes, ${sum(({ counts }) => counts.askedAgain)} asked again; ` +
+        `signed out ${signedOut.length}; codes used twice ${twice.length}`,
+    )
+    expect(kills).to.be.greaterThan(5)
+    expect(logins).to.equal(PEOPLE * JOURNEYS)
+    expect(refreshes).to.equal(PEOPLE * JOURNEYS * REFRESHES)
+    expect(signedOut).to.deep.equal([])
+    expect(twice).to.deep.equal([])
+  })
+})
