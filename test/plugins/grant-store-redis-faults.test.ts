@@ -210,7 +210,7 @@ describe('a Redis that is killed', () => {
 
 describe('a Redis that hangs', () => {
   it('does nothing later of what was refused, and does it when it is asked again', async () => {
-    const { redis, store, connection } = await open({}, 400)
+    const { redis, store, connection } = await open({}, 1_000)
     const keys = Array.from({ length: 40 }, (_, index) => `${BOTH[index % 2]}:${index}`)
     await Promise.all(keys.map(key => store.set(`${key}-there`, 'x', MINUTE)))
     redis.pause()

@@ -28,6 +28,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
   let idp: IdentityProvider
   let balancer: TcpBalancer
   const nodes: NodeProcess[] = []
+  const ended: string[] = []
   let restart: (place: number) => Promise<void>
 
   before(async function () {
@@ -61,6 +62,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
     async function killOnAndOn() {
       for (let place = 0; !stop.signal.aborted; place = (place + 1) % NODES) {
         await nodes[place]?.kill()
+        ended.push(nodes[place]?.output ?? '')
         kills++
         await restart(place)
         await pause(BETWEEN_KILLS)
@@ -84,6 +86,12 @@ describe('three nodes with the bridge, killed one after the other', function () 
         `${refreshes} refreshes, ${sum(({ counts }) => counts.askedAgain)} asked again; ` +
         `signed out ${signedOut.length}; codes used twice ${twice.length}`,
     )
+    // What nodes said of whoever was signed out.
+    const lines = [...ended, ...nodes.map(({ output }) => output)].flatMap(output => output.split('\n'))
+    for (const text of signedOut.slice(0, 3)) {
+      const [who = ''] = text.split(':')
+      console.log(`      ${text}`, lines.filter(line => line.includes(`"${who}"`) && !line.includes('answered whether')))
+    }
     expect(kills).to.be.greaterThan(5)
     expect(logins).to.equal(PEOPLE * JOURNEYS)
     expect(refreshes).to.equal(PEOPLE * JOURNEYS * REFRESHES)

@@ -26,7 +26,8 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): 
 
 /** Read of a text at all, in UTF-16 units. */
 const MAX_READ = 8_000
-const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}]+/gu
+/** The last is the empty sign of braille. */
+const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}\u2800]+/gu
 /**
  * What is not seen, or changes how its neighbours are: control and format characters (those that turn the direction among
  * them), private use, halves of pairs, fillers and variation selectors. Joiners go too, which some scripts are a little

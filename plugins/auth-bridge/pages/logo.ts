@@ -51,7 +51,9 @@ export function readLogo(file: string, directory: string): Logo {
   const path = resolve(directory, file)
   let data: Buffer
   try {
-    const { size } = statSync(path)
+    const about = statSync(path)
+    if (!about.isFile()) throw refuse('is no file; name the picture itself')
+    const { size } = about
     if (size > MAX_BYTES) throw refuse(`has ${size} bytes; at most ${MAX_BYTES} (256 kB) are allowed: make it smaller`)
     data = readFileSync(path)
   } catch (cause) {

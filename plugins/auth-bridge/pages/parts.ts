@@ -30,8 +30,11 @@ export function readDestination(uri: string): Destination {
     const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
     return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol), source: protocol }
   }
+  const isIpv6 = hostname.startsWith('[')
+  // A URL's host may have a ; or a * in it, which would be more of the policy than a host.
+  if (!isIpv6 && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
   // CSP has no IPv6 addresses: Chromium ignores such a source, and refuses the redirect.
-  const source = hostname.startsWith('[') ? protocol : origin
+  const source = isIpv6 ? protocol : origin
   if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer', source }
   return { kind: 'web', place: shownHost(host), source }
 }

@@ -1,0 +1,307 @@
+// The pages of the bridge as text: what is put into them stays text, whose names are whose, and what their policy lets.
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { contrast, readableOn, textOn } from '../../../plugins/auth-bridge/pages/colour.ts'
+import { shown } from '../../../plugins/auth-bridge/pages/html.ts'
+import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import { address, hostile } from './hostile-texts.ts'
+import { ACCOUNT, allPages, FAULT, IN_APP, KNOWN, SETTINGS, SIGN_IN, UNVERIFIED } from './page-examples.ts'
+
+const pages = createPages(SETTINGS)
+
+/** A tag as this folder writes them. */
+const TAG = /^<(?:!doctype html|\/?([a-z][a-z0-9]*)((?: [a-z-]+(?:="[^"<>]*")?)*))>$/
+const ELEMENTS = new Set(
+  (
+    'html head meta link title style body header main footer h1 h2 h3 p a strong bdi span code ul li dl dt dd details ' +
+    'summary form input button div time img'
+  ).split(' '),
+)
+const ATTRIBUTES = new Set(
+  'lang charset name content rel href http-equiv src alt class method type value role datetime'.split(' '),
+)
+
+/** What in a page is not written by us; undefined: nothing. */
+function foreignIn(html: string): string | undefined {
+  const page = html.replace(/<style>[^<]*<\/style>/, '')
+  const rest = page.replace(/<[^>]*>/g, tag => {
+    const [, element = 'html', attributes = ''] = TAG.exec(tag) ?? [tag, 'foreign']
+    const names = [...attributes.matchAll(/ ([a-z-]+)(?:="([^"]*)")?/g)]
+    const bad = names.find(
+      ([, name = '', value = '']) =>
+        !ATTRIBUTES.has(name) || (name === 'href' && !/^(?:https?:|mailto:|data:,|\/(?!\/)|cursor:)/.test(value)),
+    )
+    return ELEMENTS.has(element) && !bad ? '' : `<${tag}>`
+  })
+  // What is left are texts: no angle bracket, and every & begins a reference that we wrote.
+  return /[<>"]|&(?!#\d+;)/.exec(rest) ? rest : undefined
+}
+
+describe('text of others in the pages of the bridge', () => {
+  it('the rule of this test finds what is foreign, and nothing in our own pages', () => {
+    for (const [name, { html }] of Object.entries(allPages())) expect(foreignIn(html), name).to.equal(undefined)
+    expect(foreignIn(pages.leave(IN_APP.redirect.uri).html)).to.equal(undefined)
+    for (const bad of [
+      '<script>',
+      '<b>',
+      '<p onclick="x">',
+      '<a href="javascript:x">',
+      'a < b',
+      '<p class="a" style>',
+      '&lt;',
+    ])
+      expect(foreignIn(`<p>${bad}</p>`), bad).not.to.equal(undefined)
+  })
+
+  it('is never an element or attribute: the consent page', () => {
+    let tried = 0
+    const property = fc.property(
+      fc.record({
+        name: fc.option(hostile, { nil: undefined }),
+        id: hostile,
+        documentHost: fc.option(hostile, { nil: undefined }),
+        isKnown: fc.boolean(),
+        homepage: address,
+      }),
+      address,
+      fc.record({ name: hostile, email: hostile, subject: hostile }),
+      fc.array(hostile, { maxLength: 3 }),
+      hostile,
+      (client, uri, person, texts, token) => {
+        tried++
+        const question: ConsentQuestion = {
+          ...KNOWN,
+          client,
+          redirect: { uri },
+          person,
+          resources: texts,
+          scopes: texts,
+          token,
+        }
+        const { html, policy } = pages.consent(question)
+        expect(foreignIn(html)).to.equal(undefined)
+        expect(policy).to.match(
+          /^default-src 'none'; [ -~]*; form-action 'self'( [a-z][a-z0-9+.-]*:(\/\/[a-z0-9.:_-]+)?)?; frame-ancestors 'none'$/i,
+        )
+      },
+    )
+    fc.assert(property, { numRuns: 1_500 })
+    console.log(`      ${tried} consent pages`)
+  })
+
+  it('is never an element or attribute: the other pages, and settings', () => {
+    let tried = 0
+    const property = fc.property(hostile, hostile, address, hostile, (text, other, href, id) => {
+      const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
+      const client = { ...UNVERIFIED.client, name: text, documentHost: other }
+      const grant = { id, client, redirectHost: other, scopes: [text, other], since: 1e300, used: 0 }
+      const made = [
+        odd.account({
+          person: { subject: text },
+          signedInWith: other,
+          grants: [grant, grant],
+          token: id,
+          notice: text,
+        }),
+        odd.message({ title: text, text: other, detail: id, action: { label: text, href }, isError: true }),
+        odd.signIn({ text, label: other, action: href }),
+      ]
+      for (const { html } of made) expect(foreignIn(html)).to.equal(undefined)
+      tried += made.length
+    })
+    fc.assert(property, { numRuns: 700 })
+    console.log(`      ${tried} pages`)
+  })
+
+  it('has at most 80 characters, on one line, none of them unseen or turning the direction', () => {
+    const property = fc.property(hostile, text => {
+      const made = shown(text)
+      expect([...made].length).to.be.at.most(80)
+      expect(made).not.to.match(
+        /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|^\s|\s$|\s\s|\p{M}{4}/u,
+      )
+    })
+    fc.assert(property, { numRuns: 3_000 })
+  })
+
+  for (const [what, text, expected] of [
+    ['an override of the direction', 'gpj.\u202eexe', 'gpj.exe'],
+    ['isolates and marks', '\u2066a\u2069\u200eb\u061c', 'ab'],
+    ['line breaks and tabs', 'a\r\n\u2028\tb', 'a b'],
+    ['tags and fillers', 'a\u{e0041}\u3164\u115f\u00adb', 'ab'],
+    ['piled marks', `a${'\u0301'.repeat(30)}b`, 'a\u0301\u0301\u0301b'],
+    ['a half of a pair', 'a\ud83db', 'ab'],
+    ['only what is not seen', '\u200b\u2060\ufeff', ''],
+    ['a long one', 'x'.repeat(200), `${'x'.repeat(79)}…`],
+    ['letters of two units', '😀'.repeat(100), `${'😀'.repeat(79)}…`],
+    ['a name as it is', "Ada's Łódź 東京 كلود", "Ada's Łódź 東京 كلود"],
+  ] as const) {
+    it(`is made fit: ${what}`, () => expect(shown(text)).to.equal(expected))
+  }
+
+  it('a megabyte of it takes no time worth naming and no page worth naming', () => {
+    const text = '\u0301 <'.repeat(350_000)
+    const client = { name: text, id: text, documentHost: text, isKnown: false, homepage: `https://x.example/${text}` }
+    const { html } = pages.consent({ ...KNOWN, client, redirect: { uri: text }, scopes: Array(10_000).fill(text) })
+    expect(html.length).to.be.below(60_000)
+    expect(html).to.contain('And 9950 more.')
+  })
+
+  it('posts tokens and ids exactly as they are', () => {
+    const odd = `a"b'<c>&amp;\u202e${'x'.repeat(300)}`
+    const expected = odd.replace(/["'<>&]/g, character => `&#${character.charCodeAt(0)};`)
+    expect(pages.consent({ ...KNOWN, token: odd }).html).to.contain(`name="csrf" value="${expected}"`)
+    const [grant] = ACCOUNT.grants
+    if (!grant) throw new Error('no grant')
+    expect(pages.account({ ...ACCOUNT, grants: [{ ...grant, id: odd }] }).html).to.contain(
+      `name="revoke" value="${expected}"`,
+    )
+  })
+})
+
+describe('what the consent page says', () => {
+  const textOf = (question: ConsentQuestion) =>
+    pages
+      .consent(question)
+      .html.replace(/<style>[^<]*<\/style>|<[^>]*>/g, ' ')
+      .replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+      .replace(/\s+/g, ' ')
+
+  it('what changed first, before anything of the client', () => {
+    const text = textOf(UNVERIFIED)
+    expect(text.indexOf('Something changed')).to.be.within(0, text.indexOf('callback.agent-tools.example'))
+    expect(text.indexOf('Something changed')).to.be.below(text.indexOf('You are'))
+    expect(textOf({ ...KNOWN, changed: 'document' })).to.contain('what it says about itself has changed')
+    expect(textOf(KNOWN)).not.to.contain('Something changed')
+  })
+
+  it('that nobody has verified a client, if it is so', () => {
+    expect(textOf(UNVERIFIED))
+      .to.contain('Nobody has verified who made this client.')
+      .and.contain('If you are not sure, deny')
+    for (const question of [KNOWN, IN_APP])
+      expect(textOf(question)).not.to.contain('Nobody has verified').and.not.contain('not sure')
+    expect(textOf(KNOWN)).to.contain('described so by the website claude.ai')
+    expect(textOf(IN_APP)).to.contain('Whoever runs Acme Tools set this client up')
+  })
+
+  it('the page of a client only where it is its own: known, or under the host of its document', () => {
+    const at = (homepage: string, client: Partial<ConsentQuestion['client']>) =>
+      pages.consent({ ...KNOWN, client: { ...KNOWN.client, homepage, ...client } }).html.includes('Its page')
+    expect(at('https://claude.ai/a', {})).to.equal(true)
+    expect(at('https://other.example/', {})).to.equal(false)
+    expect(at('https://claude.ai@other.example/', {})).to.equal(false)
+    expect(at('https://x@claude.ai/', {})).to.equal(false)
+    expect(at('javascript:alert(1)', { isKnown: true })).to.equal(false)
+    expect(at('https://other.example/', { isKnown: true })).to.equal(true)
+    expect(at('https://claude.ai/', { documentHost: undefined })).to.equal(false)
+  })
+
+  const long = `claude.ai.${'a.'.repeat(200)}evil.example`
+  for (const [uri, place, source] of [
+    ['http://127.0.0.1:8123/cb', 'This computer', 'http://127.0.0.1:8123'],
+    ['http://localhost/cb', 'This computer', 'http://localhost'],
+    ['http://[::1]:8123/cb', 'This computer', 'http:'],
+    ['https://claude.ai/api/cb?x=1', 'claude.ai', 'https://claude.ai'],
+    ['https://claude.ai:8443/cb', 'claude.ai:8443', 'https://claude.ai:8443'],
+    ['https://claude.ai@evil.example/', 'evil.example', 'https://evil.example'],
+    ['https://сlaude.ai/', 'xn--laude-0ye.ai', 'https://xn--laude-0ye.ai'],
+    [`https://${long}/`, `…${long.slice(-252)}`, `https://${long}`],
+    ['http://127.0.0.1.evil.example/', '127.0.0.1.evil.example', 'http://127.0.0.1.evil.example'],
+    ['cursor://anysphere/cb', 'cursor://', 'cursor:'],
+    ['com.example.app:/cb', 'com.example.app:', 'com.example.app:'],
+    ['javascript:alert(1)', 'javascript:alert(1)', undefined],
+    ['data:text/html,x', 'data:text/html,x', undefined],
+    ['https://a;sandbox,b/', 'https://a;sandbox,b/', undefined],
+    ['https://*.example/', 'https://*.example/', undefined],
+    ['not a url', 'not a url', undefined],
+  ] as const) {
+    it(`where access goes for ${uri.slice(0, 40)}`, () => {
+      const { html, policy } = pages.consent({ ...KNOWN, redirect: { uri } })
+      expect(html).to.contain(`<p class="box"><bdi>${place}</bdi>`)
+      expect(policy).to.contain(`; form-action 'self'${source === undefined ? '' : ` ${source}`}; frame`)
+      if (source === undefined) expect(() => pages.leave(uri)).to.throw(TypeError, 'cannot lead')
+      else expect(pages.leave(uri).policy).to.contain("form-action 'none'")
+    })
+  }
+
+  it('Deny before Allow, and nothing that is focused beforehand', () => {
+    const { html } = pages.consent(KNOWN)
+    const buttons = [...html.matchAll(/<button[^>]*value="([a-z]+)"/g)].map(([, value]) => value)
+    expect(buttons).to.deep.equal(['deny', 'allow'])
+    expect(html).not.to.contain('autofocus').and.not.contain('action=')
+  })
+})
+
+describe('every page of the bridge', () => {
+  const all = { ...allPages(), leave: pages.leave(KNOWN.redirect.uri) }
+
+  for (const [name, { html, policy }] of Object.entries(all)) {
+    it(`${name}: its policy lets its own style, pictures in it, and nothing else`, () => {
+      const style = /<style>([^<]*)<\/style>/.exec(html)?.[1] ?? ''
+      const hash = createHash('sha256').update(style).digest('base64')
+      const isForm = html.includes('<form')
+      const action = isForm ? "'self'( \\S+)?" : "'none'"
+      const sources = policy.replace(`'sha256-${hash}'`, 'OWN')
+      expect(sources).to.match(
+        new RegExp(
+          `^default-src 'none'; style-src OWN; img-src data:; base-uri 'none'; form-action ${action}; frame-ancestors 'none'$`,
+        ),
+      )
+      expect(html).to.match(/^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/)
+      expect(html).not.to.match(/<script|<iframe|style="|url\(|@import/)
+      expect(style).not.to.match(/transition|animation|transform/)
+      expect(html.match(/<h1>/g), 'h1').to.have.lengthOf(1)
+      expect(html.length).to.be.below(16_000)
+    })
+  }
+
+  it('leaves out a link that is not safe to click on', () => {
+    for (const href of [
+      'javascript:alert(1)',
+      '//evil.example',
+      '/\\evil.example',
+      'data:text/html,x',
+      'x',
+      '',
+      ' javascript:x',
+    ])
+      expect(pages.message({ ...FAULT, action: { label: 'Go', href } }).html, href).not.to.contain('class="button')
+    expect(pages.signIn({ ...SIGN_IN, action: 'https://acme.example/in' }).html).to.contain(
+      'href="https://acme.example/in"',
+    )
+  })
+
+  it('names whom to ask: an address as a link, a sentence as it is', () => {
+    const footerFor = (support: string) =>
+      createPages({ ...SETTINGS, page: { name: 'A', support } }).signIn(SIGN_IN).html
+    expect(footerFor('https://help.example/a')).to.contain('<a href="https://help.example/a">help.example/a</a>')
+    expect(footerFor('Ask Ada, room 12.')).to.contain('<footer><p>Ask Ada, room 12.</p></footer>')
+  })
+})
+
+describe('the colours of the pages', () => {
+  it('are read, whatever the brand: 4,096 colours, as text on light and dark, and under text', () => {
+    const digits = [0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255]
+    let least = 21
+    for (const red of digits) {
+      for (const green of digits) {
+        for (const blue of digits) {
+          const colour = `#${[red, green, blue].map(part => part.toString(16).padStart(2, '0')).join('')}`
+          const onLight = contrast(readableOn(colour, ['#ffffff', '#f3f4f6']), '#f3f4f6')
+          const onDark = contrast(readableOn(colour, ['#1c2024', '#121417']), '#1c2024')
+          least = Math.min(least, onLight, onDark, contrast(textOn(colour), colour))
+        }
+      }
+    }
+    console.log(`      least contrast ${least.toFixed(2)}`)
+    expect(least).to.be.at.least(4.5)
+  })
+
+  it('by the numbers that WCAG has', () => {
+    expect(contrast('#000000', '#ffffff')).to.be.closeTo(21, 1e-9)
+    expect(contrast('#777777', '#ffffff')).to.be.closeTo(4.478, 0.001)
+    expect(readableOn('#0b5fff', ['#ffffff'])).to.equal('#0b5fff')
+  })
+})

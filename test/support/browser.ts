@@ -1,0 +1,38 @@
+// A real browser for tests: Debian's chromium, driven by playwright-core, with a profile of its own that is gone afterwards.
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { Context } from 'mocha'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { needsProgram } from './needs-program.ts'
+
+const browsers: Browser[] = []
+
+/** For `before` hooks: starts one, or leaves the tests pending where there is none. `closeBrowsers` ends it. */
+export async function launchBrowser(context: Context): Promise<Browser> {
+  needsProgram(context, 'chromium', 'apt-get install chromium')
+  const places = (process.env['PATH'] ?? '').split(delimiter).map(folder => join(folder, 'chromium'))
+  const executablePath = places.find(place => existsSync(place))
+  const browser = await chromium.launch({
+    ...(executablePath !== undefined && { executablePath }),
+    // Its sandbox does not start for root.
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: ['--disable-dev-shm-usage', '--disable-gpu'],
+  })
+  browsers.push(browser)
+  return browser
+}
+
+export async function closeBrowsers(): Promise<void> {
+  await Promise.all(browsers.splice(0).map(browser => browser.close()))
+}
+
+/** What the browser complains of from now on: messages of its console, failed requests, and errors of scripts. */
+export function watchFaults(page: Page): string[] {
+  const faults: string[] = []
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('requestfailed', request => faults.push(`${request.url()}: ${request.failure()?.errorText}`))
+  page.on('pageerror', error => faults.push(String(error)))
+  return faults
+}
