@@ -1,9 +1,8 @@
 // Real clients, the whole way through the bridge: they find it from a 401, register, send their person there, call, step up,
 // refresh, and begin anew once the person took back what they were allowed.
 import { expect } from 'chai'
-import { defineTool } from '../../../core/index.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import type { StartedBridge } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
@@ -11,36 +10,7 @@ import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { Person, stopLandings } from './person.ts'
 import { APPLICATIONS, type Application } from './real-clients.ts'
-
-const tool = (name: string) =>
-  defineTool({
-    name,
-    handler: (_, { user }) => ({ subject: user?.subject, issuer: user?.issuer, client: user?.clientId }),
-  })
-
-const USERS = [
-  { sub: 'ann', name: 'Ann Example', email: 'ann@acme.example', groups: ['engineering'] },
-  { sub: 'bob', name: 'Bob Example', email: 'bob@acme.example', groups: ['sales'] },
-]
-
-/** `accessToken`: how long one lives. */
-const start = (accessToken: string) =>
-  startBridge({
-    idp: { users: USERS },
-    options: { accessToken },
-    config: {
-      toolsets: { all: [tool('whoami'), tool('clear_all')] },
-      routes: {
-        '/mcp': { toolsets: 'all', authorize: { scope: 'read' } },
-        // Its challenges name no scope: clients ask for all that the metadata promises.
-        '/at-once': { toolsets: 'all', authorize: true },
-      },
-    },
-    plugins: {
-      'auth-jwt': { clockTolerance: '0s' },
-      'tool-policy': { rules: { clear_all: { policy: { scope: 'admin' }, visibility: 'listed' } } },
-    },
-  })
+import { startWithScopes } from './scoped-bridge.ts'
 
 /** What the bridge says to a refresh; undefined: nothing against it. */
 async function refreshByHand({ issuer }: StartedBridge, { clientId, refreshToken = '' }: Kept) {
@@ -54,7 +24,7 @@ describe('real clients, through the bridge', () => {
   let brief: StartedBridge
 
   before(async () => {
-    ;[lasting, brief] = await Promise.all([start('10m'), start('1s')])
+    ;[lasting, brief] = await Promise.all([startWithScopes('10m'), startWithScopes('1s')])
   })
   after(async () => {
     await stopLandings()
