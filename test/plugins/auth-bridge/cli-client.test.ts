@@ -79,8 +79,10 @@ describe('the verbs of our client, at a host with the bridge', function () {
     await run('login', url)
     const first = (await run('token', url)).stdout.trim()
     await eventually('the token has expired', async () => (await callAs(url, first)).status === 401)
-    const renewed = await run('token', url)
-    expect([renewed.code, renewed.stdout.trim() === first]).to.deep.equal([0, false])
+    // By its own clock it lives a little longer: that begins when the answer came.
+    const isNew = ({ stdout }: { stdout: string }) => stdout.trim() !== first
+    const renewed = await eventually('another token', () => run('token', url), isNew)
+    expect(renewed.code, renewed.stderr).to.equal(0)
     expect(person.asked).to.have.length(1)
 
     expect(await person.revokeAll()).to.equal(1)
