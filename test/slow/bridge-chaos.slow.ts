@@ -90,7 +90,10 @@ describe('three nodes with the bridge, killed one after the other', function () 
     const lines = [...ended, ...nodes.map(({ output }) => output)].flatMap(output => output.split('\n'))
     for (const text of signedOut.slice(0, 3)) {
       const [who = ''] = text.split(':')
-      console.log(`      ${text}`, lines.filter(line => line.includes(`"${who}"`) && !line.includes('answered whether')))
+      console.log(
+        `      ${text}`,
+        lines.filter(line => line.includes(`"${who}"`) && !line.includes('answered whether')),
+      )
     }
     expect(kills).to.be.greaterThan(5)
     expect(logins).to.equal(PEOPLE * JOURNEYS)

@@ -6,6 +6,14 @@ import type { AddressInfo } from 'node:net'
 import type { StartedBridge } from '../../support/bridge.ts'
 import type { Browser } from '../../support/form-browser.ts'
 
+/** What a page says, without its markup. */
+const textOf = (html: string) =>
+  html
+    .replace(/<(style|title)>[^]*?<\/\1>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+
 export class Person {
   readonly #bridge: StartedBridge
   readonly #browser: Browser
@@ -32,6 +40,7 @@ export class Person {
     this.asked.push(address)
     const page = await this.#browser.open(address)
     if ('redirect' in page) return page.redirect
+    if (page.status !== 200) throw new Error(`was shown ${page.status}: ${textOf(page.html)}`)
     this.consents.push(page.html)
     const next = await this.#browser.click(page, { decision: 'allow' })
     if ('html' in next) throw new Error(`got no further than ${next.url}: ${next.status} ${next.html}`)

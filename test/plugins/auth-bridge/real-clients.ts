@@ -33,7 +33,8 @@ export interface Kept {
   readonly refreshToken: string | undefined
 }
 
-export type StartApplication = (url: string, person: Person) => Promise<Application>
+/** `document`: the URL of the client's metadata document; without one it registers itself. */
+export type StartApplication = (url: string, person: Person, document?: string) => Promise<Application>
 
 type ClientInformation = Parameters<NonNullable<OAuthClientProvider['saveClientInformation']>>[0]
 type Tokens = Parameters<OAuthClientProvider['saveTokens']>[0]
@@ -42,6 +43,7 @@ type Tokens = Parameters<OAuthClientProvider['saveTokens']>[0]
 class Provider {
   readonly redirectUrl: string
   readonly clientMetadata
+  readonly clientMetadataUrl?: string
   readonly #person: Person
   #client: ClientInformation | undefined
   #tokens: Tokens | undefined
@@ -49,8 +51,9 @@ class Provider {
   #verifier = ''
   #sentTo: URL | undefined
 
-  constructor({ redirectUri }: Landing, person: Person) {
+  constructor({ redirectUri }: Landing, person: Person, document: string | undefined) {
     this.#person = person
+    if (document !== undefined) this.clientMetadataUrl = document
     this.redirectUrl = redirectUri
     this.clientMetadata = {
       client_name: 'official client',
@@ -110,9 +113,13 @@ interface Connection {
 
 const isUnauthorized = (error: unknown) => error instanceof UnauthorizedError || error instanceof OldUnauthorizedError
 
-async function startOfficial(person: Person, connectionOf: (provider: Provider) => Connection): Promise<Application> {
+async function startOfficial(
+  person: Person,
+  document: string | undefined,
+  connectionOf: (provider: Provider) => Connection,
+): Promise<Application> {
   const landing = await startLanding()
-  const provider = new Provider(landing, person)
+  const provider = new Provider(landing, person, document)
   const all: Connection[] = []
   const open = () => {
     const connection = connectionOf(provider)
@@ -152,15 +159,15 @@ async function startOfficial(person: Person, connectionOf: (provider: Provider) 
 
 const newer =
   (mode: 'auto' | 'legacy'): StartApplication =>
-  (url, person) =>
-    startOfficial(person, provider => {
+  (url, person, document) =>
+    startOfficial(person, document, provider => {
       const client = new Client(INFO, { versionNegotiation: { mode } })
       const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
       return { client, connect: () => client.connect(transport), finish: brought => transport.finishAuth(brought) }
     })
 
-const older: StartApplication = (url, person) =>
-  startOfficial(person, provider => {
+const older: StartApplication = (url, person, document) =>
+  startOfficial(person, document, provider => {
     const client = new OldClient(INFO)
     const transport = new OldTransport(new URL(url), { authProvider: provider })
     return {
@@ -174,7 +181,7 @@ const older: StartApplication = (url, person) =>
 /** Our `fetch` under a client that knows nothing of signing in. */
 const ours =
   (make: (url: string, fetch: typeof globalThis.fetch) => Omit<Connection, 'finish'>): StartApplication =>
-  async (url, person) => {
+  async (url, person, document) => {
     let container: TokenContainer | undefined
     const tokenCache: TokenCache = {
       ...createMemoryTokenCache(),
@@ -192,6 +199,7 @@ const ours =
       const authFetch = createAuthFetch({
         ...{ serverUrl: url, redirectUri, tokenCache, strictResponse: true },
         authorizationRedirectDelegate: person.answer,
+        ...(document !== undefined && { clientMetadataDocumentUri: document }),
       })
       const connection = make(url, authFetch)
       all.push(connection)
