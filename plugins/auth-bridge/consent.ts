@@ -155,8 +155,7 @@ export async function answerConsent(
     decision === 'deny'
       ? { error: 'access_denied', error_description: 'the person said no' }
       : { consent: { grantId: await allow(bridge, asked) } }
-  ctx.respond = false
-  await bridge.provider.interactionFinished(ctx.req, ctx.res, result)
+  sendPage(ctx, bridge.pages.leave(await bridge.provider.interactionResult(ctx.req, ctx.res, result)))
 }
 
 const AGAIN = 'Go back to the application that sent you here, and begin again.'

@@ -14,6 +14,7 @@ import { createUpstream } from './upstream/index.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
 export type { AuthBridgeOptions } from './options.ts'
+export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './presets.ts'
 
 /** What people are sent to, and come back to, must be what they know this host by. */
 function checkAddress({ at, http }: PluginHost): void {

@@ -44,7 +44,9 @@ const provider: JsonSchema = {
     clientSecret: { ...text, writeOnly: true, description: 'Its secret.' },
     tenant: { ...text, description: 'entra: the id of the directory (tenant), not a domain.' },
     domain: { ...text, description: 'okta and auth0: the host name, such as acme.okta.com.' },
-    issuer: url('oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server.'),
+    issuer: url(
+      'oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. entra: of a national cloud. auth0: of a custom domain.',
+    ),
     endpoints: {
       title: 'BridgeEndpoints',
       type: 'object',

@@ -1,4 +1,4 @@
-// A browser without scripts, over fetch: follows redirects within the servers that it knows, keeps cookies by host name as
+// A browser without scripts, over fetch: follows redirects, those of pages too, within the servers that it knows, keeps cookies by host name as
 // browsers do, and clicks what a page has. And a client that sends the forms of a login by hand.
 import { createHash, randomBytes } from 'node:crypto'
 
@@ -57,7 +57,9 @@ export class Browser {
     this.#remember(url, response.headers)
     const location = response.headers.get('location')
     const html = await response.text()
-    if (location !== null) return this.open(new URL(location, url))
+    const refresh = /<meta http-equiv="refresh" content="0; url=([^"]*)"/.exec(html)?.[1]
+    const next = location ?? (refresh === undefined ? null : unescapeHtml(refresh))
+    if (next !== null) return this.open(new URL(next, url))
     return { url: url.href, status: response.status, headers: response.headers, html, fields: hiddenFields(html) }
   }
 

@@ -2,7 +2,7 @@
 // that identity-provider.ts says. It signs people in without a page, or with a plain form.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import Provider, { errors } from 'oidc-provider'
+import Provider, { errors, type ProviderContext } from 'oidc-provider'
 import { type TestKey, toJwk } from './test-issuer.ts'
 
 export interface IdpUser {
@@ -41,25 +41,6 @@ interface Payload {
   grantId?: string
   accountId?: string
   consumed?: number
-}
-
-interface AccessToken {
-  readonly accountId: string
-  readonly grantId: string
-}
-
-/** What this uses of oidc-provider beyond what the plugin dev-auth-server does. */
-interface Extended extends Provider {
-  readonly AccessToken: {
-    new (of: object): { save(): Promise<string> }
-    find(token: string): Promise<AccessToken | undefined>
-  }
-  registerGrantType(name: string, handler: (ctx: GrantContext) => Promise<void>, parameters: readonly string[]): void
-}
-
-interface GrantContext {
-  body: unknown
-  readonly oidc: { readonly params: Record<string, string | undefined>; readonly client: object }
 }
 
 const EXCHANGES = [
@@ -148,9 +129,11 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
     features: {
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },
-      revocation: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: () => true },
     },
-    interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer}/interaction/${uid}` },
+    interactions: {
+      url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer.replace(/\/$/, '')}/interaction/${uid}`,
+    },
     renderError(ctx: { type: string; body: unknown }, out: Record<string, string | undefined>) {
       ctx.type = 'text/plain'
       ctx.body = `${out['error']}: ${out['error_description'] ?? ''}\n`
@@ -159,8 +142,16 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
       const user = users.get(accountId)
       return user && { accountId, claims: (use: ClaimUse) => settings.claimsOf(user, use) }
     },
-    ttl: { AccessToken: life, AuthorizationCode: 60, Grant: 3_600, IdToken: 3_600, Interaction: 600, Session: 3_600 },
-  }) as Extended
+    ttl: {
+      AccessToken: life,
+      AuthorizationCode: 60,
+      Grant: 3_600,
+      IdToken: 3_600,
+      Interaction: 600,
+      RefreshToken: 3_600,
+      Session: 3_600,
+    },
+  }) as Provider
   provider.proxy = true
   for (const { name, token } of EXCHANGES) {
     provider.registerGrantType(name, ctx => exchange(provider, ctx, token, life), [token, 'scope'])
@@ -169,9 +160,9 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
 }
 
 /** An access token for an access token, with whatever scope is asked for. */
-async function exchange(provider: Extended, ctx: GrantContext, parameter: string, life: number): Promise<void> {
+async function exchange(provider: Provider, ctx: ProviderContext, parameter: string, life: number): Promise<void> {
   const { params, client } = ctx.oidc
-  const found = await provider.AccessToken.find(params[parameter] ?? '')
+  const found = await provider.AccessToken.find(String(params[parameter] ?? ''))
   if (!found) throw new errors.InvalidTarget('the token to exchange is not known')
   const { accountId, grantId } = found
   const scope = params['scope'] ?? ''
@@ -184,7 +175,7 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 /** The page between the authorization request and its answer. */
 async function interact(
   settings: CoreSettings,
-  { provider, offline }: { provider: Extended; offline: Set<string> },
+  { provider, offline }: { provider: Provider; offline: Set<string> },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -213,7 +204,7 @@ export async function startCore(settings: CoreSettings, stored: Stored) {
   const offline = new Set<string>()
   const { pathname } = new URL(settings.issuer)
   const prefix = pathname.replace(/\/$/, '')
-  let provider: Extended
+  let provider: Provider
   const listener: RequestListener = (request, response) => {
     const path = request.url ?? ''
     if (prefix !== '') Object.assign(request, { originalUrl: prefix + path })

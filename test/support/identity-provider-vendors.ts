@@ -58,7 +58,7 @@ function standardClaims({ sub, name, email, emailVerified = true, groups }: IdpU
 /** Gives a refresh token for offline_access, and shows nobody a consent page for it. */
 const rewriteOffline: VendorWays['rewrite'] = (endpoint, { query, form }) => {
   if (endpoint !== 'authorization') return { query, form }
-  const prompts = (query['prompt'] ?? '').split(' ').filter(prompt => prompt === 'login' || prompt === 'none')
+  const prompts: string[] = (query['prompt'] ?? '').split(' ').filter(prompt => /^(?:login|none)$/.test(prompt))
   if (hasScope(query, 'offline_access') || query['access_type'] === 'offline') prompts.push('consent')
   const { prompt: _, ...rest } = query
   return { query: prompts.length === 0 ? rest : { ...rest, prompt: prompts.join(' ') }, form }

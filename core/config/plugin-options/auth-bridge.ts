@@ -45,7 +45,7 @@ export interface BridgeProvider {
   tenant?: string
   /** okta and auth0: the host name, such as acme.okta.com. */
   domain?: string
-  /** oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. */
+  /** oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. entra: of a national cloud. auth0: of a custom domain. */
   issuer?: string
   /** oauth: where everything is. github: of an own GitHub Enterprise Server. */
   endpoints?: BridgeEndpoints

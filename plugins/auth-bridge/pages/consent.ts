@@ -110,13 +110,11 @@ const writeDetails = ({ client, redirect }: ConsentQuestion): Markup => html`<de
 </details>`
 
 export function writeConsent(question: ConsentQuestion, { page, label, base }: PageSettings, layout: Layout): Page {
-  const { changed, person, redirect } = question
-  const { source } = readDestination(redirect.uri)
+  const { changed, person } = question
   const service = shown(page.name)
   return layout({
     title: 'Allow this client?',
-    // Chromium holds the redirects after a form to this as well.
-    formAction: ["'self'", source].filter(Boolean).join(' '),
+    formAction: "'self'",
     content: html`<h1>Allow this client to act for you?</h1>
 ${writeChange(changed)}
 <p>You are ${writePerson(person)}, signed in with ${shown(label)}.</p>

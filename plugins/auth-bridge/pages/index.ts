@@ -33,8 +33,8 @@ export interface Pages {
   /** One button, `Sign in with ...`: a link. */
   signIn(view: SignInView): Page
   /**
-   * In the place of a redirect to a client, with its answer in the URI: for clients that redirect further, which the
-   * consent page's policy would stop. Throws a TypeError where no page may lead there, such as to `javascript:`.
+   * In the place of a redirect after the consent form: browsers hold all redirects that follow a form to the form's policy,
+   * up to those of the client's own site. Throws a TypeError where no page may lead there, such as to `javascript:`.
    */
   leave(uri: string): Page
 }

@@ -28,12 +28,12 @@ ${button(safeHref(action), `Sign in with ${label}`)}`,
 }
 
 /**
- * Goes on by itself, or by its link. `form-action` holds for all redirects after a form, those of the client's own site
- * too; it ends here, for what begins with this page is no answer to a form.
+ * Goes on by itself, or by its link. `form-action` holds for all redirects after a form, those of the client's own site too;
+ * it ends here, for what begins with this page is no answer to a form.
  */
 export function writeLeave(uri: string, layout: Layout): Page {
-  const { kind, place, source } = readDestination(uri)
-  if (source === undefined) throw new TypeError('a page cannot lead to this redirect URI')
+  const { kind, place } = readDestination(uri)
+  if (kind === 'unknown') throw new TypeError('a page cannot lead to this redirect URI')
   const { href } = new URL(uri)
   const isApp = kind === 'app'
   return layout({

@@ -17,26 +17,21 @@ export interface Destination {
   readonly kind: 'web' | 'computer' | 'app' | 'unknown'
   /** A host, a scheme such as `cursor://`, or `This computer`. */
   readonly place: string
-  /** For `form-action`; undefined where a form may not lead there. */
-  readonly source: string | undefined
 }
 
 export function readDestination(uri: string): Destination {
-  const unknown = { kind: 'unknown', place: shown(uri, MAX_URL), source: undefined } as const
+  const unknown = { kind: 'unknown', place: shown(uri, MAX_URL) } as const
   if (!URL.canParse(uri)) return unknown
-  const { protocol, hostname, host, origin } = new URL(uri)
+  const { protocol, hostname, host } = new URL(uri)
   if (OWN_SCHEMES.has(protocol)) return unknown
   if (protocol !== 'http:' && protocol !== 'https:') {
     const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
-    return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol), source: protocol }
+    return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol) }
   }
-  const isIpv6 = hostname.startsWith('[')
-  // A URL's host may have a ; or a * in it, which would be more of the policy than a host.
-  if (!isIpv6 && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
-  // CSP has no IPv6 addresses: Chromium ignores such a source, and refuses the redirect.
-  const source = isIpv6 ? protocol : origin
-  if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer', source }
-  return { kind: 'web', place: shownHost(host), source }
+  // A URL's host may have a ; or a * in it, which no name of a machine has.
+  if (!hostname.startsWith('[') && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
+  if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer' }
+  return { kind: 'web', place: shownHost(host) }
 }
 
 /** On a line, and no longer than pages can bear. */

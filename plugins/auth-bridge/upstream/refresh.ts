@@ -15,6 +15,18 @@ const NO_REFRESH_TOKEN = {
   fix: 'have the provider give refresh tokens: ask for offline_access in `scopes`, and allow the application the grant',
 }
 
+/** False where the keys cannot be had now: then there is no ID token, but the new refresh token must not be lost for it. */
+async function isSigned(connection: Connection, response: Response): Promise<boolean> {
+  try {
+    await checkSignature(connection, response)
+    return true
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
+    connection.log.warn({ err: error }, 'the keys of the provider cannot be fetched: an ID token does not count')
+    return false
+  }
+}
+
 /** With `scope` the access token has that scope; an ID token in such an answer is left out. */
 export async function refresh(connection: Connection, last: ProviderTokens, scope?: string): Promise<Refreshed> {
   const { oauth, server, client, authenticate } = connection
@@ -35,8 +47,8 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
   const response = await settleAnswer(connection, sent, { grant: 'refresh_token', secrets, ...others })
   return checking('the refreshed tokens', async () => {
     const answer = await oauth.processRefreshTokenResponse(server, client, response)
-    const idToken = oauth.getValidatedIdTokenClaims(answer)
-    if (idToken) await checkSignature(connection, response)
+    const claims = oauth.getValidatedIdTokenClaims(answer)
+    const idToken = claims && (await isSigned(connection, response)) ? claims : undefined
     const wanted = scope?.split(' ') ?? last.scopes
     return { tokens: tokensOf(connection, answer, { asked, last, wanted }), idToken }
   })

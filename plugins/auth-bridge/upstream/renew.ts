@@ -13,7 +13,17 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
   const { tokens, idToken } = await refresh(connection, last.tokens)
   const { claims } = last.person
   if (idToken && (idToken['sub'] !== claims['sub'] || idToken['iss'] !== claims['iss'])) throw another()
-  return readPerson(connection, tokens, { last, idToken })
+  try {
+    return await readPerson(connection, tokens, { last, idToken })
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
+    // The refresh itself said that the login goes on, and its new token must not be lost: the old one works no more.
+    connection.log.warn(
+      { err: error },
+      'the provider renewed a login and does not say who it is now: what was known stands',
+    )
+    return { person: last.person, tokens }
+  }
 }
 
 /**

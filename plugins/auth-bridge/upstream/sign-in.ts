@@ -54,7 +54,8 @@ export async function begin(connection: Connection, request: LoginRequest) {
     code_challenge: await oauth.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   }
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  // An empty one in the options takes away what the type would ask, such as `prompt`.
+  for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value)
   return { url: url.href, underWay }
 }
 

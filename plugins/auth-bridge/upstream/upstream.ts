@@ -97,11 +97,15 @@ export interface Upstream {
     request: Pick<LoginRequest, 'redirectUri' | 'state'>,
   ): Promise<SignedIn>
   /**
-   * Asks whether this person may still sign in: a refresh where there is a refresh token, userinfo where there is none. What
-   * the provider no longer says of them stands as in `last`.
+   * Asks whether this person may still sign in: a refresh where there is a refresh token, userinfo where there is none. An
+   * answer with an ID token is whole: groups, an address or claims that it no longer has are gone. Of any other, what the
+   * provider does not say stands as in `last`; so does all where it renews the tokens, and cannot say who they are of.
    */
   renew(last: SignedIn): Promise<SignedIn>
-  /** An access token with other scopes, for the same person: see `exchange` of the options. */
+  /**
+   * An access token with other scopes, for the same person: see `exchange` of the options. The refresh token beside it is the
+   * one that the login goes on with from then on: the provider may take the one in `tokens` no more.
+   */
   exchange(tokens: ProviderTokens, scope: string): Promise<ProviderTokens>
   /** Tells it that these are not needed any more; resolves too where it has no way to be told. */
   revoke(tokens: ProviderTokens): Promise<void>

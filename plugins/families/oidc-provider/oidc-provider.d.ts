@@ -90,6 +90,14 @@ declare module 'oidc-provider' {
     set(name: string, value: string): void
   }
 
+  export interface AccessToken {
+    scope?: string
+    resourceServer: object
+    readonly tokenType: string
+    readonly expiration: number
+    save(): Promise<string>
+  }
+
   interface Prompt {
     readonly name: string
     readonly checks: { add(check: object): void }
@@ -106,15 +114,8 @@ declare module 'oidc-provider' {
     readonly Session: { get(ctx: OwnContext): Promise<Session> }
     readonly Client: { find(id: string): Promise<Client | undefined> }
     readonly AccessToken: {
-      new (
-        of: object,
-      ): {
-        scope?: string
-        resourceServer: object
-        readonly tokenType: string
-        readonly expiration: number
-        save(): Promise<string>
-      }
+      find(token: string): Promise<{ readonly accountId: string; readonly grantId: string } | undefined>
+      new (of: object): AccessToken
     }
     readonly ResourceServer: { new (identifier: string, info: object): { readonly scopes: ReadonlySet<string> } }
     createContext(req: IncomingMessage, res: ServerResponse): OwnContext

@@ -43,7 +43,7 @@ export class Person {
       await this.#patiently(() => client.start())
       let tokens = await this.#logIn(client)
       for (let count = 0; count < refreshes; count++) {
-        tokens = await this.#refresh(client, tokens)
+        tokens = (await this.#refresh(client, tokens)) ?? (await this.#logIn(client))
         await this.#call(tokens)
       }
     }
@@ -115,7 +115,8 @@ export class Person {
     return answer.error === undefined ? answer : undefined
   }
 
-  async #refresh(client: BridgeClient, { refresh_token = '' }: TokenAnswer): Promise<TokenAnswer> {
+  /** Undefined where it was refused. */
+  async #refresh(client: BridgeClient, { refresh_token = '' }: TokenAnswer): Promise<TokenAnswer | undefined> {
     const answer = await this.#patiently(
       async () => {
         const given = await client.refresh(refresh_token)
@@ -125,9 +126,12 @@ export class Person {
       },
       () => this.counts.askedAgain++,
     )
-    if (answer.error !== undefined) this.signedOut.push(`${this.#sub}: ${answer.error_description}`)
-    else this.counts.refreshes++
-    return answer
+    if (answer.error === undefined) {
+      this.counts.refreshes++
+      return answer
+    }
+    this.signedOut.push(`${this.#sub}: ${answer.error_description}`)
+    return undefined
   }
 
   async #call({ access_token }: TokenAnswer): Promise<void> {

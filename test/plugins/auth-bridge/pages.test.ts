@@ -81,9 +81,7 @@ describe('text of others in the pages of the bridge', () => {
         }
         const { html, policy } = pages.consent(question)
         expect(foreignIn(html)).to.equal(undefined)
-        expect(policy).to.match(
-          /^default-src 'none'; [ -~]*; form-action 'self'( [a-z][a-z0-9+.-]*:(\/\/[a-z0-9.:_-]+)?)?; frame-ancestors 'none'$/i,
-        )
+        expect(policy).to.match(/^default-src 'none'; [ -~]*; form-action 'self'; frame-ancestors 'none'$/i)
       },
     )
     fc.assert(property, { numRuns: 1_500 })
@@ -199,29 +197,29 @@ describe('what the consent page says', () => {
   })
 
   const long = `claude.ai.${'a.'.repeat(200)}evil.example`
-  for (const [uri, place, source] of [
-    ['http://127.0.0.1:8123/cb', 'This computer', 'http://127.0.0.1:8123'],
-    ['http://localhost/cb', 'This computer', 'http://localhost'],
-    ['http://[::1]:8123/cb', 'This computer', 'http:'],
-    ['https://claude.ai/api/cb?x=1', 'claude.ai', 'https://claude.ai'],
-    ['https://claude.ai:8443/cb', 'claude.ai:8443', 'https://claude.ai:8443'],
-    ['https://claude.ai@evil.example/', 'evil.example', 'https://evil.example'],
-    ['https://сlaude.ai/', 'xn--laude-0ye.ai', 'https://xn--laude-0ye.ai'],
-    [`https://${long}/`, `…${long.slice(-252)}`, `https://${long}`],
-    ['http://127.0.0.1.evil.example/', '127.0.0.1.evil.example', 'http://127.0.0.1.evil.example'],
-    ['cursor://anysphere/cb', 'cursor://', 'cursor:'],
-    ['com.example.app:/cb', 'com.example.app:', 'com.example.app:'],
-    ['javascript:alert(1)', 'javascript:alert(1)', undefined],
-    ['data:text/html,x', 'data:text/html,x', undefined],
-    ['https://a;sandbox,b/', 'https://a;sandbox,b/', undefined],
-    ['https://*.example/', 'https://*.example/', undefined],
-    ['not a url', 'not a url', undefined],
+  for (const [uri, place, mayLead] of [
+    ['http://127.0.0.1:8123/cb', 'This computer', true],
+    ['http://localhost/cb', 'This computer', true],
+    ['http://[::1]:8123/cb', 'This computer', true],
+    ['https://claude.ai/api/cb?x=1', 'claude.ai', true],
+    ['https://claude.ai:8443/cb', 'claude.ai:8443', true],
+    ['https://claude.ai@evil.example/', 'evil.example', true],
+    ['https://сlaude.ai/', 'xn--laude-0ye.ai', true],
+    [`https://${long}/`, `…${long.slice(-252)}`, true],
+    ['http://127.0.0.1.evil.example/', '127.0.0.1.evil.example', true],
+    ['cursor://anysphere/cb', 'cursor://', true],
+    ['com.example.app:/cb', 'com.example.app:', true],
+    ['javascript:alert(1)', 'javascript:alert(1)', false],
+    ['data:text/html,x', 'data:text/html,x', false],
+    ['https://a;sandbox,b/', 'https://a;sandbox,b/', false],
+    ['https://*.example/', 'https://*.example/', false],
+    ['not a url', 'not a url', false],
   ] as const) {
     it(`where access goes for ${uri.slice(0, 40)}`, () => {
       const { html, policy } = pages.consent({ ...KNOWN, redirect: { uri } })
       expect(html).to.contain(`<p class="box"><bdi>${place}</bdi>`)
-      expect(policy).to.contain(`; form-action 'self'${source === undefined ? '' : ` ${source}`}; frame`)
-      if (source === undefined) expect(() => pages.leave(uri)).to.throw(TypeError, 'cannot lead')
+      expect(policy).to.contain("; form-action 'self'; frame")
+      if (!mayLead) expect(() => pages.leave(uri)).to.throw(TypeError, 'cannot lead')
       else expect(pages.leave(uri).policy).to.contain("form-action 'none'")
     })
   }
@@ -242,7 +240,7 @@ describe('every page of the bridge', () => {
       const style = /<style>([^<]*)<\/style>/.exec(html)?.[1] ?? ''
       const hash = createHash('sha256').update(style).digest('base64')
       const isForm = html.includes('<form')
-      const action = isForm ? "'self'( \\S+)?" : "'none'"
+      const action = isForm ? "'self'" : "'none'"
       const sources = policy.replace(`'sha256-${hash}'`, 'OWN')
       expect(sources).to.match(
         new RegExp(

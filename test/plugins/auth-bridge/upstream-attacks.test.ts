@@ -1,0 +1,218 @@
+// What somebody may put between the bridge and its provider: callbacks, ID tokens, userinfo and renewals that are not what
+// was asked for. Each is tried, each is refused, all are printed.
+import { expect } from 'chai'
+import type { LoginUnderWay } from '../../../plugins/auth-bridge/upstream/upstream.ts'
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+  stopIdentityProviders,
+  unsignedToken,
+} from '../../support/identity-provider.ts'
+import { encode, inSeconds, makeKey, signatureOf } from '../../support/test-issuer.ts'
+import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+
+let idp: IdentityProvider
+before(async () => {
+  idp = await startIdentityProvider({ redirects: [CALLBACK] })
+  idp.users.set('eve', { sub: 'eve', email: 'eve@acme.example', groups: [] })
+})
+after(stopIdentityProviders)
+beforeEach(() => {
+  idp.tamper = undefined
+  idp.metadata = {}
+})
+
+type Claims = Record<string, unknown>
+
+/** An answer of the token endpoint with an ID token made anew of its claims. */
+const withClaims = (change: Claims) => (answer: Claims) => ({
+  ...answer,
+  id_token: idp.sign({ ...idp.read(answer['id_token']), ...change }),
+})
+
+const withToken = (make: (claims: Claims) => string) => (answer: Claims) => ({
+  ...answer,
+  id_token: make(idp.read(answer['id_token'])),
+})
+
+const ID_TOKENS: Readonly<Record<string, () => (answer: Claims) => Claims>> = {
+  'of another issuer': () => withClaims({ iss: 'https://evil.example' }),
+  'for another client': () => withClaims({ aud: 'another-client' }),
+  'for several, this not the authorized party': () => withClaims({ aud: [idp.clientId, 'other'], azp: 'other' }),
+  'with another nonce': () => withClaims({ nonce: 'of another login' }),
+  'without a nonce': () => withClaims({ nonce: undefined }),
+  'that has ended': () => withClaims({ exp: inSeconds(-600) }),
+  'without an end': () => withClaims({ exp: undefined }),
+  'without a subject': () => withClaims({ sub: undefined }),
+  'of a time to come': () => withClaims({ nbf: inSeconds(600) }),
+  'signed by another key': () => withToken(claims => idp.sign(claims, makeKey('first'))),
+  'signed by a key that nobody knows': () => withToken(claims => idp.sign(claims, makeKey('unknown'))),
+  'with no signature': () => withToken(unsignedToken),
+  'signed with the client secret': () =>
+    withToken(claims => {
+      const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+      return `${text}.${signatureOf(text, 'HS256', idp.clientSecret)}`
+    }),
+  'of an algorithm that the metadata does not list': () =>
+    withToken(claims => idp.sign(claims, makeKey('first', 'ES384'))),
+  'that is no JWT': () => answer => ({ ...answer, id_token: 'nothing' }),
+  'that is a number': () => answer => ({ ...answer, id_token: 7 }),
+  'that is not there':
+    () =>
+    ({ id_token: _, ...answer }) =>
+      answer,
+}
+
+describe('an ID token', () => {
+  it('is taken as the provider gave it, and made anew of the same claims', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    await signIn(upstream, idp)
+    idp.tamper = withClaims({})
+    expect((await signIn(upstream, idp)).person.subject).to.equal('ann')
+  })
+
+  it('that is not what was asked for is refused', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    for (const [name, make] of Object.entries(ID_TOKENS)) {
+      idp.tamper = make()
+      const fault = await faultOf(signIn(upstream, idp))
+      expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
+    }
+    console.log(`      ${Object.keys(ID_TOKENS).length} ID tokens refused`)
+  })
+
+  it('of a new key is taken at once, though the old keys were read a moment ago', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    await signIn(upstream, idp)
+    idp.rotateKeys()
+    expect((await signIn(upstream, idp)).person.subject).to.equal('ann')
+  })
+})
+
+const CALLBACKS: Readonly<Record<string, (callback: URL) => void>> = {
+  'with another state': callback => callback.searchParams.set('state', 'of another login'),
+  'without a state': callback => callback.searchParams.delete('state'),
+  'with an empty state': callback => callback.searchParams.set('state', ''),
+  'with two states': callback => callback.searchParams.append('state', 'another'),
+  'with another issuer': callback => callback.searchParams.set('iss', 'https://evil.example'),
+  'with the issuer and a slash': callback => callback.searchParams.set('iss', `${idp.issuer}/`),
+  'with an empty issuer': callback => callback.searchParams.set('iss', ''),
+  'without an issuer, which the metadata promises': callback => callback.searchParams.delete('iss'),
+  'with two codes': callback => callback.searchParams.append('code', 'another'),
+  'without a code': callback => callback.searchParams.delete('code'),
+  'with an error, and another state': callback => {
+    callback.searchParams.set('state', 'of another login')
+    callback.searchParams.set('error', 'access_denied')
+  },
+  'with an error of another issuer': callback => {
+    callback.searchParams.set('iss', 'https://evil.example')
+    callback.searchParams.set('error', 'access_denied')
+  },
+  'with an error without an issuer': callback => {
+    callback.searchParams.delete('iss')
+    callback.searchParams.set('error', 'access_denied')
+  },
+  'with a signed response': callback => callback.searchParams.set('response', 'a.b.c'),
+  'with an ID token': callback => callback.searchParams.set('id_token', 'a.b.c'),
+}
+
+describe('a callback', () => {
+  it('that is not the answer to this login is refused, and no code is sent anywhere', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    await upstream.discover()
+    const before = idp.asked('token')
+    for (const [name, change] of Object.entries(CALLBACKS)) {
+      const fault = await faultOf(signIn(upstream, idp, { change }))
+      expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
+    }
+    expect(idp.asked('token')).to.equal(before)
+    console.log(`      ${Object.keys(CALLBACKS).length} callbacks refused`)
+  })
+
+  it('of another login is refused by PKCE and the nonce', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    const request = { redirectUri: CALLBACK, state: 'one state' }
+    const one = await upstream.begin(request)
+    const two = await upstream.begin(request)
+    const callback = await idp.signIn(one.url)
+    const mixed: LoginUnderWay = { ...one.underWay, codeVerifier: two.underWay.codeVerifier }
+    expect(await faultOf(upstream.finish(callback, mixed, request))).to.include({ code: 'invalid_grant' })
+    const again = await idp.signIn(one.url)
+    const swapped: LoginUnderWay = { codeVerifier: one.underWay.codeVerifier, nonce: two.underWay.nonce ?? '' }
+    expect(await faultOf(upstream.finish(again, swapped, request))).to.include({ fault: 'untrusted' })
+    const third = await idp.signIn(one.url)
+    const bare: LoginUnderWay = { codeVerifier: one.underWay.codeVerifier }
+    expect(await faultOf(upstream.finish(third, bare, request))).to.include({ fault: 'untrusted' })
+  })
+
+  it('counts once: its code is used up', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    const request = { redirectUri: CALLBACK, state: 'one state' }
+    const { url, underWay } = await upstream.begin(request)
+    const callback = await idp.signIn(url)
+    await upstream.finish(callback, underWay, request)
+    const fault = await faultOf(upstream.finish(callback, underWay, request))
+    expect(fault).to.include({ fault: 'refused', code: 'invalid_grant' })
+  })
+})
+
+describe('a renewal', () => {
+  it('that is of somebody else is refused', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    const ann = await signIn(upstream, idp, { loginHint: 'ann' })
+    idp.tamper = withClaims({ sub: 'eve' })
+    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })
+  })
+
+  it('that is of somebody else is refused, though what counts as the subject is the same', async () => {
+    const { upstream } = makeUpstream(idp.options({ claims: { subject: 'preferred_username' } }))
+    const ann = await signIn(upstream, idp, { loginHint: 'ann' })
+    idp.tamper = withClaims({ sub: 'eve' })
+    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })
+  })
+
+  it('with userinfo of somebody else is refused', async () => {
+    const { upstream } = makeUpstream(idp.options({ scopes: ['profile'] }))
+    const request = { redirectUri: CALLBACK, state: 'one' }
+    const begun = await upstream.begin(request)
+    const ann = await upstream.finish(await idp.signIn(begun.url), begun.underWay, request)
+    expect(ann.tokens).to.not.have.property('refreshToken')
+    const eve = await signIn(upstream, idp, { loginHint: 'eve' })
+    const mixed = { person: ann.person, tokens: eve.tokens }
+    expect(await faultOf(upstream.renew(mixed))).to.include({ fault: 'untrusted' })
+  })
+
+  it('with a refresh token of somebody else is refused', async () => {
+    const { upstream } = makeUpstream(idp.options())
+    const ann = await signIn(upstream, idp, { loginHint: 'ann' })
+    const eve = await signIn(upstream, idp, { loginHint: 'eve' })
+    expect(await faultOf(upstream.renew({ person: ann.person, tokens: eve.tokens }))).to.include({ fault: 'untrusted' })
+    idp.idTokenOnRefresh = false
+    const again = await signIn(upstream, idp, { loginHint: 'eve' })
+    const bare = { person: ann.person, tokens: again.tokens }
+    const fault = await faultOf(upstream.renew(bare))
+    expect(fault).to.include({ fault: 'untrusted' })
+    idp.idTokenOnRefresh = true
+  })
+})
+
+describe('metadata', () => {
+  for (const [name, metadata, fault] of [
+    ['of another issuer', { issuer: 'https://evil.example' }, 'misconfigured'],
+    ['without an issuer', { issuer: undefined }, 'misconfigured'],
+    ['that sends codes beyond this machine without TLS', { token_endpoint: 'http://evil.example/token' }, 'untrusted'],
+    ['that sends browsers there', { authorization_endpoint: 'http://evil.example/auth' }, 'untrusted'],
+    ['that has keys there', { jwks_uri: 'http://evil.example/jwks' }, 'untrusted'],
+    ['that has no keys', { jwks_uri: undefined }, 'misconfigured'],
+    ['whose token endpoint is no URL', { token_endpoint: 'nowhere' }, 'misconfigured'],
+    ['whose endpoint is a script', { authorization_endpoint: 'javascript:alert(1)' }, 'untrusted'],
+  ] as const) {
+    it(`${name} is refused`, async () => {
+      idp.metadata = metadata
+      const { upstream } = makeUpstream(idp.options())
+      expect(await faultOf(upstream.discover())).to.include({ fault })
+      idp.metadata = {}
+      await upstream.discover()
+    })
+  }
+})

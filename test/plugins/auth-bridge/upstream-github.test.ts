@@ -1,0 +1,181 @@
+// GitHub, and plain OAuth: no ID token, errors under 200, addresses and groups at addresses of their own.
+import { expect } from 'chai'
+import { type PlainOauth, type PlainUser, startPlainOauth, stopPlainOauths } from '../../support/plain-oauth.ts'
+import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+
+let github: PlainOauth
+beforeEach(async () => {
+  github = await startPlainOauth({ redirects: [CALLBACK] })
+})
+afterEach(stopPlainOauths)
+
+const change = (of: Partial<PlainUser>) => {
+  const ann = github.users.get('ann')
+  if (ann) github.users.set('ann', { ...ann, ...of })
+}
+
+describe('a login at GitHub', () => {
+  it('gives the account, its primary verified address, organizations and teams', async () => {
+    const { upstream, lines } = makeUpstream(github.options())
+    const { person, tokens } = await signIn(upstream, github)
+    expect(person).to.deep.include({ subject: '4711', name: 'Ann Example', email: 'ann@acme.example' })
+    expect(person.groups).to.deep.equal(['acme', 'acme/engineering'])
+    expect(person.claims).to.include({ login: 'ann' })
+    expect(tokens.scopes).to.deep.equal(['read:user', 'user:email', 'read:org'])
+    expect(tokens).to.not.have.any.keys('expiresAt', 'refreshToken', 'idToken')
+    expect(lines).to.deep.equal([])
+    const [asked] = github.requests
+    expect(asked?.query).to.include({ code_challenge_method: 'S256', state: 'the state of this login' })
+    expect(asked?.query).to.not.have.any.keys('nonce', 'prompt', 'login_hint')
+  })
+
+  it('never takes the address of the public profile, nor one that is not verified', async () => {
+    change({ emails: [{ email: 'ceo@acme.example', primary: true, verified: false }], email: 'ceo@acme.example' })
+    const { upstream } = makeUpstream(github.options())
+    const { person } = await signIn(upstream, github)
+    expect(person.email).to.equal(undefined)
+    expect(JSON.stringify(person)).to.not.include('ceo@')
+  })
+
+  it('gives neither address nor groups where the token may not ask, and the log says what to change', async () => {
+    github.grants = ['read:user']
+    const { upstream, lines } = makeUpstream(github.options())
+    const { person } = await signIn(upstream, github)
+    expect(person).to.not.have.property('email')
+    expect(person.groups).to.equal(undefined)
+    expect(lines.map(({ fields }) => JSON.stringify(fields)).join())
+      .to.include('user:email')
+      .and.include('read:org')
+  })
+
+  it('reads all pages, ten at most', async () => {
+    github.pageSize = 3
+    change({ teams: Array.from({ length: 20 }, (_, index) => `acme/team-${index}`) })
+    const { upstream, lines } = makeUpstream(github.options())
+    expect((await signIn(upstream, github)).person.groups).to.have.lengthOf(21)
+    expect(github.asked('/user/teams')).to.equal(7)
+    expect(lines).to.deep.equal([])
+    change({ teams: Array.from({ length: 40 }, (_, index) => `acme/team-${index}`) })
+    expect((await signIn(upstream, github)).person.groups).to.have.lengthOf(31)
+    expect(github.asked('/user/teams')).to.equal(17)
+    expect(lines).to.have.lengthOf(1)
+  })
+
+  it('is renewed by asking for the account again', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const first = await signIn(upstream, github)
+    change({ teams: [], name: 'Ann B' })
+    const second = await upstream.renew(first)
+    expect(second.person).to.deep.include({ groups: ['acme'], name: 'Ann B' })
+    github.users.delete('ann')
+    expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
+  })
+
+  it('is renewed by a refresh where tokens expire', async () => {
+    github.expiring = true
+    const { upstream } = makeUpstream(github.options())
+    const first = await signIn(upstream, github)
+    const second = await upstream.renew(first)
+    expect(second.tokens.refreshToken).to.not.equal(first.tokens.refreshToken)
+    expect(await faultOf(upstream.renew(first))).to.include({ fault: 'refused', code: 'bad_refresh_token' })
+  })
+
+  it('is of no other account after a renewal', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const first = await signIn(upstream, github)
+    change({ id: 4712 })
+    expect((await faultOf(upstream.renew(first))).fault).to.equal('untrusted')
+  })
+
+  it('waits where GitHub is away or counts too many requests', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const first = await signIn(upstream, github)
+    for (const mood of ['down', 'limited'] as const) {
+      github.mood = mood
+      expect((await faultOf(upstream.renew(first))).fault, mood).to.equal('unavailable')
+      expect((await faultOf(upstream.revoke(first.tokens))).fault, mood).to.equal('unavailable')
+    }
+  })
+
+  it('is ended by ending the grant, and again without harm', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const first = await signIn(upstream, github)
+    await upstream.revoke(first.tokens)
+    expect(github.tokens.size).to.equal(0)
+    await upstream.revoke(first.tokens)
+    expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
+  })
+
+  it('gives no token with other scopes', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const { tokens } = await signIn(upstream, github)
+    expect((await faultOf(upstream.exchange(tokens, 'repo'))).fault).to.equal('misconfigured')
+  })
+})
+
+describe('an error of GitHub', () => {
+  it('under 200 is one: a wrong secret', async () => {
+    const { upstream } = makeUpstream(github.options({ clientSecret: 'wrong' }))
+    const fault = await faultOf(signIn(upstream, github))
+    expect(fault).to.include({ fault: 'misconfigured', code: 'incorrect_client_credentials' })
+    expect(fault.fix).to.include('clientSecret')
+  })
+
+  it('under 200 is one: a code that was used', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const fault = await faultOf(
+      signIn(upstream, github, { change: callback => callback.searchParams.set('code', 'another') }),
+    )
+    expect(fault).to.include({ fault: 'refused', code: 'bad_verification_code' })
+  })
+
+  it('in the callback: a redirect URI that is not registered', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const fault = await faultOf(signIn(upstream, github, { redirectUri: 'http://127.0.0.1:8080/other' }))
+    expect(fault).to.include({ fault: 'misconfigured', code: 'redirect_uri_mismatch' })
+  })
+
+  it('in the callback: somebody who says no', async () => {
+    github.denies = true
+    const { upstream } = makeUpstream(github.options())
+    expect(await faultOf(signIn(upstream, github))).to.include({ fault: 'refused', code: 'access_denied' })
+  })
+
+  it('in the callback: another state', async () => {
+    const { upstream } = makeUpstream(github.options())
+    const before = github.asked('/login/oauth/access_token')
+    const fault = await faultOf(
+      signIn(upstream, github, { change: callback => callback.searchParams.set('state', 'another') }),
+    )
+    expect(fault.fault).to.equal('untrusted')
+    expect(github.asked('/login/oauth/access_token')).to.equal(before)
+  })
+})
+
+describe('plain OAuth', () => {
+  const plain = (changes: Record<string, unknown> = {}) => github.options({ type: 'oauth', ...changes })
+
+  it('gives what userinfo says; an address that nobody verified does not count', async () => {
+    const { upstream } = makeUpstream(plain({ scopes: ['read:user'], authMethod: 'client_secret_post' }))
+    const { person } = await signIn(upstream, github)
+    expect(person).to.deep.include({ subject: '4711', name: 'Ann Example', groups: undefined })
+    expect(person).to.not.have.property('email')
+    const trusting = makeUpstream(plain({ trustEmail: true }))
+    expect((await signIn(trusting.upstream, github)).person.email).to.equal('public@elsewhere.example')
+  })
+
+  it('needs a claim that says the subject', async () => {
+    const { upstream } = makeUpstream(plain({ claims: { subject: 'sub' } }))
+    expect((await faultOf(signIn(upstream, github))).fix).to.include('provider.claims.subject')
+    const other = makeUpstream(plain({ claims: { subject: 'login' } }))
+    expect((await signIn(other.upstream, github)).person.subject).to.equal('ann')
+  })
+
+  it('is ended where there is an endpoint for it, and else not', async () => {
+    const { upstream } = makeUpstream(plain())
+    const { tokens } = await signIn(upstream, github)
+    const before = github.requests.length
+    await upstream.revoke(tokens)
+    expect(github.requests.length).to.equal(before)
+  })
+})

@@ -1,0 +1,92 @@
+// Logins at an OpenID Connect provider, from the first request to the end of the tokens: a real provider with the ways of
+// each vendor.
+import { expect } from 'chai'
+import { Browser } from '../../support/form-browser.ts'
+import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
+import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+
+const VENDORS = ['oidc', 'entra', 'okta', 'google', 'auth0', 'keycloak'] as const
+
+const start = (settings: Parameters<typeof startIdentityProvider>[0] = {}) =>
+  startIdentityProvider({ redirects: [CALLBACK], ...settings })
+
+after(stopIdentityProviders)
+
+const GROUPS: Readonly<Record<(typeof VENDORS)[number], string[] | undefined>> = {
+  oidc: ['staff', 'engineering'],
+  entra: ['staff', 'engineering'],
+  okta: ['staff', 'engineering'],
+  google: undefined,
+  auth0: undefined,
+  keycloak: ['/staff', '/engineering', 'staff', 'engineering'],
+}
+
+for (const vendor of VENDORS) {
+  describe(`a login at ${vendor}`, () => {
+    let idp: IdentityProvider
+    before(async () => {
+      idp = await start({ vendor })
+    })
+
+    it('gives the person, and tokens that are renewed and ended', async () => {
+      const { upstream } = makeUpstream(idp.options())
+      const first = await signIn(upstream, idp)
+      expect(first.person.subject).to.equal(vendor === 'entra' ? 'oid-of-ann' : 'ann')
+      expect(first.person.name).to.equal('Ann Example')
+      expect(first.person.email).to.equal(vendor === 'entra' ? undefined : 'ann@acme.example')
+      expect(first.person.groups).to.deep.equal(GROUPS[vendor])
+      expect(first.tokens.refreshToken).to.be.a('string')
+      expect(first.tokens.expiresAt).to.be.a('number')
+      expect(first.tokens.scopes).to.include('openid')
+
+      const second = await upstream.renew(first)
+      expect(second.person.subject).to.equal(first.person.subject)
+      expect(second.person.groups).to.deep.equal(first.person.groups)
+      expect(second.tokens.accessToken).to.not.equal(first.tokens.accessToken)
+      expect(second.tokens.refreshToken !== first.tokens.refreshToken).to.equal(vendor !== 'google')
+
+      await upstream.revoke(second.tokens)
+      expect(idp.asked('revocation')).to.equal(vendor === 'entra' ? 0 : 1)
+      if (vendor !== 'entra') expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
+    })
+
+    it('asks with PKCE, a nonce and the state', () => {
+      const query = idp.requests.find(({ endpoint }) => endpoint === 'authorization')?.query ?? {}
+      expect(query).to.include({ response_type: 'code', code_challenge_method: 'S256', redirect_uri: CALLBACK })
+      expect(query['code_challenge']).to.have.lengthOf(43)
+      expect(query['nonce']).to.have.lengthOf(43)
+      expect(query).to.not.have.property('login_hint')
+      const forms = idp.requests.filter(({ endpoint }) => endpoint === 'token').map(({ form }) => form)
+      expect(forms[0]?.['code_verifier']).to.have.lengthOf(43)
+      for (const form of forms) expect(form).to.not.have.any.keys('resource', 'audience', 'scope')
+    })
+
+    it('refuses whoever was removed', async () => {
+      idp.users.set('bob', { sub: 'bob', name: 'Bob', email: 'bob@acme.example' })
+      const { upstream } = makeUpstream(idp.options())
+      const bob = await signIn(upstream, idp, { loginHint: 'bob' })
+      expect(bob.person.name).to.equal('Bob')
+      idp.users.delete('bob')
+      const fault = await faultOf(upstream.renew(bob))
+      expect(fault).to.include({ fault: 'refused', code: 'invalid_grant' })
+    })
+  })
+}
+
+describe('a login on a page', () => {
+  it('is finished by whoever is chosen there, and by nobody where it is cancelled', async () => {
+    const idp = await start({ page: 'form' })
+    idp.users.set('bob', { sub: 'bob', name: 'Bob' })
+    const { upstream } = makeUpstream(idp.options())
+    const request = { redirectUri: CALLBACK, state: 'a state' }
+    const first = await upstream.begin(request)
+    const browser = new Browser(idp.origin)
+    const callback = await browser.allow(first.url, 'bob')
+    expect((await upstream.finish(callback, first.underWay, request)).person.name).to.equal('Bob')
+    const second = await upstream.begin({ ...request, prompt: 'select_account' })
+    const left = await browser.click(await browser.page(second.url), { deny: 'yes' })
+    if (!('redirect' in left)) throw new Error(left.html)
+    const fault = await faultOf(upstream.finish(left.redirect, second.underWay, request))
+    expect(fault).to.include({ fault: 'refused', code: 'access_denied' })
+  })
+})
