@@ -9,7 +9,7 @@ import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { Person, stopLandings } from './person.ts'
-import { APPLICATIONS, type Application } from './real-clients.ts'
+import { APPLICATIONS, type Application, type Kept } from './real-clients.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 
 /** What the bridge says to a refresh; undefined: nothing against it. */
@@ -115,10 +115,10 @@ describe('real clients, through the bridge', () => {
       })
 
       it('asks for a login again, and the person once more, after they took back what it was allowed', async () => {
-        const { person, application } = await signIn(brief)
+        const { person, application } = await signIn(lasting)
         expect(await person.revokeAll()).to.be.above(0)
-        expect(await refreshByHand(brief, application.kept)).to.equal('invalid_grant')
-        await expiry(brief, application)
+        expect(await refreshByHand(lasting, application.kept)).to.equal('invalid_grant')
+        application.spoil()
         expect(await application.call('whoami')).to.include({ subject: 'ann' })
         expect(person.asked).to.have.length(2)
         expect(person.consents).to.have.length(2)

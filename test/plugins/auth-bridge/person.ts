@@ -9,7 +9,7 @@ import type { Browser } from '../../support/form-browser.ts'
 /** What a page says, without its markup. */
 const textOf = (html: string) =>
   html
-    .replace(/<(style|title)>[^]*?<\/\1>/g, '')
+    .replace(/<(style|title)>[\s\S]*?<\/\1>/g, '')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()

@@ -13,6 +13,7 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import { createAuthFetch, createMemoryTokenCache, type TokenCache, type TokenContainer } from '../../../client/index.ts'
 import { type Landing, type Person, startLanding } from './person.ts'
 
+const SPOILT = 'no token of anybody'
 const INFO = { name: 'official', version: '1.0.0' }
 
 /** One application of one person. */
@@ -24,6 +25,8 @@ export interface Application {
   call(name: string): Promise<unknown>
   /** What it keeps. */
   readonly kept: Kept
+  /** Puts something that no server takes in the place of its access token. */
+  spoil(): void
   close(): Promise<void>
 }
 
@@ -96,6 +99,10 @@ class Provider {
     return address && this.#person.answer(address)
   }
 
+  spoil() {
+    if (this.#tokens) this.#tokens = { ...this.#tokens, access_token: SPOILT }
+  }
+
   get kept(): Kept {
     return {
       clientId: this.#client?.client_id ?? '',
@@ -151,6 +158,7 @@ async function startOfficial(
     get kept() {
       return provider.kept
     },
+    spoil: () => provider.spoil(),
     async close() {
       await Promise.allSettled(all.map(({ client }) => client.close()))
     },
@@ -219,6 +227,9 @@ const ours =
           accessToken: container?.accessToken ?? '',
           refreshToken: container?.refreshToken,
         }
+      },
+      spoil() {
+        container = container && { ...container, accessToken: SPOILT }
       },
       async close() {
         await Promise.allSettled(all.map(({ client }) => client.close()))

@@ -4,7 +4,13 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, seen, startBridge } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
-import { type IdpSettings, stopIdentityProviders } from '../../support/identity-provider.ts'
+import {
+  type IdentityProvider,
+  type IdpSettings,
+  startIdentityProvider,
+  stopIdentityProviders,
+} from '../../support/identity-provider.ts'
+import { startPlainOauth, stopPlainOauths } from '../../support/plain-oauth.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -12,30 +18,76 @@ import { stopHosts } from '../../support/start-host.ts'
 /** Milliseconds after which the provider is asked anew whether somebody may still sign in; more than the bridge has. */
 const LATER = 20_000
 
+/** A company's provider, and what is done to it here. */
+interface Company {
+  readonly idp: IdentityProvider
+  /** How often it was asked for what says whether somebody may still sign in. */
+  asked(): number
+  /** Whether it knows Ann. */
+  know(known: boolean): void
+  /** Whose a token is, by its own word. */
+  ownerOf(token: string): Promise<unknown>
+}
+
 interface VendorCase {
-  readonly vendor: NonNullable<IdpSettings['vendor']>
+  readonly name: string
+  start(): Promise<Company>
   /** Who Ann is there. */
   readonly subject: string
   /** The group by which she has the scope `admin`; undefined: the provider tells of none. */
-  readonly group: string | undefined
+  readonly group?: string
+}
+
+const ANN = { sub: 'ann', name: 'Ann Example', email: 'ann@acme.example', groups: ['engineering'] }
+
+async function answerOf(url: string, token: string): Promise<Record<string, unknown>> {
+  const answer = await fetch(url, { headers: { Authorization: `Bearer ${token}` } })
+  return (await answer.json()) as Record<string, unknown>
+}
+
+const openId = (vendor: NonNullable<IdpSettings['vendor']>) => async (): Promise<Company> => {
+  const idp = await startIdentityProvider({ vendor, users: [ANN] })
+  return {
+    idp,
+    asked: () => idp.asked('token'),
+    know: known => void (known ? idp.users.set('ann', ANN) : idp.users.delete('ann')),
+    async ownerOf(token) {
+      const { userinfo_endpoint } = await answerOf(
+        `${idp.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+        '',
+      )
+      return (await answerOf(String(userinfo_endpoint), token))['sub']
+    },
+  }
+}
+
+/** GitHub's ways: `expiring` as of a GitHub App, else tokens that live until they are taken back. */
+const plain = (type: 'github' | 'oauth', expiring: boolean) => async (): Promise<Company> => {
+  const github = await startPlainOauth()
+  github.expiring = expiring
+  const [ann] = github.users.values()
+  // Of a provider the bridge of a test needs what both have.
+  const idp = { ...github, options: () => github.options({ type }) } as unknown as IdentityProvider
+  return {
+    idp,
+    asked: () => github.asked(expiring ? '/login/oauth/access_token' : '/user'),
+    know: known => void (known && ann ? github.users.set('ann', ann) : github.users.delete('ann')),
+    ownerOf: async token => (await answerOf(`${github.origin}/api/v3/user`, token))['login'],
+  }
 }
 
 const VENDORS: readonly VendorCase[] = [
-  { vendor: 'oidc', subject: 'ann', group: 'engineering' },
-  { vendor: 'entra', subject: 'oid-of-ann', group: 'engineering' },
-  { vendor: 'okta', subject: 'ann', group: 'engineering' },
-  { vendor: 'google', subject: 'ann', group: undefined },
-  { vendor: 'auth0', subject: 'ann', group: undefined },
-  { vendor: 'keycloak', subject: 'ann', group: '/engineering' },
+  { name: 'oidc', start: openId('oidc'), subject: 'ann', group: 'engineering' },
+  { name: 'entra', start: openId('entra'), subject: 'oid-of-ann', group: 'engineering' },
+  { name: 'okta', start: openId('okta'), subject: 'ann', group: 'engineering' },
+  { name: 'google', start: openId('google'), subject: 'ann' },
+  { name: 'auth0', start: openId('auth0'), subject: 'ann' },
+  { name: 'keycloak', start: openId('keycloak'), subject: 'ann', group: '/engineering' },
+  { name: 'github, an OAuth App', start: plain('github', false), subject: '4711', group: 'acme/engineering' },
+  { name: 'github, a GitHub App', start: plain('github', true), subject: '4711', group: 'acme/engineering' },
+  { name: 'oauth', start: plain('oauth', false), subject: '4711' },
+  { name: 'oauth with refresh tokens', start: plain('oauth', true), subject: '4711' },
 ]
-
-/** Whose a token of the provider is, by its own word. */
-async function ownerOf({ idp }: StartedBridge, token: string): Promise<unknown> {
-  const metadata = await fetch(`${idp.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-  const { userinfo_endpoint } = (await metadata.json()) as { userinfo_endpoint: string }
-  const answer = await fetch(userinfo_endpoint, { headers: { Authorization: `Bearer ${token}` } })
-  return answer.ok ? ((await answer.json()) as { sub: string }).sub : answer.status
-}
 
 const askUpstream = ({ resource }: StartedBridge, token: string) =>
   modern(resource, 'tools/call', { name: 'upstream' }, { headers: { Authorization: `Bearer ${token}` } })
@@ -44,25 +96,23 @@ describe('auth-bridge with each vendor’s ways', () => {
   after(async () => {
     await stopHosts()
     await stopIdentityProviders()
+    await stopPlainOauths()
   })
 
-  for (const { vendor, subject, group } of VENDORS)
-    describe(vendor, () => {
+  for (const { name, start, subject, group } of VENDORS)
+    describe(name, () => {
+      let company: Company
       let bridge: StartedBridge
       let client: BridgeClient
 
       before(async () => {
         const admin = { group: group ?? 'engineering' }
-        bridge = await startBridge({ idp: { vendor }, options: { scopes: { admin } } })
+        company = await start()
+        bridge = await startBridge({ idp: company.idp, options: { scopes: { admin } } })
       })
       beforeEach(async () => {
         client = await bridge.client()
-        bridge.idp.users.set('ann', {
-          sub: 'ann',
-          name: 'Ann Example',
-          email: 'ann@acme.example',
-          groups: ['engineering'],
-        })
+        company.know(true)
         mock.timers.enable({ apis: ['Date'], now: Date.now() })
       })
       afterEach(() => mock.timers.reset())
@@ -82,27 +132,27 @@ describe('auth-bridge with each vendor’s ways', () => {
         expect(status).to.equal(200)
         expect(message.result.isError ?? false).to.equal(false)
         const { seen: count } = message.result.structuredContent
-        expect(await ownerOf(bridge, seen[count - 1] ?? '')).to.equal('ann')
+        expect(await company.ownerOf(seen[count - 1] ?? '')).to.equal('ann')
       })
 
       it('refreshes, and asks the provider whether it still knows the person', async () => {
         const first = await client.logIn({ scope: 'read' })
-        const before = bridge.idp.asked('token')
+        const before = company.asked()
         mock.timers.tick(LATER)
         const second = await client.refresh(first.refresh_token ?? '')
         expect(second.error_description).to.equal(undefined)
-        expect(bridge.idp.asked('token')).to.equal(before + 1)
+        expect(company.asked()).to.equal(before + 1)
         expect((await callAs(bridge.resource, second.access_token)).status).to.equal(200)
         // What the provider replaced is what the next one goes on with.
         mock.timers.tick(LATER)
         const third = await client.refresh(second.refresh_token ?? '')
         expect(third.error_description).to.equal(undefined)
-        expect(bridge.idp.asked('token')).to.equal(before + 2)
+        expect(company.asked()).to.equal(before + 2)
       })
 
       it('refuses a refresh, and a tool the token, once the provider does not know the person any more', async () => {
         const tokens = await client.logIn({ scope: 'read' })
-        bridge.idp.users.delete('ann')
+        company.know(false)
         mock.timers.tick(LATER)
         expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
         const { status, headers } = await askUpstream(bridge, tokens.access_token)
