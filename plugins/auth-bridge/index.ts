@@ -7,7 +7,7 @@ import type { Bridge } from './bridge.ts'
 import { addEndpoints } from './endpoints.ts'
 import type { Handlers } from './handlers.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
-import { readLogo } from './pages/index.ts'
+import { type Logo, readLogo } from './pages/index.ts'
 import { parseRedirectPattern } from './redirects.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
@@ -55,6 +55,14 @@ function readKeys({ at, directory, keys }: PluginHost, { signingKeys }: FilledAu
   }
 }
 
+function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+  try {
+    return logo === undefined ? undefined : readLogo(logo, directory)
+  } catch (error) {
+    throw error instanceof StartError ? error.orAt([...at, 'page', 'logo']) : error
+  }
+}
+
 function checkRedirects({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
   const check = (text: string, place: readonly (string | number)[]) => {
     try {
@@ -95,7 +103,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     checkRedirects(host, options)
     const signing = readKeys(host, options)
     const upstream = createUpstream(options.provider, host)
-    const logo = options.page.logo === undefined ? undefined : readLogo(options.page.logo, host.directory)
+    const logo = logoOf(host, options)
     const issuer = () => host.url(options.path)
     host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
     let made: Promise<Made> | undefined
@@ -116,7 +124,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
           upstream,
           signing,
           logo,
-          name: options.page.name ?? 'MCP',
+          name: options.page.name ?? host.server.name,
         })
         return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
       }

@@ -200,7 +200,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
         name: {
           ...text,
           maxLength: 60,
-          description: "What people know this service as. Default: the server's title or name.",
+          description: "What people know this service as. Default: the server's name.",
         },
         logo: { ...text, description: 'A file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
         colour: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$', description: 'Of buttons and links, such as #0b5fff.' },

@@ -139,7 +139,7 @@ export interface BridgeFixedClient {
 
 /** How the pages look. */
 export interface BridgePage {
-  /** What people know this service as. Default: the server's title or name. */
+  /** What people know this service as. Default: the server's name. */
   name?: string
   /** A file: SVG, PNG, JPEG or WebP, at most 256 kB. */
   logo?: string

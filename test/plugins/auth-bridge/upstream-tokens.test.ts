@@ -1,0 +1,150 @@
+// Tools that call the company's API as the caller: whose token they get, until when, and what callers are told without.
+import { expect } from 'chai'
+import { type StartedBridge, seen, startBridge } from '../../support/bridge.ts'
+import { eventually } from '../../support/eventually.ts'
+import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { modern, type RpcAnswer } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+
+const API = 'https://api.acme.example/files'
+
+const ask = (bridge: StartedBridge, token: string, args: object = {}): Promise<RpcAnswer> =>
+  modern(
+    bridge.resource,
+    'tools/call',
+    { name: 'upstream', arguments: args },
+    { headers: { Authorization: `Bearer ${token}` } },
+  )
+
+/** The token that the tool had last. */
+const last = () => seen.at(-1) ?? ''
+
+describe('auth-bridge: ctx.upstreamToken', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    bridge = await startBridge({ idp: { vendor: 'entra', scopes: [API] } })
+  })
+  beforeEach(() => {
+    bridge.idp.mood = 'well'
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  it('is the caller’s own at the provider', async () => {
+    const client = await bridge.client()
+    const { access_token } = await client.logIn({ scope: 'read' })
+    const answer = await ask(bridge, access_token)
+    expect(answer.status).to.equal(200)
+    const told = await fetch(`${bridge.idp.issuer}/me`, { headers: { Authorization: `Bearer ${last()}` } })
+    expect(await told.json()).to.include({ sub: 'ann' })
+    expect(JSON.stringify(answer.message)).not.to.include(last())
+  })
+
+  it('has the scopes that the tool names, and is asked for once', async () => {
+    const client = await bridge.client()
+    const { access_token } = await client.logIn({ scope: 'read' })
+    await ask(bridge, access_token)
+    const plain = last()
+    const asked = bridge.idp.asked('token')
+    const tokens = new Set<string>()
+    for (let call = 0; call < 5; call++) {
+      await ask(bridge, access_token, { scope: API })
+      tokens.add(last())
+    }
+    expect(tokens.size).to.equal(1)
+    expect([...tokens][0]).not.to.equal(plain)
+    expect(bridge.idp.asked('token')).to.equal(asked + 1)
+  })
+
+  it('is new where it would soon expire', async () => {
+    const short = await startBridge({ idp: { accessTokenLife: 30 } })
+    const client = await short.client()
+    const { access_token } = await client.logIn({ scope: 'read' })
+    await ask(short, access_token)
+    const first = last()
+    await eventually(
+      'another token',
+      async () => {
+        await ask(short, access_token)
+        return last()
+      },
+      token => token !== first,
+    )
+  })
+
+  it('is none for somebody whose login has ended: they are told to sign in again', async () => {
+    const client = await bridge.client()
+    const { access_token } = await client.logIn({ scope: 'read' })
+    const page = await client.browser.page(`${bridge.issuer}/account`)
+    await client.browser.click(page, { signOut: 'yes' })
+    const answer = await ask(bridge, access_token)
+    expect(answer.status).to.equal(401)
+    expect(answer.headers.get('www-authenticate')).to.include('error="invalid_token"').and.include('resource_metadata=')
+  })
+
+  it('says that the provider does not answer, and goes on once it does', async () => {
+    const client = await bridge.client()
+    const { access_token } = await client.logIn({ scope: 'read' })
+    bridge.idp.mood = 'down'
+    const answer = await ask(bridge, access_token, { scope: `${API} more` })
+    expect(JSON.stringify(answer.message)).to.include('does not answer')
+    // What is there already is given.
+    expect((await ask(bridge, access_token)).message.result.isError).not.to.equal(true)
+    bridge.idp.mood = 'well'
+    expect((await ask(bridge, access_token, { scope: API })).message.result.isError).not.to.equal(true)
+  })
+})
+
+describe('auth-bridge: the provider is away', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    bridge = await startBridge()
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  it('lets clients refresh for a while, and nobody sign in', async () => {
+    const client = await bridge.client()
+    const first = await client.logIn({ scope: 'read' })
+    let token = first.refresh_token ?? ''
+    for (const mood of ['down', 'gone'] as const) {
+      bridge.idp.mood = mood
+      const { error, refresh_token } = await client.refresh(token)
+      expect(error, mood).to.equal(undefined)
+      token = refresh_token ?? ''
+    }
+    const other = await bridge.client()
+    bridge.idp.mood = 'down'
+    const { headers, status } = await fetch(other.authorizeUrl({ resource: bridge.resource }), { redirect: 'manual' })
+    expect([status, headers.get('location')?.startsWith(`${bridge.issuer}/interaction/`)]).to.deep.equal([303, true])
+    bridge.idp.mood = 'well'
+    expect((await client.refresh(token)).error).to.equal(undefined)
+    expect((await other.logIn({ scope: 'read' })).error).to.equal(undefined)
+  })
+
+  it('says on a page that it does not answer, and what it has against us', async () => {
+    const fresh = await startBridge()
+    const client = await fresh.client()
+    fresh.idp.mood = 'down'
+    const away = await client.ask({ scope: 'read' })
+    expect([away.status, away.html.includes('does not answer now')]).to.deep.equal([503, true])
+    fresh.idp.mood = 'well'
+    fresh.idp.failing.token = { status: 401, error: 'invalid_client', error_description: 'wrong secret' }
+    const wrong = await client.ask({ scope: 'read' })
+    expect([wrong.status, wrong.html.includes('does not accept this service as it is set up')]).to.deep.equal([
+      502,
+      true,
+    ])
+    const line = fresh.log.find(({ message }) => message === 'signing in at the identity provider failed' && true)
+    expect(fresh.log.filter(({ fault }) => fault === 'misconfigured')).to.have.lengthOf(1)
+    expect(line).not.to.equal(undefined)
+    fresh.idp.failing.token = undefined
+    expect((await client.ask({ scope: 'read' })).status).to.equal(200)
+  })
+})
