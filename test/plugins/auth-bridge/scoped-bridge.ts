@@ -1,6 +1,6 @@
 // A bridge for real clients: `whoami` for the scope `read`, `clear_all` for `admin` too, which Ann may have and Bob may not.
 import { defineTool } from '../../../core/index.ts'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { type BridgeSettings, type StartedBridge, startBridge } from '../../support/bridge.ts'
 
 const tool = (name: string) =>
   defineTool({
@@ -14,9 +14,12 @@ const USERS = [
 ]
 
 /** `accessToken`: how long one lives; no clock may differ. */
-export const startWithScopes = (accessToken: string): Promise<StartedBridge> =>
+export const startWithScopes = (
+  accessToken: string,
+  { idp = { users: USERS }, config }: Pick<BridgeSettings, 'idp' | 'config'> = {},
+): Promise<StartedBridge> =>
   startBridge({
-    idp: { users: USERS },
+    idp,
     options: { accessToken },
     config: {
       toolsets: { all: [tool('whoami'), tool('clear_all')] },
@@ -25,6 +28,7 @@ export const startWithScopes = (accessToken: string): Promise<StartedBridge> =>
         // Its challenges name no scope: clients ask for all that the metadata promises.
         '/at-once': { toolsets: 'all', authorize: true },
       },
+      ...config,
     },
     plugins: {
       'auth-jwt': { clockTolerance: '0s' },
