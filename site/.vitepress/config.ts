@@ -24,6 +24,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Examples', '/examples/README'),
       page('Example: protected', '/examples/protected/README'),
       page('Example: three nodes', '/examples/scaling/README'),
+      page('Example: a company’s sign-in', '/examples/bridge/README'),
     ],
   },
   {
@@ -39,6 +40,21 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Proxy', '/docs/proxy'),
       page('Errors', '/docs/errors'),
       page('Troubleshooting', '/docs/troubleshooting'),
+    ],
+  },
+  {
+    text: 'Your identity provider',
+    collapsed: true,
+    items: [
+      page('Which provider?', '/docs/bridge/README'),
+      page('Microsoft Entra ID', '/docs/bridge/entra'),
+      page('Okta', '/docs/bridge/okta'),
+      page('Google', '/docs/bridge/google'),
+      page('GitHub', '/docs/bridge/github'),
+      page('Auth0', '/docs/bridge/auth0'),
+      page('Keycloak', '/docs/bridge/keycloak'),
+      page('Any other', '/docs/bridge/oidc'),
+      page('Threat model', '/docs/bridge/threat-model'),
     ],
   },
   {

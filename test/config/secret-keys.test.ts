@@ -115,6 +115,7 @@ describe('the keys that hold secrets', () => {
         .flatMap(at => redis.map(key => `${at}.${key}`)),
       ...['health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
       ...under('auth-introspection').map(at => `${at}.clientSecret`),
+      ...under('auth-bridge').flatMap(at => [`${at}.provider.clientSecret`, `${at}.clients.fixed.0.clientSecret`]),
       ...under('auth-jwt').flatMap(at =>
         ['secret', 'keys', 'issuers.0.secret', 'issuers.0.keys'].map(key => `${at}.${key}`),
       ),

@@ -24,7 +24,11 @@ import {
 } from './whole-blocks.ts'
 
 /** What some configs read. */
-const ENVIRONMENT = { INTROSPECTION_SECRET: 'of the introspection', HEALTH_TOKEN: 'a-token-of-the-operator' }
+const ENVIRONMENT = {
+  INTROSPECTION_SECRET: 'of the introspection',
+  HEALTH_TOKEN: 'a-token-of-the-operator',
+  PROVIDER_SECRET: 'of the application at the provider',
+}
 before(() => Object.assign(process.env, ENVIRONMENT))
 after(() => {
   for (const name of Object.keys(ENVIRONMENT)) delete process.env[name]

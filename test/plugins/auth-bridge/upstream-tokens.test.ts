@@ -115,9 +115,13 @@ describe('auth-bridge: the provider is away', () => {
     let token = first.refresh_token ?? ''
     for (const mood of ['down', 'gone'] as const) {
       bridge.idp.mood = mood
-      const { error, refresh_token } = await client.refresh(token)
-      expect(error, mood).to.equal(undefined)
-      token = refresh_token ?? ''
+      const asked = bridge.idp.asked('token')
+      const refresh = async () => {
+        const { error, refresh_token } = await client.refresh(token)
+        expect(error, mood).to.equal(undefined)
+        token = refresh_token ?? ''
+      }
+      await eventually('the provider was asked, in vain', refresh, () => bridge.idp.asked('token') > asked)
     }
     const other = await bridge.client()
     bridge.idp.mood = 'down'

@@ -1,0 +1,84 @@
+// The pages of auth-bridge say what its code does: every option is there, what providers refuse with is explained as the log
+// explains it, and what the bridge's own pages and log say is quoted as it is written.
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { optionsSchema, PROVIDERS } from '../../plugins/auth-bridge/options.ts'
+import { explain, type ProviderRefusal } from '../../plugins/auth-bridge/upstream/explain.ts'
+import { PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
+
+type Type = ProviderRefusal['type']
+
+const sourceOf = (file: string) => readFileSync(`${ROOT}plugins/auth-bridge/${file}`, 'utf8')
+
+/** `oauth` is on the page of `oidc`. */
+const OWN_PAGE = PROVIDERS.filter(type => type !== 'oauth')
+const pageOf = (type: Type) => readPage(`docs/bridge/${type}.md`)
+
+/** First cells of the table below the heading. */
+function symptomsIn(page: string): string[] {
+  const [, rest = ''] = page.split('\n## What goes wrong\n')
+  return [...rest.matchAll(/^\| (.+?) \| .+ \|$/gm)].map(([, cell = '']) => cell).slice(1)
+}
+
+const codesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+const quotesIn = (cell: string) => [...cell.matchAll(/"([^"]+)"/g)].map(([, text = '']) => text)
+
+/** As a provider would send it: an error, a description, or one with the other. */
+function isExplained(type: Type, shown: string): boolean {
+  const [code = '', description = ''] = shown.split(': ')
+  const refusals = [{ code: shown }, { description: shown }, { code, description: description || shown }]
+  return refusals.some(refusal => explain({ type, ...refusal }) !== undefined)
+}
+
+/** Names of options, of those within others too; a map's names are its user's. */
+function optionsIn(schema: unknown): string[] {
+  const { properties = {}, items } = (schema ?? {}) as { properties?: Record<string, unknown>; items?: unknown }
+  const own = Object.entries(properties).flatMap(([name, inner]) => [name, ...optionsIn(inner)])
+  return items === undefined ? own : [...own, ...optionsIn(items)]
+}
+
+describe('the pages of auth-bridge', () => {
+  it('name every option', () => {
+    const page = readPage('docs/plugins/auth-bridge.md')
+    const code = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text).join(' ')
+    const blocks = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text).join(' ')
+    const names = [...new Set(optionsIn(optionsSchema))]
+    expect(names.filter(name => !new RegExp(`\\b${name}\\b`).test(`${code} ${blocks}`))).to.deep.equal([])
+    expect(names.length).to.be.above(40)
+  })
+
+  it('are there for every provider, with its redirect URI and a config', () => {
+    for (const type of OWN_PAGE) {
+      expect(PAGES).to.include(`docs/bridge/${type}.md`)
+      expect(pageOf(type), type).to.include('https://mcp.acme.example/auth/callback').and.include(`type: '${type}'`)
+      expect(readPage('docs/bridge/README.md')).to.include(`](${type}.md)`)
+    }
+  })
+
+  it('explain codes that the log explains too', () => {
+    const shown = OWN_PAGE.filter(type => type !== 'oidc').flatMap(type =>
+      symptomsIn(pageOf(type)).flatMap(cell => codesIn(cell).map(code => [type, code] as const)),
+    )
+    expect(shown.filter(([type, code]) => !isExplained(type, code))).to.deep.equal([])
+    console.log(`      ${shown.length} codes of ${OWN_PAGE.length - 1} providers are explained`)
+    expect(shown.length).to.be.above(50)
+    expect(isExplained('entra', 'AADSTS99999')).to.equal(false)
+  })
+
+  it('have each code of Entra that is explained', () => {
+    const numbers = [...sourceOf('upstream/explain-entra.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(
+      ([, text = '']) => text.replace(/^\(\?:|\)$/g, '').split('|'),
+    )
+    expect(numbers.length).to.be.above(20)
+    const page = pageOf('entra')
+    expect(numbers.filter(number => !page.includes(`\`AADSTS${number}\``))).to.deep.equal([])
+  })
+
+  it('quote what people and operators are told', () => {
+    const told = ['decide.ts', 'sign-in.ts', 'upstream/connection.ts', 'upstream/read-person.ts'].map(sourceOf).join()
+    const quoted = OWN_PAGE.flatMap(type => symptomsIn(pageOf(type)).flatMap(quotesIn))
+    const pieces = quoted.flatMap(text => text.split('...').map(piece => piece.replace(/^[ ,]+|[ ,]+$/g, '')))
+    expect(pieces.filter(piece => !told.includes(piece))).to.deep.equal([])
+    expect(quoted.length).to.be.above(6)
+  })
+})

@@ -1,0 +1,111 @@
+// What cannot be a bridge: each mistake is told at the start, with its place in the config and what to do.
+import { expect } from 'chai'
+import { createHost } from '../../../core/create-host.ts'
+import { type BuiltInOptions, defineTool } from '../../../core/index.ts'
+import { createKeptLog } from '../../../core/testing/kept-log.ts'
+
+type Options = BuiltInOptions['auth-bridge']
+
+const PROVIDER = { type: 'oidc', issuer: 'https://login.acme.example', clientId: 'a', clientSecret: 'b' } as const
+const ROUTES = { '/': { toolsets: 'all' } }
+
+/** What a start with these says. */
+async function mistakeOf(options: Partial<Options>, more: object = {}, plugins: object = {}): Promise<string> {
+  const config = {
+    server: { name: 'test-host', version: '1.2.3' },
+    secrets: ['a secret for tests, long enough to be one'],
+    http: { port: 0 },
+    toolsets: { all: [defineTool({ name: 'one', handler: () => 1 })] },
+    routes: ROUTES,
+    ...more,
+    plugins: {
+      'transport-streamable': {},
+      'auth-jwt': {},
+      'resource-metadata': {},
+      'auth-bridge': { provider: PROVIDER, allow: { everyone: true }, ...options } as Options,
+      ...plugins,
+    },
+  }
+  const host = await createHost(config as Parameters<typeof createHost>[0], { log: createKeptLog() }).catch(
+    (error: unknown) => error,
+  )
+  if (host instanceof Error) return host.message
+  await (host as { close(): Promise<void> }).close()
+  return ''
+}
+
+describe('auth-bridge: the start', () => {
+  it('is fine with what it needs', async () => {
+    expect(await mistakeOf({})).to.equal('')
+  })
+
+  const mistakes: ReadonlyArray<readonly [what: string, options: object, more: object, texts: readonly string[]]> = [
+    ['nobody who may sign in', { allow: {} }, {}, ['allow']],
+    ['an allow of nobody', { allow: { everyone: false } }, {}, ['allow.everyone']],
+    [
+      'a provider that it does not know',
+      { provider: { ...PROVIDER, type: 'facebook' } },
+      {},
+      ['provider.type', 'github'],
+    ],
+    ['a provider without issuer', { provider: { ...PROVIDER, issuer: undefined } }, {}, ['provider', 'issuer']],
+    [
+      'an Entra tenant by its domain',
+      { provider: { type: 'entra', tenant: 'acme.com', clientId: 'a', clientSecret: 'b' } },
+      {},
+      ['tenant'],
+    ],
+    [
+      'a redirect with a host pattern',
+      { clients: { redirects: ['https://*.acme.example/cb'] } },
+      {},
+      ['redirects[0]', 'needs a whole host'],
+    ],
+    [
+      'a redirect over plain http',
+      { clients: { redirects: ['http://app.acme.example/cb'] } },
+      {},
+      ['redirects[0]', 'use https'],
+    ],
+    [
+      'a redirect to a script',
+      { clients: { redirects: ['javascript:alert(1)'] } },
+      {},
+      ['redirects[0]', 'javascript:'],
+    ],
+    [
+      'a redirect of a client that it knows',
+      { clients: { fixed: [{ clientId: 'x', redirects: ['nowhere'] }] } },
+      {},
+      ['fixed[0].redirects[0]', 'is no redirect URI'],
+    ],
+    ['keys that are not there', { signingKeys: 'no-such.pem' }, {}, ['signingKeys', 'cannot be read']],
+    ['a logo that is not there', { page: { logo: 'no-such.svg' } }, {}, ['the logo "no-such.svg"', 'cannot be read']],
+    ['a colour that is none', { page: { colour: 'blue' } }, {}, ['page.colour']],
+    ['a path with a parameter', { path: '/auth/:id' }, {}, ['path']],
+    [
+      'a public address over plain http',
+      {},
+      { http: { port: 0, publicUrl: 'http://mcp.acme.example' } },
+      ['publicUrl', 'use https'],
+    ],
+    ['no public address', {}, { http: { port: 0, host: '0.0.0.0' } }, ['http.publicUrl', 'https address']],
+    ['a life of tokens of no time', { accessToken: 0 }, {}, ['accessToken']],
+  ]
+  for (const [what, options, more, texts] of mistakes) {
+    it(`refuses ${what}`, async () => {
+      const text = await mistakeOf(options as Partial<Options>, more)
+      for (const part of texts) expect(text).to.include(part)
+    })
+  }
+
+  it('tells all mistakes at once', async () => {
+    const text = await mistakeOf({ clients: { redirects: ['https://*/', 'file:///etc'] } })
+    expect(text).to.include('redirects[0]').and.include('redirects[1]')
+  })
+
+  it('needs secrets that all nodes know where they share a store', async () => {
+    const text = await mistakeOf({}, { secrets: [], redis: { url: 'redis://127.0.0.1:1' } }, { 'cluster-redis': {} })
+    expect(text).to.include('MCP_HOST_SECRETS')
+  })
+})
