@@ -10,6 +10,7 @@ import { ROUTES, SIGN_IN_TTL } from './places.ts'
 import { createPolicy } from './policy.ts'
 import type { Records } from './records.ts'
 import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
+import { logRefusals } from './refusals.ts'
 import type { RegisteredClients } from './registered-clients.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
@@ -198,5 +199,6 @@ export function createProvider(settings: ProviderSettings): Provider {
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
+  logRefusals(provider, log)
   return provider
 }
