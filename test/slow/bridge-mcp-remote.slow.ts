@@ -1,7 +1,7 @@
 // mcp-remote, as desktop applications start it, in front of a host with the bridge: its own listener takes the code, its files
 // keep the tokens. Slow, for it is installed from the registry: `npx mocha 'test/slow/*.slow.ts'`.
 import { execFile } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,6 +13,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { Person } from '../plugins/auth-bridge/person.ts'
 import { startWithScopes } from '../plugins/auth-bridge/scoped-bridge.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { stopIdentityProviders } from '../support/identity-provider.ts'
 import { callAs } from '../support/protected-host.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -44,7 +45,8 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
     await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `mcp-remote@${VERSION}`], { cwd: folder })
     program = join(folder, 'node_modules/mcp-remote/dist/proxy.js')
   })
-  afterEach(() => Promise.all(clients.splice(0).map(client => client.close())))
+  const closeAll = () => Promise.all(clients.splice(0).map(client => client.close()))
+  afterEach(closeAll)
   after(async () => {
     await stopFakeBrowsers()
     await stopHosts()
@@ -54,7 +56,8 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
 
   /** A person at a machine of their own; `start` is an application that starts mcp-remote. */
   async function startDesk(accessToken: string) {
-    const bridge = await startWithScopes(accessToken)
+    const port = await freePort()
+    const bridge = await startWithScopes(accessToken, { config: { http: { port } } })
     const person = new Person(bridge)
     // It opens the browser in the middle of a session before it listens; people take longer than that.
     const browser = await startFakeBrowser(async address => {
@@ -76,11 +79,28 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
       await client.connect(transport as Parameters<Client['connect']>[0], { timeout: PATIENCE })
       return client
     }
-    async function keptToken(): Promise<string> {
-      const [file = ''] = (await readdir(home, { recursive: true })).filter(name => name.endsWith('_tokens.json'))
-      return JSON.parse(await readFile(join(home, file), 'utf8')).access_token
+    const fileOf = async (what: string) => {
+      const [file = ''] = (await readdir(home, { recursive: true })).filter(name => name.endsWith(`_${what}.json`))
+      return join(home, file)
     }
-    return { bridge, person, start, keptToken }
+    const kept = async (what: string) => JSON.parse(await readFile(await fileOf(what), 'utf8'))
+    const keptToken = async (): Promise<string> => (await kept('tokens')).access_token
+    /** Empty while there is none. */
+    const keptClient = () =>
+      kept('client_info').then(
+        ({ client_id }): string => client_id,
+        () => '',
+      )
+    const loseTokens = async () => rm(await fileOf('tokens'))
+    let { host } = bridge
+    let replaced = 0
+    /** The host stops, and another one with other secrets is there in its place. */
+    async function replaceHost() {
+      await host.close({ grace: 0 })
+      const secrets = [`other secrets than a host had before: ${++replaced}`]
+      ;({ host } = await startWithScopes(accessToken, { idp: bridge.idp, config: { http: { port }, secrets } }))
+    }
+    return { bridge, person, start, keptToken, keptClient, loseTokens, replaceHost }
   }
 
   /** The text that a tool answers; fails where that is an error. */
@@ -110,6 +130,28 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
     expect(await call(await start(), 'clear_all')).to.include('"subject":"ann"')
     expect(person.scopes).to.deep.equal([['read'], ['admin', 'read']])
     expect(person.consents).to.have.length(2)
+  })
+
+  it('registers anew at a host that does not know it any more', async () => {
+    const { person, start, keptClient, loseTokens, replaceHost } = await startDesk('10m')
+    await start()
+    await closeAll()
+    await replaceHost()
+    expect(await call(await start(), 'whoami')).to.include('"subject":"ann"')
+    expect(person.asked).to.have.length(2)
+
+    // With nothing but its registration it asks whether that still holds before it opens a browser. 0.15.1 registers anew
+    // then, and waits in vain for a sign-in that it takes for one under way; whoever starts it again has theirs.
+    await closeAll()
+    await loseTokens()
+    await replaceHost()
+    const before = await keptClient()
+    start().catch(() => {})
+    await eventually('it has registered anew', keptClient, id => id !== '' && id !== before)
+    expect(person.asked).to.have.length(2)
+    await closeAll()
+    expect(await call(await start(), 'whoami')).to.include('"subject":"ann"')
+    expect(person.asked).to.have.length(3)
   })
 
   it('refreshes, and asks for a login again once the person took back what was allowed', async () => {
