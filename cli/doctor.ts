@@ -1,11 +1,12 @@
-// `mcp-host doctor`: asks a running server from outside what its clients would, and says how to mend what is wrong.
+// `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
+// says how to mend what is wrong.
 import { printable } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
 import type { Finding } from './doctor/finding.ts'
 import { jsonText } from './json-text.ts'
 import { knownSecrets } from './known-secrets.ts'
 import { readToken } from './read-token.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
+import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
 
@@ -13,6 +14,13 @@ const OPTIONS = {
   url: { type: 'string', value: '<url>', help: 'the URL, as an option' },
   token: { type: 'string', value: '<token>', help: 'a token to try; @file reads it from a file, - from stdin' },
   origin: { type: 'string', value: '<origin>', help: 'of a page that shall be able to call' },
+  config: {
+    type: 'string',
+    short: 'c',
+    value: '<file>',
+    help: 'a config, whose plugins ask what they depend on with your credentials; needs no running server',
+  },
+  ...ENV_FILE_OPTION,
   json: { type: 'boolean', help: 'print the findings as JSON' },
 } as const
 
@@ -38,24 +46,51 @@ async function examineAll(url: string, options: { token?: string; origin?: strin
   return [...(await examine(url, options)), ...(await examineAsClient(url))]
 }
 
-/** Exits 1 when something is wrong. */
-async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly string[]): Promise<void> {
-  const { url: option, origin, json } = values
+/** What the plugins of a config find out. */
+async function examineFile(file: string, envFiles: readonly string[] | undefined): Promise<Finding[]> {
+  const [{ examineConfig, loadConfig }, { collectWarnings }, { note }] = await Promise.all([
+    import('../core/create-host.ts'),
+    import('./check-report.ts'),
+    import('./doctor/finding.ts'),
+  ])
+  if (envFiles !== undefined) (await import('./env-file.ts')).createEnvFiles(() => envFiles).load()
+  const cwd = process.cwd()
+  // What `check` would say of the config is not asked here.
+  const { log } = collectWarnings(cwd)
+  const findings = await examineConfig(await loadConfig({ cwd, file }), log)
+  return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
+}
+
+/** The address that is meant; undefined where only a config is. */
+function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
+  if (url === undefined && !needed) return undefined
   if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
-    throw new StartError('doctor needs a URL, the http or https address that clients use', { exitCode: 2 })
+    const why = 'doctor needs a URL, the http or https address that clients use, or --config and the file of a config'
+    throw new StartError(why, { exitCode: 2 })
   }
   if (positional !== undefined && option !== undefined) {
     throw new StartError('doctor takes one URL: leave --url out', { exitCode: 2 })
   }
+  return url
+}
+
+/** Exits 1 when something is wrong. */
+async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly string[]): Promise<void> {
+  const { url: option, origin, json, config } = values
+  const url = urlOf(option, positional, config === undefined)
   const token = readToken(values.token)
-  const found = await examineAll(url, {
-    ...(token !== undefined && { token }),
-    ...(origin !== undefined && { origin }),
-  })
+  const given = { ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) }
+  const found = [
+    ...(config === undefined ? [] : await examineFile(config, values['env-file'])),
+    ...(url === undefined ? [] : await examineAll(url, given)),
+  ]
   const findings = found.map(scrubFinding)
   const healthy = findings.every(({ level }) => level !== 'wrong')
-  if (json) console.log(jsonText({ url, healthy, findings }))
+  if (json)
+    console.log(
+      jsonText({ ...(config !== undefined && { config }), ...(url !== undefined && { url }), healthy, findings }),
+    )
   else {
     const width = Math.max(...findings.map(({ check }) => check.length))
     console.log(findings.map(finding => describe(finding, width)).join('\n'))
@@ -64,7 +99,8 @@ async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly
 }
 
 export const doctorVerb = defineVerb({
-  summary: 'ask a running server from outside what its clients would; exits 1 when something is wrong',
+  summary:
+    'ask a running server from outside what its clients would, or what a config depends on; exits 1 when something is wrong',
   positionals: ['[URL]'],
   options: OPTIONS,
   run: doctor,

@@ -26,6 +26,7 @@ export {
   type StreamOptions,
   stringsAt,
 } from './access/user-claims.ts'
+export type { Examination, PluginFinding } from './config/examination.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { blame } from './http/describe-thrown.ts'
 export { isLoopback } from './http/guard.ts'

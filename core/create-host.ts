@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
+import type { PluginFinding } from './config/examination.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
@@ -15,6 +16,7 @@ import { createPlaces } from './config/places.ts'
 import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
+import { examinePlugins } from './examine-plugins.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
@@ -28,6 +30,7 @@ import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings } from './reload-warnings.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
+export type { PluginFinding } from './config/examination.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host, InEveryProcess } from './host.ts'
 export { describeThrown } from './http/describe-thrown.ts'
@@ -157,6 +160,19 @@ export async function hostOf(
   const kept = keepWarnings(log)
   const built = await build(loaded, kept.log, options)
   return reloadable(built, (next, quiet) => build(next, quiet, options), { log, warnings: kept.end() })
+}
+
+/**
+ * What the plugins of a loaded config find out about what they depend on, each by its `examine`. Nothing is started, and
+ * nothing listens. Throws a ConfigError that lists everything that is wrong with the config.
+ */
+export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
+  const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
+  try {
+    return await examinePlugins({ ...parts, directory: dirname(loaded.file), log })
+  } finally {
+    await host.close()
+  }
 }
 
 /** Two configs in one folder: which of them counts is not to be guessed. */

@@ -1,6 +1,7 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
 import type { UnderTest } from './access/under-test.ts'
+import type { Examination, PluginFinding } from './config/examination.ts'
 import {
   type Plugin as AnyPlugin,
   definePlugin as defineAnyPlugin,
@@ -82,12 +83,21 @@ interface Testable<Options> {
   underTest?(options: Options): Promise<UnderTest<Options>>
 }
 
+/** How a plugin looks at what it depends on, where no host runs. */
+interface Examinable<Filled> {
+  /**
+   * For `mcp-host doctor --config`: asks what the options lead to, such as an identity provider, and says what is as it must be
+   * and how to mend what is not. Changes nothing there. `options` as `setup` gets them.
+   */
+  examine?(options: Filled, about: Examination): Promise<readonly PluginFinding[]>
+}
+
 /** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
 export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
-> = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options>
+> = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>
 
 /** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export const definePlugin = <
@@ -95,6 +105,6 @@ export const definePlugin = <
   Filled extends Options = Options,
   Sections extends object = object,
 >(
-  plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options>,
+  plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
 ): PluginFactory<Options, PluginHost, Filled, Sections> =>
   defineAnyPlugin<Options, PluginHost, Filled, Sections>(plugin)

@@ -47,7 +47,8 @@ const LONG: Readonly<Record<string, string>> = {
   'core/sessions/memory-session-store.ts createMemorySessionStore': 'the methods of a slot over one map',
   'core/sessions/registry.ts createSessionRegistry': 'every session of this node: counts and timers hold for all',
   'core/sessions/session-streams.ts createSessionStreams': 'the kinds of stream over the same readers and writers',
-  'plugins/auth-jwt/issuer-keys.ts createIssuerKeys': 'one key set, the fetch that runs, and when the next may',
+  'plugins/families/issuer-keys/issuer-keys.ts createIssuerKeys':
+    'one key set, the fetch that runs, and when the next may',
   'plugins/auth-jwt/verify-token.ts createVerifier': 'the steps of one check over one profile and what it remembers',
   'plugins/change-bus-redis/bus.ts createBus': 'the methods of a slot over one reader and its place',
   'plugins/change-bus-redis/peers.ts createPeers': 'the methods of a slot over one inbox and the sign of life',

@@ -89,6 +89,7 @@ export const PLUGIN_SCHEMA = closed(
       description: 'Top-level keys of the config that it shares with other plugins.',
     },
     setup: callable('What it does.'),
+    examine: callable('What it finds out, without a host, about what its options lead to.'),
     underTest: callable('How it is tested with users that are made up.'),
   },
   { required: ['options', 'setup'] },

@@ -2,13 +2,12 @@
 // could do for other kinds of clients is off.
 import { errors } from 'oidc-provider'
 import { isObject } from '../../core/index.ts'
-import type { FilledAuthBridge } from './options.ts'
+import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 
 type Metadata = Record<string, unknown>
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
-const GRANT_TYPES = ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:jwt-bearer']
 /** Characters. */
 const MAX_NAME = 200
 const MAX_REDIRECTS = 20
@@ -36,8 +35,15 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
 /** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
-/** Makes of what a client says of itself what it is here. Throws what oidc-provider answers it with. */
-export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPattern[]): void {
+/**
+ * Makes of what a client says of itself what it is here. `mayAssert`: whether one that authenticates in this way may show
+ * identity assertions; default: none. Throws what oidc-provider answers it with.
+ */
+export function settleMetadata(
+  metadata: Metadata,
+  patterns: readonly RedirectPattern[],
+  mayAssert: (method: unknown) => boolean = () => false,
+): void {
   checkRedirects(metadata['redirect_uris'], patterns)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
   if (typeof name === 'string' && name.length > MAX_NAME) throw refuse(`client_name: at most ${MAX_NAME} characters`)
@@ -50,7 +56,9 @@ export function settleMetadata(metadata: Metadata, patterns: readonly RedirectPa
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.
   const asked = Array.isArray(grants) ? grants : ['authorization_code', 'refresh_token']
-  metadata['grant_types'] = [...new Set(['authorization_code', ...asked.filter(one => GRANT_TYPES.includes(one))])]
+  const known: readonly unknown[] = mayAssert(method ?? 'none') ? [...GRANT_TYPES, JWT_BEARER] : GRANT_TYPES
+  const used = asked.filter(one => known.includes(one))
+  metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 
 /** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
@@ -61,14 +69,3 @@ export function registrationOf(body: unknown): Metadata {
     throw refuse('token_endpoint_auth_method: a client with keys is named by the URL of its metadata document here')
   return body
 }
-
-/** The clients that the config names. */
-export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
-  (clients.fixed ?? []).map(({ clientId, clientSecret, name, redirects }) => ({
-    client_id: clientId,
-    ...(clientSecret === undefined
-      ? { token_endpoint_auth_method: 'none' }
-      : { client_secret: clientSecret, token_endpoint_auth_method: 'client_secret_basic' }),
-    ...(name !== undefined && { client_name: name }),
-    redirect_uris: redirects,
-  }))

@@ -2,7 +2,7 @@
 // cookie; people's pages are behind the host's guard.
 import { type HostContext, HostError, type PluginHost } from '../../core/index.ts'
 import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
-import type { Bridge } from './bridge.ts'
+import { type Bridge, sendPage } from './bridge.ts'
 import type { Handlers } from './handlers.ts'
 import { createLimit } from './limits.ts'
 import { ROUTES } from './places.ts'
@@ -14,6 +14,8 @@ type Handler = (ctx: HostContext) => Promise<void>
 /** In a minute, of one address. People of one office may have one. */
 const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
+/** Seconds. */
+const RETRY_AFTER = '5'
 
 function limited(most: number, handler: Handler): Handler {
   const may = createLimit(most)
@@ -21,6 +23,16 @@ function limited(most: number, handler: Handler): Handler {
     if (!may(ctx.ip)) throw new HostError('tooManyRequests', { detail: 'too many from this address; wait a minute' })
     return handler(ctx)
   }
+}
+
+/** What keeps logins does not answer, or the provider does not. */
+const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503
+
+function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
+  log.warn({ err }, 'a page of the bridge cannot be served now')
+  const text = 'Something that this service needs does not answer. Load this page again in a moment.'
+  ctx.set('Retry-After', RETRY_AFTER)
+  sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
 }
 
 /** A client that names no scope is given what everybody may have (RFC 6749 3.3). */
@@ -42,7 +54,12 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
     (name: keyof Handlers): Handler =>
     async ctx => {
       const { bridge, handlers } = await getBridge()
-      await handlers[name](ctx, bridge)
+      try {
+        await handlers[name](ctx, bridge)
+      } catch (error) {
+        if (!isAway(error)) throw error
+        sayAway(ctx, bridge, error)
+      }
     }
   const open = { public: true, cors: openToPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }

@@ -5,11 +5,13 @@ import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
 import type { Bridge } from './bridge.ts'
 import { addEndpoints } from './endpoints.ts'
+import { fixedClientProblem } from './fixed-clients.ts'
 import type { Handlers } from './handlers.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { parseRedirectPattern } from './redirects.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
+import { createTrustedIssuers } from './trusted-issuers.ts'
 import { createUpstream } from './upstream/index.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
@@ -63,7 +65,7 @@ function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBri
   }
 }
 
-function checkRedirects({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
+function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
   const check = (text: string, place: readonly (string | number)[]) => {
     try {
       parseRedirectPattern(text)
@@ -72,8 +74,11 @@ function checkRedirects({ at, report }: PluginHost, { clients }: FilledAuthBridg
     }
   }
   for (const [index, text] of clients.redirects.entries()) check(text, ['redirects', index])
-  for (const [index, { redirects }] of clients.fixed.entries())
-    for (const [number, text] of redirects.entries()) check(text, ['fixed', index, 'redirects', number])
+  for (const [index, client] of clients.fixed.entries()) {
+    for (const [number, text] of client.redirects.entries()) check(text, ['fixed', index, 'redirects', number])
+    const problem = fixedClientProblem(client)
+    if (problem !== undefined) report(new StartError(problem, { at: [...at, 'clients', 'fixed', index] }))
+  }
 }
 
 /** The one store of the bridge's routes. */
@@ -97,12 +102,17 @@ const load = () => Promise.all([import('./make.ts'), import('./handlers.ts'), im
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer', 'upstreamTokens'],
+  async examine(options, about) {
+    const { examine } = await import('./doctor/examine.ts')
+    return examine(options, about)
+  },
   setup(host, options) {
     if (host.routes.length === 0) return
     checkAddress(host)
-    checkRedirects(host, options)
+    checkClients(host, options)
     const signing = readKeys(host, options)
     const upstream = createUpstream(options.provider, host)
+    const trusted = createTrustedIssuers(host, options)
     const logo = logoOf(host, options)
     const issuer = () => host.url(options.path)
     host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
@@ -122,6 +132,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
           options,
           store,
           upstream,
+          trusted,
           signing,
           logo,
           name: options.page.name ?? host.server.name,

@@ -2,6 +2,7 @@
 import { errors } from 'oidc-provider'
 import type { GrantStore } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
+import { isUnavailable } from '../../core/transport.ts'
 import { Accounts } from './accounts.ts'
 import type { Bridge } from './bridge.ts'
 import { Consents } from './consents.ts'
@@ -11,15 +12,18 @@ import { Logins } from './logins.ts'
 import type { FilledAuthBridge } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
 import { createProvider, type Lifetimes } from './provider.ts'
-import { createRecords, createSealer } from './records.ts'
+import { createRecords, createSealer, withFailures } from './records.ts'
 import { refusalPage } from './refusals.ts'
 import { createRegisteredClients } from './registered-clients.ts'
 import { createResources } from './resources.ts'
 import type { SigningKey } from './signing-keys.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import { settle } from './upstream/settings.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** Documents of clients that one address may have us fetch in a minute. */
 const MOST_DOCUMENTS = 30
+const STORE_AWAY = 'what this server keeps cannot be reached now'
 
 export interface BridgeParts {
   readonly host: PluginHost
@@ -27,6 +31,7 @@ export interface BridgeParts {
   readonly options: FilledAuthBridge
   readonly store: GrantStore
   readonly upstream: Upstream
+  readonly trusted: TrustedIssuers
   readonly signing: readonly SigningKey[]
   /** What people know this service as. */
   readonly name: string
@@ -52,6 +57,7 @@ export async function makeBridge({
   options,
   store,
   upstream,
+  trusted,
   signing,
   name,
   logo,
@@ -59,7 +65,9 @@ export async function makeBridge({
   const { log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
-  const records = createRecords(store, createSealer(host.keys('auth-bridge records')))
+  const failed = (error: unknown) =>
+    isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
+  const records = createRecords(withFailures(store, failed), createSealer(host.keys('auth-bridge records')))
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const logins = new Logins({ records, upstream, decide, log, most, idle: Math.max(refreshToken, session) })
@@ -73,7 +81,8 @@ export async function makeBridge({
     ...(logo && { logo }),
   })
   const provider = createProvider({
-    ...{ issuer, options, lifetimes, records, accounts, resources, signing, log },
+    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
+    upstream: settle(options.provider, host.at),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
     mayFetchDocument: createLimit(MOST_DOCUMENTS),

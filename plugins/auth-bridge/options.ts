@@ -183,6 +183,17 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
                 writeOnly: true,
                 description: 'Its secret; default: a public client.',
               },
+              authMethod: {
+                enum: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+                description:
+                  'How it shows who it is. Default: client_secret_basic, or private_key_jwt where it has keys.',
+              },
+              keys: {
+                type: 'array',
+                items: { type: 'object' },
+                minItems: 1,
+                description: 'Its public keys as JWKs, in the place of a secret.',
+              },
               name: { ...text, description: 'On the consent page.' },
               redirects: { ...texts, description: 'Its redirect URIs, exactly.' },
             },
@@ -237,6 +248,11 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
         properties: {
           issuer: url('Exactly the iss of its assertions.'),
           jwksUri: url('Where its keys are. Default: found by discovery.'),
+          tenant: {
+            ...text,
+            description:
+              'Of an issuer with several: the one whose assertions are taken. Default: assertions without one.',
+          },
         },
       },
     },

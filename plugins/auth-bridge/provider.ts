@@ -4,7 +4,10 @@ import Provider, { type Client, errors, type ProviderContext } from 'oidc-provid
 import type { Logger } from '../../core/index.ts'
 import type { Account, Accounts } from './accounts.ts'
 import { createAdapter } from './adapter.ts'
-import { fixedClients, registrationOf, settleMetadata } from './client-rules.ts'
+import { registrationOf, settleMetadata } from './client-rules.ts'
+import type { Decide, Standing } from './decide.ts'
+import { fixedClients } from './fixed-clients.ts'
+import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
 import type { FilledAuthBridge } from './options.ts'
 import { ROUTES, SIGN_IN_TTL } from './places.ts'
 import { createPolicy } from './policy.ts'
@@ -14,6 +17,8 @@ import { logRefusals } from './refusals.ts'
 import type { RegisteredClients } from './registered-clients.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import type { Settings } from './upstream/settings.ts'
 
 export interface ProviderSettings {
   readonly issuer: string
@@ -24,6 +29,11 @@ export interface ProviderSettings {
   readonly clients: RegisteredClients
   readonly accounts: Accounts
   readonly resources: Resources
+  readonly decide: Decide
+  /** Whose identity assertions are taken; empty: nobody's. */
+  readonly trusted: TrustedIssuers
+  /** Of the provider that people sign in with. */
+  readonly upstream: Settings
   readonly signing: readonly SigningKey[]
   /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
@@ -51,7 +61,20 @@ const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 
 
 const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undefined
 
-function resourceIndicators({ resources, lifetimes }: ProviderSettings) {
+/** What oidc-provider is told of one of our resources. Without a standing: everything that there is. */
+const describeResource =
+  ({ resources, lifetimes }: ProviderSettings) =>
+  (resource: string, standing?: Standing) => ({
+    scope: resources.scopes.filter(scope => standing?.mayHave(scope) ?? true).join(' '),
+    audience: resource,
+    accessTokenFormat: 'jwt',
+    accessTokenTTL: seconds(lifetimes.accessToken),
+    jwt: { sign: { alg: SIGNING } },
+  })
+
+function resourceIndicators(settings: ProviderSettings) {
+  const { resources } = settings
+  const describe = describeResource(settings)
   return {
     enabled: true,
     // A client that asked for several names one of them for the token.
@@ -60,15 +83,7 @@ function resourceIndicators({ resources, lifetimes }: ProviderSettings) {
     useGrantedResource: () => true,
     getResourceServerInfo(ctx: ProviderContext, resource: string) {
       if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
-      const standing = accountIn(ctx)?.standing
-      const scopes = resources.scopes.filter(scope => standing?.mayHave(scope) ?? true)
-      return {
-        scope: scopes.join(' '),
-        audience: resource,
-        accessTokenFormat: 'jwt',
-        accessTokenTTL: seconds(lifetimes.accessToken),
-        jwt: { sign: { alg: SIGNING } },
-      }
+      return describe(resource, accountIn(ctx)?.standing)
     },
   }
 }
@@ -122,10 +137,14 @@ function clientRules(options: FilledAuthBridge) {
   const own = new Map<string, RedirectPattern[]>(
     options.clients.fixed.map(({ clientId, redirects }) => [clientId, redirects.map(parseRedirectPattern)]),
   )
+  const takesAssertions = options.trustedIssuers.length > 0
   return {
     properties: [ALWAYS_CHECKED],
     validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
-      settleMetadata(metadata, own.get(String(metadata['client_id'])) ?? patterns)
+      const redirects = own.get(String(metadata['client_id']))
+      // A client that names itself is told what it got; one of the config hears why it gets no token.
+      const mayAssert = (method: unknown) => takesAssertions && (redirects !== undefined || method !== 'none')
+      settleMetadata(metadata, redirects ?? patterns, mayAssert)
     },
   }
 }
@@ -192,10 +211,14 @@ export function createProvider(settings: ProviderSettings): Provider {
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims(ctx: ProviderContext) {
       const account = accountIn(ctx)
+      const asserted = assertedIn(ctx)
+      if (asserted) return { roles: asserted.roles }
       return account && { sid: account.login.id, roles: account.standing.roles }
     },
     ttl: ttl(settings),
+    discovery: assertionMetadata(settings.trusted),
   })
+  takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))

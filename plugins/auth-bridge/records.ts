@@ -81,6 +81,28 @@ export interface Records {
 /** Others change the same record now and then, never as often. */
 const MAX_ATTEMPTS = 20
 
+/** A store of which each failure is made another. */
+export function withFailures(store: GrantStore, failed: (error: unknown) => unknown): GrantStore {
+  const settled =
+    <Given extends unknown[], Value>(ask: (...given: Given) => Promise<Value>) =>
+    (...given: Given): Promise<Value> =>
+      ask.apply(store, given).catch((error: unknown) => {
+        throw failed(error)
+      })
+  return {
+    shared: store.shared,
+    get: settled(store.get),
+    set: settled(store.set),
+    add: settled(store.add),
+    replace: settled(store.replace),
+    take: settled(store.take),
+    delete: settled((...keys: string[]) => store.delete(...keys)),
+    join: settled(store.join),
+    leave: settled(store.leave),
+    members: settled(store.members),
+  }
+}
+
 export function createRecords(store: GrantStore, sealer: Sealer): Records {
   const opened = <Value>(place: Place, sealed: string | undefined) =>
     sealed === undefined ? undefined : (sealer.open(place, sealed) as Value | undefined)

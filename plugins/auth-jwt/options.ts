@@ -2,11 +2,7 @@
 
 import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
-
-/** What jsonwebtoken can verify. */
-export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
-export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
-export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
+import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 export type AuthJwtOptions = BuiltInOptions['auth-jwt']
 /** The same with their defaults. */

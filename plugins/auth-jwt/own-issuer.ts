@@ -2,9 +2,9 @@
 // asked for when a token comes: the name may be known only once the host listens, and keys come and go. Nothing is fetched.
 import type { AuthorizationServer, PublicJwk } from '../../core/auth.ts'
 import { type Logger, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
+import { candidates, type KeySource, readKey, type VerificationKey } from '../families/issuer-keys/index.ts'
 import type { FilledAuthJwt } from './options.ts'
 import { audienceOf, type Issuer, NO_KEYS, type Profile } from './profile.ts'
-import { candidates, type KeySource, readKey, type VerificationKey } from './verification-key.ts'
 
 /** How an authorization server of this host signs: nothing else is taken for its token. */
 const ALGORITHM = 'ES256'

@@ -3,16 +3,17 @@
 
 import { isLoopback, publicKeyIn, sameResources, shownUrl } from '../../core/auth.ts'
 import { errorText, type PluginHost, parseDuration, StartError } from '../../core/index.ts'
-import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
 import {
   type Algorithm,
   ASYMMETRIC,
-  type FilledAuthJwt,
-  type FilledIssuer,
-  type IssuerOptions,
+  createFixedKeys,
+  createIssuerKeys,
+  createSecret,
+  type IssuerKeys,
+  type KeySource,
   SYMMETRIC,
-} from './options.ts'
-import { createFixedKeys, createSecret, type KeySource } from './verification-key.ts'
+} from '../families/issuer-keys/index.ts'
+import type { FilledAuthJwt, FilledIssuer, IssuerOptions } from './options.ts'
 
 export type Checks = FilledAuthJwt['validate']
 

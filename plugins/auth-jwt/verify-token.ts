@@ -10,19 +10,21 @@ import {
   type VerifyToken,
 } from '../../core/auth.ts'
 import type { Route, User } from '../../core/index.ts'
+import {
+  type Algorithm,
+  type JsonWebToken,
+  type KeySource,
+  loadJsonWebToken,
+  readToken,
+  signer,
+  type VerificationKey,
+} from '../families/issuer-keys/index.ts'
 import { headerProblem, isFor, lifetimeProblem, purposeProblem } from './check-token.ts'
-import type { Algorithm } from './options.ts'
 import type { OwnIssuer } from './own-issuer.ts'
 import type { Issuer, Profile } from './profile.ts'
-import { readToken } from './read-token.ts'
-import type { KeySource, VerificationKey } from './verification-key.ts'
 
 const MAX_REMEMBERED = 10_000
 const NO_OWN: ReadonlyMap<Route, OwnIssuer> = new Map()
-
-/** Loaded where the plugin is used, not at every start. */
-const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
-type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
 interface Remembered {
   readonly verdict: { readonly user: User }
@@ -43,23 +45,6 @@ export interface VerifierSettings {
   resourceAt(place: TokenPlace): string
   /** Milliseconds; for tests. */
   readonly now?: () => number
-}
-
-/** The first key that the signature is of. */
-function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
-  let reason = 'the signature of the token is of no key of its issuer'
-  for (const key of keys) {
-    try {
-      // Times, issuer and audience are checked here, more strictly.
-      const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
-      jwt.verify(token, key.key, options)
-      return { key }
-    } catch (error) {
-      if (!(error instanceof Error)) throw error
-      if (error.message === 'invalid signature') reason = 'the signature of the token does not fit'
-    }
-  }
-  return { reason }
 }
 
 export function createVerifier(settings: VerifierSettings): VerifyToken {

@@ -54,6 +54,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Auth0', '/docs/bridge/auth0'),
       page('Keycloak', '/docs/bridge/keycloak'),
       page('Any other', '/docs/bridge/oidc'),
+      page('Without a browser', '/docs/enterprise-authorization'),
       page('Threat model', '/docs/bridge/threat-model'),
     ],
   },

@@ -27,6 +27,7 @@ import {
 const ENVIRONMENT = {
   INTROSPECTION_SECRET: 'of the introspection',
   HEALTH_TOKEN: 'a-token-of-the-operator',
+  DESK_SECRET: 'of a client that the bridge knows, in a config',
   PROVIDER_SECRET: 'of the application at the provider',
 }
 before(() => Object.assign(process.env, ENVIRONMENT))

@@ -59,7 +59,9 @@ function standardClaims({ sub, name, email, emailVerified = true, groups }: IdpU
 const rewriteOffline: VendorWays['rewrite'] = (endpoint, { query, form }) => {
   if (endpoint !== 'authorization') return { query, form }
   const prompts: string[] = (query['prompt'] ?? '').split(' ').filter(prompt => /^(?:login|none)$/.test(prompt))
-  if (hasScope(query, 'offline_access') || query['access_type'] === 'offline') prompts.push('consent')
+  const isOffline = hasScope(query, 'offline_access') || query['access_type'] === 'offline'
+  // `none` stands alone (OpenID Connect Core, section 3.1.2.1).
+  if (isOffline && !prompts.includes('none')) prompts.push('consent')
   const { prompt: _, ...rest } = query
   return { query: prompts.length === 0 ? rest : { ...rest, prompt: prompts.join(' ') }, form }
 }

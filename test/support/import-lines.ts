@@ -78,6 +78,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
   'families/glob': ['tool-policy', 'rate-limit'],
+  'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],

@@ -131,6 +131,10 @@ export interface BridgeFixedClient {
   clientId: string
   /** Its secret; default: a public client. */
   clientSecret?: string
+  /** How it shows who it is. Default: client_secret_basic, or private_key_jwt where it has keys. */
+  authMethod?: 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** Its public keys as JWKs, in the place of a secret. */
+  keys?: Array<Record<string, unknown>>
   /** On the consent page. */
   name?: string
   /** Its redirect URIs, exactly. */
@@ -155,6 +159,8 @@ export interface BridgeTrustedIssuer {
   issuer: string
   /** Where its keys are. Default: found by discovery. */
   jwksUri?: string
+  /** Of an issuer with several: the one whose assertions are taken. Default: assertions without one. */
+  tenant?: string
 }
 
 /** AuthBridgeOptions with its defaults filled in. */

@@ -75,6 +75,7 @@ declare module 'oidc-provider' {
     readonly resourceServers: Readonly<Record<string, { readonly scopes: ReadonlySet<string> }>>
     readonly route: string
     readonly body?: unknown
+    readonly entities: Readonly<Record<string, unknown>>
     readonly provider: Provider
     entity(name: string, value: unknown): void
   }

@@ -1,6 +1,6 @@
 // An issuer's key set over time, which the test tells: what is asked, when, and what serves meanwhile.
 import { expect } from 'chai'
-import { createIssuerKeys, type IssuerKeys } from '../../../plugins/auth-jwt/issuer-keys.ts'
+import { createIssuerKeys, type IssuerKeys } from '../../../plugins/families/issuer-keys/issuer-keys.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestLog } from '../../support/start-host.ts'
 import { makeKey, startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'

@@ -1,8 +1,12 @@
 // What is remembered of a token that was verified, over time, which the test tells.
 import { expect } from 'chai'
 import type { Route } from '../../../core/index.ts'
-import { createFixedKeys, type KeySource, type VerificationKey } from '../../../plugins/auth-jwt/verification-key.ts'
 import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
+import {
+  createFixedKeys,
+  type KeySource,
+  type VerificationKey,
+} from '../../../plugins/families/issuer-keys/verification-key.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
 
 const ISSUER = 'https://issuer.example'

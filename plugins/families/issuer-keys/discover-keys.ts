@@ -1,6 +1,6 @@
 // Where an issuer's keys are, by what it publishes of itself: RFC 8414 first, then OpenID Connect Discovery.
-import { fetchJson } from '../../core/auth.ts'
-import { isObject } from '../../core/index.ts'
+import { fetchJson } from '../../../core/auth.ts'
+import { isObject } from '../../../core/index.ts'
 
 /** The documents that may describe an issuer, in the order in which they are asked for. */
 export function metadataUrls(issuer: string): string[] {

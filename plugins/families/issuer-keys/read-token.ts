@@ -1,6 +1,6 @@
 // Takes a JWT apart, strictly: what two readers could understand in two ways is refused before anybody verifies it.
-import type { Claims } from '../../core/auth.ts'
-import { isObject } from '../../core/index.ts'
+import type { Claims } from '../../../core/auth.ts'
+import { isObject } from '../../../core/index.ts'
 
 export interface ReadToken {
   readonly header: Claims

@@ -1,7 +1,11 @@
 // A key that may have signed a token, and who has such keys: an issuer's key set, fixed keys, a secret.
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { errorText, isObject } from '../../core/index.ts'
-import type { Algorithm } from './options.ts'
+import { errorText, isObject } from '../../../core/index.ts'
+
+/** What jsonwebtoken can verify. */
+export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
+export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
+export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
 
 export interface VerificationKey {
   readonly kid: string | undefined

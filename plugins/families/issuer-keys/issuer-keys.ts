@@ -3,8 +3,8 @@
 // newest one is gone, and a flood of unknown keys is one question.
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
-import { fetchJson, shownUrl } from '../../core/auth.ts'
-import { isObject, type Logger } from '../../core/index.ts'
+import { fetchJson, shownUrl } from '../../../core/auth.ts'
+import { isObject, type Logger } from '../../../core/index.ts'
 import { discoverKeys } from './discover-keys.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 

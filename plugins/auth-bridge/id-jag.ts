@@ -1,0 +1,123 @@
+// Enterprise-managed authorization: a client shows an identity assertion (ID-JAG) of a trusted issuer at the token endpoint,
+// and gets an access token for the person in it. Nobody is asked, and there is no login: no refresh token, no `sid`.
+import type Provider from 'oidc-provider'
+import { type Client, errors, type ProviderContext } from 'oidc-provider'
+import type { Logger } from '../../core/index.ts'
+import { assertedPerson } from './asserted-person.ts'
+import { type Assertion, createAssertionCheck } from './assertion.ts'
+import type { Decide, Standing } from './decide.ts'
+import { JWT_BEARER } from './fixed-clients.ts'
+import { grantedAt, type Records } from './records.ts'
+import type { Resources } from './resources.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import type { Settings } from './upstream/settings.ts'
+
+const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
+/** How oidc-provider hands on what is known of the person. */
+const ASSERTED = 'Asserted'
+
+export interface IdJagSettings {
+  readonly issuer: string
+  readonly trusted: TrustedIssuers
+  /** Of the provider that people sign in with. */
+  readonly upstream: Settings
+  readonly records: Records
+  readonly resources: Resources
+  readonly decide: Decide
+  /** What oidc-provider is told of a resource, for somebody who may have this. */
+  readonly describe: (resource: string, standing: Standing) => object
+  readonly log: Logger
+}
+
+/** What the metadata says where assertions are taken (section 7.2 of the draft). */
+export const assertionMetadata = (trusted: TrustedIssuers) =>
+  trusted.size === 0 ? {} : { authorization_grant_profiles_supported: [PROFILE] }
+
+/** Of whom a token is that an assertion is exchanged for; undefined for all other tokens. */
+export const assertedIn = ({ oidc }: ProviderContext) => oidc.entities[ASSERTED] as Standing | undefined
+
+const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCProviderError(error, why)
+
+/** A client that shows who it is: an assertion that was stolen from another is of no use to a thief. */
+const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'
+
+const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
+
+/** The one resource of the token: what the assertion is for, and the client asks for, where they say. */
+function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources): string {
+  const claim = claims['resource']
+  const named: readonly unknown[] | undefined = claim === undefined ? undefined : [claim].flat()
+  if (named?.some(one => typeof one !== 'string' || !resources.has(one)))
+    throw refuse('the assertion is for a resource that this server does not have')
+  const alone = named?.length === 1 ? named[0] : undefined
+  const wanted = asked ?? (named ? alone : resources.only)
+  if (typeof wanted !== 'string') throw refuse('name the one resource that the token is for', 'invalid_target')
+  if (named && !named.includes(wanted)) throw refuse('the assertion is not for this resource', 'invalid_target')
+  if (!resources.has(wanted)) throw refuse('this server has no such resource', 'invalid_target')
+  return wanted
+}
+
+function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, resources: Resources): string[] {
+  const asserted = wordsOf(claims['scope'])
+  const wanted = new Set(asked === undefined ? asserted : wordsOf(asked))
+  return [...new Set(asserted)].filter(
+    scope => wanted.has(scope) && resources.scopes.includes(scope) && standing.mayHave(scope),
+  )
+}
+
+/**
+ * Once for each. Kept among what people were given, not among what anybody may begin: whoever could fill that up could make
+ * room for a second use. It costs a place only where a trusted issuer signed it and everything else is in order.
+ */
+async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
+  const isFirst = await records.add(grantedAt('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
+  if (!isFirst) throw refuse('the assertion was used already (jti)')
+}
+
+function createHandler(provider: Provider, settings: IdJagSettings) {
+  const { issuer, trusted, upstream, records, resources, decide, describe, log } = settings
+  const check = createAssertionCheck(trusted, issuer)
+
+  async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
+    const { client, params } = ctx.oidc
+    if (!isConfidential(client))
+      throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
+    const given = params['assertion']
+    if (typeof given !== 'string') throw refuse('assertion is missing', 'invalid_request')
+    const checked = await check(given, client.clientId)
+    if ('assertion' in checked) return checked.assertion
+    if ('refused' in checked) {
+      log.info({ client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
+      throw refuse(`the assertion is refused: ${checked.refused}`)
+    }
+    ctx.set('Retry-After', String(checked.retryAfter))
+    throw Object.assign(refuse(checked.unavailable, 'temporarily_unavailable'), { status: 503, statusCode: 503 })
+  }
+
+  return async (ctx: ProviderContext): Promise<void> => {
+    const { client, params } = ctx.oidc
+    const assertion = await checkAssertion(ctx)
+    const person = assertedPerson(assertion, upstream)
+    const decision = decide(person)
+    if ('refused' in decision) {
+      const { refused: reason } = decision
+      log.info({ client: client.clientId, subject: person.subject, reason }, 'refused the person of an assertion')
+      throw refuse(`the person may not use this server: ${reason}`)
+    }
+    const { standing } = decision
+    const resource = resourceFor(assertion, params['resource'], resources)
+    const scope = scopesFor(assertion, params['scope'], standing, resources).join(' ') || undefined
+    await useUp(assertion, records)
+    ctx.oidc.entity(ASSERTED, standing)
+    const token = new provider.AccessToken({ accountId: person.subject, client, scope, gty: JWT_BEARER })
+    token.resourceServer = new provider.ResourceServer(resource, describe(resource, standing))
+    const access_token = await token.save()
+    ctx.body = { access_token, token_type: token.tokenType, expires_in: token.expiration, scope }
+  }
+}
+
+/** Only where the config trusts somebody: without, the server does not know this grant. */
+export function takeAssertions(provider: Provider, settings: IdJagSettings): void {
+  if (settings.trusted.size === 0) return
+  provider.registerGrantType(JWT_BEARER, createHandler(provider, settings), ['assertion', 'scope', 'resource'])
+}

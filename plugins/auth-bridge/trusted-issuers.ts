@@ -1,0 +1,45 @@
+// The issuers whose identity assertions the config trusts, each with its keys: fetched when an assertion comes, and kept.
+import { isLoopback } from '../../core/auth.ts'
+import { type PluginHost, StartError } from '../../core/index.ts'
+import { createIssuerKeys, type KeySource } from '../families/issuer-keys/index.ts'
+import type { FilledAuthBridge } from './options.ts'
+
+/** A key set is fetched anew after this long, and serves no longer than that without the issuer; milliseconds. */
+const MAX_AGE = 600_000
+const MAX_STALE = 3_600_000
+
+export interface TrustedIssuer {
+  readonly issuer: string
+  /** Undefined: its assertions have none. */
+  readonly tenant: string | undefined
+  readonly keys: KeySource
+}
+
+/** By their names, as their assertions say them. */
+export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
+
+function problemOf(url: string): string | undefined {
+  const { protocol, hostname, search } = new URL(url)
+  if (protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    return 'who listens on the way could put keys of their own in its place; use https'
+  return search === '' ? undefined : 'it has a query, which the name of an issuer never has'
+}
+
+/** Reports what is wrong with the options. Nobody is asked before an assertion comes. */
+export function createTrustedIssuers(host: PluginHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
+  const { at, log, report } = host
+  const trusted = new Map<string, TrustedIssuer>()
+  for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {
+    const refuse = (key: string, why: string) =>
+      report(new StartError(why, { at: [...at, 'trustedIssuers', index, key] }))
+    const problem = problemOf(issuer)
+    if (problem !== undefined) refuse('issuer', problem)
+    if (jwksUri?.startsWith('http:') && problemOf(jwksUri) !== undefined)
+      refuse('jwksUri', 'keys over plain http are anybody’s; use https')
+    if (trusted.has(issuer)) refuse('issuer', 'it is there twice')
+    const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
+    host.closing(() => keys.close())
+    trusted.set(issuer, { issuer, tenant, keys })
+  }
+  return trusted
+}

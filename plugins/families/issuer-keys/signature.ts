@@ -1,0 +1,22 @@
+// Whose signature a token has: jsonwebtoken, loaded where a token comes, over the keys that may have made it.
+import type { Algorithm, VerificationKey } from './verification-key.ts'
+
+export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
+export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
+
+/** The first key that the signature is of. */
+export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+  let reason = 'the signature of the token is of no key of its issuer'
+  for (const key of keys) {
+    try {
+      // Times, issuer and audience are checked by whoever asks, more strictly.
+      const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
+      jwt.verify(token, key.key, options)
+      return { key }
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      if (error.message === 'invalid signature') reason = 'the signature of the token does not fit'
+    }
+  }
+  return { reason }
+}

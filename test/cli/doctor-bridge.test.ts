@@ -1,0 +1,448 @@
+// `mcp-host doctor --config` with auth-bridge: an identity provider of the test's own, one mistake of its set-up at a time.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { examineConfig, type PluginFinding } from '../../core/create-host.ts'
+import type { BuiltInOptions } from '../../core/index.ts'
+import { type Config, definePlugin, defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import {
+  type IdentityProvider,
+  type IdpSettings,
+  startIdentityProvider,
+  stopIdentityProviders,
+} from '../support/identity-provider.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
+import { runCli, stopAll } from './run-cli.ts'
+
+type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
+type Changes = Readonly<Record<string, unknown>>
+
+const PUBLIC = 'https://mcp.acme.example'
+const CALLBACK = `${PUBLIC}/auth/callback`
+const now = defineTool({ name: 'now', handler: () => 'now' })
+
+/** A page as a vendor shows it, in the place of the authorization endpoint. */
+interface Shown {
+  readonly status: number
+  readonly body?: string
+  readonly location?: string
+}
+
+const idps = new Map<string, IdentityProvider>()
+let shown: Shown = { status: 200 }
+let pages: Server
+
+/** The provider with these ways, where the bridge is registered as it must be. */
+async function idpOf(vendor: IdpSettings['vendor'] = 'oidc'): Promise<IdentityProvider> {
+  const known = idps.get(vendor)
+  if (known) return known
+  const idp = await startIdentityProvider({ vendor, redirects: [CALLBACK] })
+  idps.set(vendor, idp)
+  return idp
+}
+
+const configOf = (provider: Changes, options: Changes = {}, http: Config['http'] = { publicUrl: PUBLIC }): Config => ({
+  server: { name: 'a-host', version: '1' },
+  secrets: ['a secret of the test, thirty-two characters long'],
+  http,
+  toolsets: { all: [now] },
+  routes: { '/mcp': { toolsets: 'all', authorize: true } },
+  plugins: {
+    'transport-streamable': {},
+    'auth-jwt': {},
+    'resource-metadata': {},
+    'auth-bridge': { provider, allow: { everyone: true }, ...options } as unknown as BridgeOptions,
+  },
+})
+
+const examine = (config: Config): Promise<PluginFinding[]> =>
+  examineConfig({ file: '/nowhere/config', config, locate: () => undefined, isInHand: true }, createTestLog())
+
+const wrongs = (findings: readonly PluginFinding[]) => findings.filter(({ level }) => level === 'wrong')
+const told = (findings: readonly PluginFinding[]) =>
+  findings.map(({ check, level, text, fix = '' }) => `${level} ${check}: ${text} -> ${fix}`).join('\n')
+
+describe('mcp-host doctor: auth-bridge', () => {
+  let page = ''
+
+  before(async () => {
+    pages = createServer((_request, response) => {
+      const { status, body = '', location } = shown
+      response.writeHead(status, { 'Content-Type': 'text/html', ...(location !== undefined && { Location: location }) })
+      response.end(body)
+    })
+    await new Promise<void>(resolve => pages.listen(0, '127.0.0.1', resolve))
+    page = `http://127.0.0.1:${(pages.address() as AddressInfo).port}/authorize`
+  })
+  afterEach(() => {
+    for (const idp of idps.values()) {
+      idp.metadata = {}
+      idp.mood = 'well'
+      for (const endpoint of Object.keys(idp.failing)) delete idp.failing[endpoint as keyof typeof idp.failing]
+    }
+  })
+  after(async () => {
+    pages.close()
+    await stopAll()
+    await Promise.all([stopIdentityProviders(), stopIssuers(), removeFolders()])
+  })
+
+  for (const vendor of ['oidc', 'entra', 'okta', 'auth0', 'keycloak'] as const) {
+    it(`finds nothing wrong at ${vendor}, and looks at everything`, async () => {
+      const idp = await idpOf(vendor)
+      const findings = await examine(configOf(idp.options()))
+      expect(wrongs(findings), told(findings)).to.deep.equal([])
+      for (const check of ['provider', 'redirect URI', 'authorization request', 'client secret', 'renewal'])
+        expect(told(findings)).to.include(`ok auth-bridge: ${check}: `)
+    })
+  }
+
+  it('finds nothing wrong at google, which may show its login page', async () => {
+    const idp = await idpOf('google')
+    const findings = await examine(configOf(idp.options()))
+    expect(wrongs(findings), told(findings)).to.deep.equal([])
+    expect(told(findings)).to.include('ok auth-bridge: client secret: ')
+  })
+
+  for (const [what, vendor, changes, check, words] of [
+    ['another secret', 'oidc', { clientSecret: 'x'.repeat(40) }, 'client secret', /invalid_client.*clientSecret/],
+    ['another client id', 'oidc', { clientId: 'nobody' }, 'redirect URI', /invalid_client/],
+    [
+      'another way to show the secret',
+      'oidc',
+      { authMethod: 'client_secret_post' },
+      'client secret',
+      /does not list client_secret_post/,
+    ],
+    [
+      'a resource, at Entra',
+      'entra',
+      { parameters: { resource: 'https://graph.example' } },
+      'authorization request',
+      /AADSTS9010010.*resource/,
+    ],
+    ['no offline access, at Google', 'google', { parameters: { access_type: 'online' } }, 'renewal', /access_type/],
+    [
+      'offline_access, at Google',
+      'google',
+      { scopes: ['openid', 'offline_access'] },
+      'authorization request',
+      /invalid_scope/,
+    ],
+    ['the issuer with another path', 'oidc', { issuer: 'other' }, 'provider', /404|no metadata|answers/],
+  ] as const) {
+    it(`finds ${what}`, async () => {
+      const idp = await idpOf(vendor)
+      const issuer = 'issuer' in changes ? { issuer: `${idp.origin}/elsewhere` } : {}
+      const findings = await examine(configOf(idp.options({ ...changes, ...issuer })))
+      const mine = wrongs(findings).filter(finding => finding.check === `auth-bridge: ${check}`)
+      expect(told(mine), told(findings)).to.match(words)
+      expect(
+        mine.every(({ fix }) => fix !== undefined && fix !== ''),
+        told(mine),
+      ).to.equal(true)
+      expect(told(findings)).to.not.include(idp.clientSecret)
+    })
+  }
+
+  it('finds a scope that the provider refuses, or does not list', async () => {
+    const idp = await idpOf()
+    const config = configOf(idp.options({ scopes: ['openid', 'no-such-scope'] }))
+    const ignored = await examine(config)
+    expect(wrongs(ignored), told(ignored)).to.deep.equal([])
+    expect(told(ignored)).to.match(/note auth-bridge: scopes: .*no-such-scope/)
+    idp.failing.authorization = { error: 'invalid_scope', error_description: 'requested scope is not allowed' }
+    expect(told(wrongs(await examine(config)))).to.match(/authorization request: .*invalid_scope.*`scopes`/)
+  })
+
+  it('finds a redirect URI that is not registered', async () => {
+    const idp = await idpOf()
+    const findings = await examine(configOf(idp.options(), {}, { publicUrl: 'https://elsewhere.example' }))
+    expect(told(wrongs(findings))).to.match(/redirect URI: .*redirect_uri/)
+  })
+
+  it('finds metadata of another issuer, and none', async () => {
+    const idp = await idpOf()
+    idp.metadata = { issuer: 'https://other.example' }
+    expect(told(wrongs(await examine(configOf(idp.options()))))).to.match(
+      /provider: .*https:\/\/other\.example.*issuer/,
+    )
+    idp.metadata = { token_endpoint: undefined }
+    expect(told(wrongs(await examine(configOf(idp.options()))))).to.match(/provider: .*no token_endpoint/)
+  })
+
+  it('finds a provider that is away, and ends', async () => {
+    const idp = await idpOf()
+    for (const mood of ['down', 'gone'] as const) {
+      idp.mood = mood
+      const findings = await examine(configOf(idp.options()))
+      expect(told(wrongs(findings))).to.match(/provider: .*let this machine reach the provider/)
+      expect(findings).to.have.length(1)
+    }
+  })
+
+  for (const [what, vendor, reply, words] of [
+    [
+      'Entra: redirect URI',
+      'entra',
+      { status: 200, body: `<div id="x">AADSTS50011: The redirect URI &#39;${CALLBACK}&#39; specified</div>` },
+      /AADSTS50011: .*platform Web/,
+    ],
+    [
+      'Entra: application',
+      'entra',
+      { status: 400, body: '<p>AADSTS700016: Application with identifier was not found</p>' },
+      /AADSTS700016.*clientId/,
+    ],
+    ['Entra: tenant', 'entra', { status: 400, body: 'AADSTS90002: Tenant not found' }, /AADSTS90002.*tenant/],
+    [
+      'Google: redirect URI, in the address',
+      'google',
+      {
+        status: 302,
+        location: `https://accounts.google.com/signin/oauth/error?authError=${encodeURIComponent(Buffer.from('\n\x15redirect_uri_mismatch\x12\xb4').toString('base64'))}`,
+      },
+      /redirect_uri_mismatch.*Google Cloud console/,
+    ],
+    [
+      'Google: client, on the page',
+      'google',
+      { status: 401, body: 'Error 401: invalid_client' },
+      /invalid_client.*Google Cloud console/,
+    ],
+    [
+      'Google: deleted client',
+      'google',
+      {
+        status: 302,
+        location: `https://accounts.google.com/signin/oauth/error?authError=${Buffer.from('..deleted_client..').toString('base64')}`,
+      },
+      /deleted_client/,
+    ],
+    [
+      'Keycloak: redirect URI',
+      'keycloak',
+      { status: 400, body: '<p class="instruction">Invalid parameter: redirect_uri</p>' },
+      /Valid redirect URIs/,
+    ],
+    [
+      'Keycloak: client',
+      'keycloak',
+      { status: 400, body: '<p class="instruction">Client not found.</p>' },
+      /Client not found.*clientId/,
+    ],
+    ['Auth0: redirect URI', 'auth0', { status: 403, body: '<h1>Callback URL mismatch.</h1>' }, /Allowed Callback URLs/],
+    [
+      'Okta: redirect URI',
+      'okta',
+      {
+        status: 400,
+        body: `<p>The &#039;redirect_uri&#039; parameter must be a Login redirect URI in the client app settings</p>`,
+      },
+      /Sign-in redirect URIs/,
+    ],
+    ['an error that says nothing', 'oidc', { status: 500, body: 'oops' }, /answers 500.*clientId/],
+  ] as const) {
+    it(`reads the page of a vendor: ${what}`, async () => {
+      const idp = await idpOf(vendor)
+      idp.metadata = { authorization_endpoint: page }
+      shown = reply
+      const findings = await examine(configOf(idp.options()))
+      expect(told(wrongs(findings)), told(findings))
+        .to.match(/redirect URI: /)
+        .and.match(words)
+      expect(told(findings)).to.not.include(idp.clientSecret)
+    })
+  }
+
+  it('takes a login page for what it is, whatever words are in its scripts', async () => {
+    const idp = await idpOf()
+    idp.metadata = { authorization_endpoint: page }
+    for (const reply of [
+      {
+        status: 200,
+        body: '<script>const errors = ["invalid_client", "access_denied", "redirect_uri"]</script><form>',
+      },
+      { status: 302, location: 'https://idp.example/login?return_to=%2Fauthorize%3Fredirect_uri%3Dx' },
+      { status: 302 },
+    ]) {
+      shown = reply
+      const findings = await examine(configOf(idp.options()))
+      expect(wrongs(findings), told(findings)).to.deep.equal([])
+      expect(told(findings)).to.match(/note auth-bridge: redirect URI: .*login page/)
+    }
+  })
+
+  for (const [what, vendor, answer, words] of [
+    [
+      'Entra: wrong secret',
+      'entra',
+      { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.', status: 401 },
+      /Certificates & secrets/,
+    ],
+    [
+      'Entra: secret that has expired',
+      'entra',
+      { error: 'invalid_client', error_description: 'AADSTS7000222: The provided client secret keys are expired.' },
+      /has expired/,
+    ],
+    [
+      'Entra: scope',
+      'entra',
+      { error: 'invalid_scope', error_description: "AADSTS650053: asked for scope 'x' that doesn't exist." },
+      /scope does not exist/,
+    ],
+    [
+      'Entra: a mistake in the set-up called invalid_grant',
+      'entra',
+      { error: 'invalid_grant', error_description: 'AADSTS50011: The redirect URI' },
+      /platform Web/,
+    ],
+    [
+      'Okta',
+      'okta',
+      {
+        error: 'invalid_client',
+        error_description: 'The client secret supplied for a confidential client is invalid.',
+        status: 401,
+      },
+      /Client Credentials/,
+    ],
+    [
+      'Keycloak',
+      'keycloak',
+      { error: 'unauthorized_client', error_description: 'Invalid client or Invalid client credentials', status: 401 },
+      /Credentials: check/,
+    ],
+    ['another', 'oidc', { error: 'server_trouble' }, /server_trouble.*check clientId/],
+  ] as const) {
+    it(`understands a token endpoint: ${what}`, async () => {
+      const idp = await idpOf(vendor)
+      idp.failing.token = answer
+      const findings = await examine(configOf(idp.options()))
+      expect(told(wrongs(findings)), told(findings))
+        .to.match(/client secret: /)
+        .and.match(words)
+    })
+  }
+
+  it('asks GitHub, which says no with 200 and shows its login page', async () => {
+    const idp = await idpOf()
+    const endpoints = { authorization: page, token: `${idp.origin}/token`, userinfo: `${idp.origin}/me` }
+    const config = configOf({ type: 'github', clientId: 'x', clientSecret: idp.clientSecret, endpoints })
+    shown = { status: 302, location: 'https://github.com/login?client_id=x' }
+    const answers = [
+      ['incorrect_client_credentials', /wrong auth-bridge: client secret: .*Developer settings/],
+      ['bad_verification_code', /ok auth-bridge: client secret: /],
+    ] as const
+    for (const [error, words] of answers) {
+      idp.failing.token = { status: 200, error, error_description: 'as GitHub has it' }
+      const findings = await examine(config)
+      expect(told(findings))
+        .to.match(words)
+        .and.match(/note auth-bridge: redirect URI: /)
+    }
+  })
+
+  it('does not take for a wrong secret what is no answer about it', async () => {
+    const idp = await idpOf('entra')
+    idp.failing.token = {
+      error: 'invalid_request',
+      error_description: 'AADSTS9002313: Invalid request. Request is malformed.',
+    }
+    const findings = await examine(configOf(idp.options()))
+    expect(wrongs(findings), told(findings)).to.deep.equal([])
+    expect(told(findings)).to.match(/note auth-bridge: client secret: /)
+  })
+
+  it('shows nothing of what it sent, where a provider writes it back', async () => {
+    const idp = await idpOf()
+    idp.failing.token = { error: 'invalid_client', error_description: `the secret ${idp.clientSecret} is wrong` }
+    idp.metadata = { authorization_endpoint: page }
+    shown = { status: 400, body: `invalid_client ${idp.clientSecret}` }
+    const findings = await examine(configOf(idp.options()))
+    expect(wrongs(findings)).to.have.length(2)
+    expect(JSON.stringify(findings)).to.not.include(idp.clientSecret)
+  })
+
+  it('asks the issuers of identity assertions for their keys', async () => {
+    const idp = await idpOf()
+    const [good, away] = [await startIssuer(), await startIssuer()]
+    away.mood = 'missing'
+    const trustedIssuers = [{ issuer: good.url }, { issuer: away.url }]
+    const findings = await examine(configOf(idp.options(), { trustedIssuers }))
+    expect(told(findings)).to.include(`ok auth-bridge: trusted issuer: the keys of ${good.url} can`)
+    expect(told(wrongs(findings))).to.include(`the keys of ${away.url} cannot`)
+  })
+
+  it('says what it cannot look at without an address of the host', async () => {
+    const idp = await idpOf()
+    const findings = await examine(configOf(idp.options(), {}, { port: 0 }))
+    expect(wrongs(findings)).to.deep.equal([])
+    expect(told(findings)).to.match(/note auth-bridge: redirect URI: .*http\.publicUrl/)
+  })
+
+  it('of any plugin: names the finding after it, and a check that fails is one', async () => {
+    const plugin = definePlugin({
+      setup: () => undefined,
+      examine: async (_options, { at, url }) => [
+        { check: 'place', level: 'ok' as const, text: `${at.join('.')} ${url('/x')}` },
+      ],
+    })
+    const broken = definePlugin({ setup: () => undefined, examine: () => Promise.reject(new Error('it broke')) })
+    const config = configOf({})
+    const findings = await examine({
+      ...config,
+      plugins: { 'transport-streamable': {}, mine: plugin(), broken: broken() },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    expect(findings[0]).to.deep.equal({ check: 'mine: place', level: 'ok', text: `plugins.mine ${PUBLIC}/x` })
+    expect(findings[1]).to.include({ check: 'broken', level: 'wrong', text: 'it could not be examined: it broke' })
+  })
+
+  describe('on the command line', () => {
+    const folder = async (secret: string) => {
+      const idp = await idpOf()
+      const { toolsets: _, ...config } = configOf(idp.options({ clientSecret: secret }))
+      return makeFolder({ 'a.json': JSON.stringify({ ...config, toolsets: { all: [] } }) })
+    }
+
+    it('prints what is wrong with its fix, exits 1, and shows no secret', async () => {
+      const secret = 'quite another secret, that nobody may see'
+      const { code, stdout, stderr } = await runCli(['doctor', '--config', 'a.json'], await folder(secret))
+      expect([code, stderr]).to.deep.equal([1, ''])
+      expect(stdout)
+        .to.match(/^ok +auth-bridge: redirect URI /m)
+        .and.match(/^WRONG +auth-bridge: client secret .*\n +fix: /m)
+      expect(stdout).to.not.include(secret)
+    })
+
+    it('--json: exits 0 where nothing is wrong', async () => {
+      const { clientSecret } = await idpOf()
+      const { code, stdout } = await runCli(['doctor', '-c', 'a.json', '--json'], await folder(clientSecret))
+      expect([code, JSON.parse(stdout).healthy, JSON.parse(stdout).config]).to.deep.equal([0, true, 'a.json'])
+    })
+
+    it('says so where no plugin has anything to ask, and what is wrong with a config', async () => {
+      const open = {
+        server: { name: 'a', version: '1' },
+        toolsets: { all: [] },
+        routes: { '/': { toolsets: 'all' } },
+        plugins: { 'transport-streamable': {} },
+      }
+      const dir = await makeFolder({
+        'open.json': JSON.stringify(open),
+        'bad.json': JSON.stringify({ ...open, route: {} }),
+      })
+      const nothing = await runCli(['doctor', '--config', 'open.json'], dir)
+      expect([nothing.code, nothing.stdout]).to.satisfy(
+        ([code, text]: [number, string]) => code === 0 && /no plugin/.test(text),
+      )
+      const bad = await runCli(['doctor', '--config', 'bad.json'], dir)
+      expect(bad.code).to.not.equal(0)
+      expect(bad.stderr).to.match(/route/)
+    })
+  })
+})
