@@ -32,9 +32,16 @@ function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): 
   sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
 }
 
+/** Those whose grant has not ended in another way, such as by a refresh token that came twice. */
+async function currentConsents({ provider, consents }: Bridge, { person }: Login): Promise<readonly Consent[]> {
+  const all = await consents.of(person.subject)
+  const grants = await Promise.all(all.map(({ grantId }) => provider.Grant.find(grantId)))
+  return all.filter((_, index) => grants[index] !== undefined)
+}
+
 async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: string, notice?: string): Promise<void> {
-  const { consents, pages, upstream } = bridge
-  const grants = (await consents.of(login.person.subject)).map(consent => showConsent(consent, bridge))
+  const { pages, upstream } = bridge
+  const grants = (await currentConsents(bridge, login)).map(consent => showConsent(consent, bridge))
   const token = tokenFor(bridge, formOf(sessionId))
   const view = { person: login.person, signedInWith: upstream.label, grants, token }
   sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))

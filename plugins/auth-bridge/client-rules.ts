@@ -55,7 +55,7 @@ export function settleMetadata(
   metadata['subject_type'] = 'public'
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.
-  const asked = Array.isArray(grants) ? grants : ['authorization_code', 'refresh_token']
+  const asked = Array.isArray(grants) ? grants : []
   const known: readonly unknown[] = mayAssert(method ?? 'none') ? [...GRANT_TYPES, JWT_BEARER] : GRANT_TYPES
   const used = asked.filter(one => known.includes(one))
   metadata['grant_types'] = [...new Set(['authorization_code', ...used])]

@@ -5,7 +5,7 @@ import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider
 import { type Bridge, sendPage } from './bridge.ts'
 import type { Handlers } from './handlers.ts'
 import { createLimit } from './limits.ts'
-import { ROUTES } from './places.ts'
+import { RETRY_AFTER, ROUTES } from './places.ts'
 
 /** Loaded and made with the first request. */
 export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
@@ -14,8 +14,6 @@ type Handler = (ctx: HostContext) => Promise<void>
 /** In a minute, of one address. People of one office may have one. */
 const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
-/** Seconds. */
-const RETRY_AFTER = '5'
 
 function limited(most: number, handler: Handler): Handler {
   const may = createLimit(most)

@@ -111,7 +111,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     checkAddress(host)
     checkClients(host, options)
     const signing = readKeys(host, options)
-    const upstream = createUpstream(options.provider, host)
+    const upstream = createUpstream(options.provider, { at: [...host.at, 'provider'], log: host.log })
     const trusted = createTrustedIssuers(host, options)
     const logo = logoOf(host, options)
     const issuer = () => host.url(options.path)

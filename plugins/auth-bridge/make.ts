@@ -82,7 +82,7 @@ export async function makeBridge({
   })
   const provider = createProvider({
     ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
-    upstream: settle(options.provider, host.at),
+    upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
     mayFetchDocument: createLimit(MOST_DOCUMENTS),

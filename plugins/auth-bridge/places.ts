@@ -10,3 +10,6 @@ export const ROUTES = {
 
 /** Seconds that a sign-in may take. */
 export const SIGN_IN_TTL = 900
+
+/** Seconds after which to come again, where what this server needs does not answer. */
+export const RETRY_AFTER = '5'

@@ -9,7 +9,7 @@ import type { Decide, Standing } from './decide.ts'
 import { fixedClients } from './fixed-clients.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
 import type { FilledAuthBridge } from './options.ts'
-import { ROUTES, SIGN_IN_TTL } from './places.ts'
+import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from './places.ts'
 import { createPolicy } from './policy.ts'
 import type { Records } from './records.ts'
 import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
@@ -129,6 +129,14 @@ function features(settings: ProviderSettings) {
   }
 }
 
+/** Of clients that do not say. Who registers has said of the method (RFC 7591 section 2). */
+const CLIENT_DEFAULTS = {
+  id_token_signed_response_alg: SIGNING,
+  token_endpoint_auth_method: 'none',
+  // Without, a client would send people through their browser every few minutes.
+  grant_types: ['authorization_code', 'refresh_token'],
+}
+
 const ALWAYS_CHECKED = 'x_mcp_host'
 
 /** Called for this property of every client, though none has it: the one place before a client is checked. */
@@ -193,7 +201,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     responseTypes: ['code'],
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid', 'offline_access', ...resources.scopes],
-    clientDefaults: { id_token_signed_response_alg: SIGNING, token_endpoint_auth_method: 'none' },
+    clientDefaults: CLIENT_DEFAULTS,
     enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     clientBasedCORS: () => true,
@@ -221,6 +229,11 @@ export function createProvider(settings: ProviderSettings): Provider {
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
+  const comeAgain = (ctx: ProviderContext, error: Error) => {
+    if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)
+  }
+  provider.on('grant.error', comeAgain)
+  provider.on('authorization.error', comeAgain)
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
   logRefusals(provider, log)
   return provider

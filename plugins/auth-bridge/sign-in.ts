@@ -136,6 +136,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
   }
   const login = await bridge.logins.begin(signedIn)
+  bridge.log.info({ subject: login.person.subject }, 'a person signed in')
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Referrer-Policy', 'no-referrer')
   ctx.status = 303

@@ -12,8 +12,7 @@ import { startTcpBalancer, type TcpBalancer } from '../support/tcp-balancer.ts'
 
 const NODES = 3
 const PEOPLE = 12
-const JOURNEYS = 4
-const REFRESHES = 12
+const REFRESHES = 10
 /** Milliseconds between a restart and the next kill. */
 const BETWEEN_KILLS = 400
 
@@ -58,7 +57,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
   })
 
   /** People live through it while nodes are killed. */
-  async function liveThrough() {
+  async function liveThrough(journeys: number) {
     const stop = new AbortController()
     let kills = 0
     async function killOnAndOn() {
@@ -74,7 +73,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
     const people = users.map(({ sub }) => new Person(sub, balancer.url, idp.origin))
     const killing = killOnAndOn()
     try {
-      await Promise.all(people.map(person => person.live(JOURNEYS, REFRESHES)))
+      await Promise.all(people.map(person => person.live(journeys, REFRESHES)))
     } finally {
       stop.abort()
       await killing
@@ -91,7 +90,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
         `${counted.refreshes} refreshes, ${sum(({ counts }) => counts.askedAgain)} asked again; ` +
         `signed out ${counted.signedOut.length}; codes used twice ${counted.twice.length}`,
     )
-    expect(kills).to.be.greaterThan(5)
+    expect(kills).to.be.greaterThan(2)
     return counted
   }
 
@@ -102,16 +101,16 @@ describe('three nodes with the bridge, killed one after the other', function () 
 
   it('sign nobody out, and take no code twice', async () => {
     idp.rotates = false
-    const { logins, refreshes, signedOut, twice } = await liveThrough()
+    const { logins, refreshes, signedOut, twice } = await liveThrough(3)
     expect(signedOut).to.deep.equal([])
     expect(twice).to.deep.equal([])
-    expect(logins).to.equal(PEOPLE * JOURNEYS)
-    expect(refreshes).to.equal(PEOPLE * JOURNEYS * REFRESHES)
+    expect(logins).to.equal(PEOPLE * 3)
+    expect(refreshes).to.equal(PEOPLE * 3 * REFRESHES)
   })
 
   it('sign out those alone whose new refresh token at a provider without leeway died with a node, and say so', async () => {
     idp.rotates = true
-    const { signedOut, twice } = await liveThrough()
+    const { signedOut, twice } = await liveThrough(1)
     const lost = linesOf('a node died while it renewed a login').length
     console.log(`      ${lost} refresh tokens of the provider were lost with a node`)
     expect(signedOut.length).to.be.at.most(lost)

@@ -1,6 +1,7 @@
 // The whole way: a client that nobody knows, a person of the company, a token, a call; and what comes after.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
@@ -36,5 +37,27 @@ describe('auth-bridge', () => {
     expect(second.error_description).to.equal(undefined)
     expect(second.refresh_token).to.be.a('string').and.not.equal(first.refresh_token)
     expect((await callAs(bridge.resource, second.access_token)).status).to.equal(200)
+  })
+
+  it('gives a refresh token to a client that does not say which grants it uses', async () => {
+    const client = await bridge.client({ grant_types: undefined })
+    expect((await client.logIn({ scope: 'read' })).refresh_token).to.be.a('string')
+    const without = await bridge.client({ grant_types: ['authorization_code'] })
+    expect((await without.logIn({ scope: 'read' })).refresh_token).to.equal(undefined)
+  })
+
+  it('no longer lists a client whose refresh token came twice', async () => {
+    const short = await startBridge({ options: { refreshGrace: '1s' } })
+    const client = await short.client({ client_name: 'Twice' })
+    const first = await client.logIn({ scope: 'read' })
+    expect((await client.browser.page(`${short.issuer}/account`)).html).to.include('Twice')
+    await client.refresh(first.refresh_token ?? '')
+    const refused = await eventually(
+      'the grace is over',
+      () => client.refresh(first.refresh_token ?? ''),
+      ({ error }) => error !== undefined,
+    )
+    expect(refused.error).to.equal('invalid_grant')
+    expect((await client.browser.page(`${short.issuer}/account`)).html).not.to.include('Twice')
   })
 })

@@ -37,6 +37,9 @@ describe('auth-bridge: Redis is away', () => {
       ({ error }) => error === 'temporarily_unavailable',
     )
     expect(refused.error_description).to.equal('what this server keeps cannot be reached now')
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '', client_id: client.clientId }
+    const answer = await fetch(`${bridge.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
+    expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '5'])
     // What needs nothing that is kept goes on.
     expect((await callAs(bridge.resource, tokens.access_token)).status).to.equal(200)
     expect((await client.register()).status).to.equal(201)
