@@ -15,5 +15,5 @@ export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) =>
   }
   const text = out['error_description'] ?? 'The application sent you here in a way that is not understood.'
   const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
-  sendPage(ctx as never, pages.message(page), status)
+  sendPage(ctx, pages.message(page), status)
 }
