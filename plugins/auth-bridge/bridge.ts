@@ -1,7 +1,7 @@
 // Everything that the bridge's pages and endpoints work with, made once the host has an address.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type Provider from 'oidc-provider'
-import type { HostContext, Logger } from '../../core/index.ts'
+import type { Logger } from '../../core/index.ts'
 import type { Accounts } from './accounts.ts'
 import type { Consents } from './consents.ts'
 import type { Decide } from './decide.ts'
@@ -34,8 +34,16 @@ export interface Bridge {
 /** Where a path of the bridge is for browsers. */
 export const pathOf = ({ issuer }: Pick<Bridge, 'issuer'>, path: string): string => `${new URL(issuer).pathname}${path}`
 
+/** What an answer is written to: a context of this host's, or of oidc-provider's. */
+interface Answering {
+  status: number
+  type: string
+  body: unknown
+  set(name: string, value: string): void
+}
+
 /** Sends a page: no other page may frame it, nobody keeps it, and it loads nothing. */
-export function sendPage(ctx: Pick<HostContext, 'set' | 'status' | 'type' | 'body'>, page: Page, status = 200): void {
+export function sendPage(ctx: Answering, page: Page, status = 200): void {
   ctx.status = status
   ctx.type = 'html'
   ctx.set('Content-Security-Policy', page.policy)

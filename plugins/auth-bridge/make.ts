@@ -1,18 +1,19 @@
 // From the options of the bridge to its working parts. Loaded with the first request: oidc-provider takes a while to load.
-import { errors, type ProviderContext } from 'oidc-provider'
+import { errors } from 'oidc-provider'
 import type { GrantStore } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import { Accounts } from './accounts.ts'
-import { type Bridge, sendPage } from './bridge.ts'
+import type { Bridge } from './bridge.ts'
 import { Consents } from './consents.ts'
 import { createDecide } from './decide.ts'
 import { createLimit } from './limits.ts'
 import { Logins } from './logins.ts'
 import type { FilledAuthBridge } from './options.ts'
-import { createPages, type Logo, type Pages } from './pages/index.ts'
+import { createPages, type Logo } from './pages/index.ts'
 import { createProvider, type Lifetimes } from './provider.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
+import { refusalPage } from './refusal-page.ts'
 import { createRegisteredClients } from './registered-clients.ts'
 import { createResources } from './resources.ts'
 import type { SigningKey } from './signing-keys.ts'
@@ -50,13 +51,6 @@ function unavailable(why: string): Error {
   return Object.assign(error, { status: 503, statusCode: 503 })
 }
 
-const errorPage = (pages: Pages) => (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => {
-  const text = out['error_description'] ?? 'The application sent you here in a way that is not understood.'
-  const { status } = ctx
-  const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
-  sendPage(ctx as never, pages.message(page), status)
-}
-
 export async function makeBridge({
   host,
   services,
@@ -92,7 +86,7 @@ export async function makeBridge({
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
     mayFetchDocument: createLimit(MOST_DOCUMENTS),
-    renderError: errorPage(pages),
+    renderError: refusalPage(pages),
   })
   const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))
   const formKeys = host.keys('auth-bridge forms')

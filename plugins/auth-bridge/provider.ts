@@ -14,6 +14,7 @@ import { createPolicy } from './policy.ts'
 import { isPublic } from './public-address.ts'
 import type { Records } from './records.ts'
 import { parseRedirectPattern, type RedirectPattern } from './redirects.ts'
+import { logRefusals } from './refusals.ts'
 import type { RegisteredClients } from './registered-clients.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
@@ -235,5 +236,6 @@ export function createProvider(settings: ProviderSettings): Provider {
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
+  logRefusals(provider, log)
   return provider
 }

@@ -29,10 +29,10 @@ function parseChecks(file: string): Check[] {
 }
 
 /**
- * The checks by scenario under a folder of results. A server leg's folders carry the prefix `server-`; a client
- * leg's scenarios may contain slashes, which become nested folders.
+ * The checks by scenario under a folder of results. A leg's folders carry a prefix, but for those of a client
+ * leg, whose scenarios may contain slashes, which become nested folders.
  */
-export function readResults(folder: string, prefix: 'server-' | ''): Map<string, Check[]> {
+export function readResults(folder: string, prefix: 'server-' | 'authorization-server-' | ''): Map<string, Check[]> {
   const results = new Map<string, Check[]>()
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (basename(path) !== 'checks.json') continue

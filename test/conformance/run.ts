@@ -1,10 +1,11 @@
-// `npm run conformance`: the official suite against a host that serves mcp.config.ts and against client.ts, one leg after
-// the other. `npm run conformance client` runs the legs whose names start so. Fails on any failed or warning check, on a
-// scenario that did not run, and when suite, host or client cannot start.
+// `npm run conformance`: the official suite against a host that serves mcp.config.ts, against client.ts, and against
+// auth-bridge, one leg after the other. `npm run conformance client` runs the legs whose names start so. Fails on any failed
+// or warning check, on a scenario that did not run, and when suite, host or client cannot start.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorText } from '../../core/http/errors.ts'
+import { runAuthorizationServerLeg } from './authorization-server-leg.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
 import { runBalancedLeg, runServerLeg } from './server-leg.ts'
@@ -73,6 +74,7 @@ const LEGS: readonly Leg[] = [
   },
   clientLeg('protocol', '2025-11-25', 5, ['json-schema-2020-12-preservation']),
   clientLeg('protocol', '2026-07-28', 8, ['json-schema-2020-12-preservation']),
+  { name: 'authorization-server', scenarios: 4, run: runAuthorizationServerLeg },
 ]
 
 async function runLeg(suite: Suite, { name, scenarios, run }: Leg, folder: string): Promise<ScenarioResult[]> {

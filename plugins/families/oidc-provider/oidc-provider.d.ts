@@ -90,6 +90,8 @@ declare module 'oidc-provider' {
     type: string
     status: number
     set(name: string, value: string): void
+    /** The one of these that the request would have; the first where any will do. */
+    accepts(...types: readonly string[]): string | false
   }
 
   export interface AccessToken {

@@ -1,0 +1,56 @@
+// What a client that is not known, or may not be had, is told: people a page, programs JSON, and the log more than both.
+import { expect } from 'chai'
+import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { stopHosts } from '../../support/start-host.ts'
+
+describe('auth-bridge: refusals', () => {
+  let bridge: StartedBridge
+
+  before(async () => {
+    bridge = await startBridge()
+  })
+  after(async () => {
+    await stopHosts()
+    await stopIdentityProviders()
+  })
+
+  async function openAs(clientId: string, accept: string | undefined) {
+    const client = await bridge.client()
+    client.clientId = clientId
+    const headers = accept === undefined ? {} : { Accept: accept }
+    const response = await fetch(client.authorizeUrl({ scope: 'read' }), { redirect: 'manual', headers })
+    return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+  }
+
+  for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', undefined, 'text/html, application/json'])
+    it(`shows a page to a browser: ${accept ?? 'no Accept'}`, async () => {
+      const { status, type, text } = await openAs('reg.of.nobody', accept)
+      expect([status, type]).to.deep.equal([400, 'text/html; charset=utf-8'])
+      expect(text).to.include('This request cannot go on').and.include('invalid_client')
+    })
+
+  for (const accept of ['application/json', 'application/json, text/html;q=0.5'])
+    it(`answers JSON to a program: ${accept}`, async () => {
+      const { status, type, text } = await openAs('reg.of.nobody', accept)
+      expect([status, type]).to.deep.equal([400, 'application/json; charset=utf-8'])
+      expect(JSON.parse(text)).to.include({ error: 'invalid_client', iss: bridge.issuer })
+    })
+
+  it('says in the log why, with no more of an id than there is to see', async () => {
+    const before = bridge.log.length
+    await openAs('https://127.0.0.1:1/client.json', 'text/html')
+    await openAs('x'.repeat(5_000), 'text/html')
+    const form = { grant_type: 'refresh_token', client_id: 'reg.of.nobody', refresh_token: 'one that is secret' }
+    await fetch(`${bridge.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
+    const lines = bridge.log.slice(before).filter(({ message }) => message === 'refused what a client asked for')
+    expect(lines.map(({ at, client, error }) => [at, String(client).length, error])).to.deep.equal([
+      ['authorization', 31, 'invalid_client'],
+      ['authorization', 200, 'invalid_client'],
+      ['token', 13, 'invalid_client'],
+    ])
+    expect(lines[0]).to.include({ text: 'client_id metadata document fetch failed' })
+    expect(lines[0]?.['detail']).to.be.a('string').and.not.equal('')
+    expect(JSON.stringify(lines)).to.not.include('secret')
+  })
+})
