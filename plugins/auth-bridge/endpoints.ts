@@ -2,8 +2,8 @@
 // cookie; people's pages are behind the host's guard.
 import { type HostContext, HostError, type PluginHost } from '../../core/index.ts'
 import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
-import { type Bridge, sendPage } from './bridge.ts'
-import type { Handlers } from './handlers.ts'
+import { type Bridge, sendPage } from './browser/bridge.ts'
+import type { Handlers } from './browser/handlers.ts'
 import { createLimit } from './limits.ts'
 import { RETRY_AFTER, ROUTES } from './places.ts'
 

@@ -3,15 +3,15 @@
 import { resolve } from 'node:path'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
-import type { Bridge } from './bridge.ts'
+import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
+import type { Bridge } from './browser/bridge.ts'
+import type { Handlers } from './browser/handlers.ts'
+import { fixedClientProblem } from './clients/fixed-clients.ts'
+import { parseRedirectPattern } from './clients/redirects.ts'
 import { addEndpoints } from './endpoints.ts'
-import { fixedClientProblem } from './fixed-clients.ts'
-import type { Handlers } from './handlers.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
-import { parseRedirectPattern } from './redirects.ts'
-import { deriveSigningKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
-import { createTrustedIssuers } from './trusted-issuers.ts'
+import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
@@ -97,7 +97,7 @@ interface Made {
 }
 
 /** It takes a second. */
-const load = () => Promise.all([import('./make.ts'), import('./handlers.ts'), import('./upstream-tokens.ts')])
+const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

@@ -1,6 +1,6 @@
 // Which addresses are public, for documents of clients.
 import { expect } from 'chai'
-import { isPublic } from '../../../plugins/auth-bridge/public-address.ts'
+import { isPublic } from '../../../plugins/auth-bridge/clients/public-address.ts'
 
 describe('auth-bridge, of the address of a document', () => {
   for (const host of [

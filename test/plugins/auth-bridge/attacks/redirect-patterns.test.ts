@@ -1,7 +1,7 @@
 // Redirect patterns, attacked by spellings: whatever passes is, to a browser (WHATWG URL), where the pattern says.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { mayRedirect, parseRedirectPattern, sameRedirect } from '../../../../plugins/auth-bridge/redirects.ts'
+import { mayRedirect, parseRedirectPattern, sameRedirect } from '../../../../plugins/auth-bridge/clients/redirects.ts'
 import { Tally } from './tally.ts'
 
 const PATTERNS = [

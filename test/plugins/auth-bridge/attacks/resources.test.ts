@@ -1,6 +1,6 @@
 // Tokens and codes for one resource, used for another (RFC 8707, MCP authorization: token audience), and tokens made by others.
 import { expect } from 'chai'
-import { deriveSigningKeys } from '../../../../plugins/auth-bridge/signing-keys.ts'
+import { deriveSigningKeys } from '../../../../plugins/auth-bridge/server/signing-keys.ts'
 import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
 import { claimsOf } from '../../../support/form-browser.ts'
 import { stopIdentityProviders, unsignedToken } from '../../../support/identity-provider.ts'

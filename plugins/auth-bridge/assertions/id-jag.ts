@@ -2,15 +2,15 @@
 // and gets an access token for the person in it. Nobody is asked, and there is no login: no refresh token, no `sid`.
 import type Provider from 'oidc-provider'
 import { type Client, errors, type ProviderContext } from 'oidc-provider'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../../core/index.ts'
+import { JWT_BEARER } from '../clients/fixed-clients.ts'
+import type { Decide, Standing } from '../people/decide.ts'
+import { grantedAt, type Records } from '../records.ts'
+import type { Resources } from '../server/resources.ts'
+import type { Settings } from '../upstream/settings.ts'
 import { assertedPerson } from './asserted-person.ts'
 import { type Assertion, createAssertionCheck } from './assertion.ts'
-import type { Decide, Standing } from './decide.ts'
-import { JWT_BEARER } from './fixed-clients.ts'
-import { grantedAt, type Records } from './records.ts'
-import type { Resources } from './resources.ts'
 import type { TrustedIssuers } from './trusted-issuers.ts'
-import type { Settings } from './upstream/settings.ts'
 
 const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 /** How oidc-provider hands on what is known of the person. */

@@ -1,6 +1,6 @@
 // What answers at the pages of people; loaded with the first request, as oidc-provider is.
 import { errors, type Interaction } from 'oidc-provider'
-import { type HostContext, isObject } from '../../core/index.ts'
+import { type HostContext, isObject } from '../../../core/index.ts'
 import { changeAccount, showAccount } from './account-page.ts'
 import type { Bridge } from './bridge.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'

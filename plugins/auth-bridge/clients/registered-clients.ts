@@ -2,7 +2,7 @@
 // that a flood of registrations costs no memory, no restart forgets a client, and every node knows each.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../../core/index.ts'
 
 /** What counts of what a client says of itself. */
 const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const

@@ -1,6 +1,6 @@
 // Where codes may be sent: the redirect URIs that `clients.redirects` lets clients have. A pattern never reaches further than
 // it looks: scheme and host are taken as they are, and no spelling of a URL gets around them.
-import { isLoopback } from '../../core/auth.ts'
+import { isLoopback } from '../../../core/auth.ts'
 
 /** One of `clients.redirects`, taken apart. */
 export interface RedirectPattern {

@@ -1,5 +1,5 @@
 // The clients that the config names: what oidc-provider is told of them, and what does not go together in their options.
-import type { FilledAuthBridge } from './options.ts'
+import type { FilledAuthBridge } from '../options.ts'
 
 type FixedClient = FilledAuthBridge['clients']['fixed'][number]
 type Metadata = Record<string, unknown>

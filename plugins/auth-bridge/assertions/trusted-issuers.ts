@@ -1,8 +1,8 @@
 // The issuers whose identity assertions the config trusts, each with its keys: fetched when an assertion comes, and kept.
-import { isLoopback } from '../../core/auth.ts'
-import { type PluginHost, StartError } from '../../core/index.ts'
-import { createIssuerKeys, type KeySource } from '../families/issuer-keys/index.ts'
-import type { FilledAuthBridge } from './options.ts'
+import { isLoopback } from '../../../core/auth.ts'
+import { type PluginHost, StartError } from '../../../core/index.ts'
+import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'
+import type { FilledAuthBridge } from '../options.ts'
 
 /** A key set is fetched anew after this long, and serves no longer than that without the issuer; milliseconds. */
 const MAX_AGE = 600_000

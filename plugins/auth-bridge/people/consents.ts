@@ -1,8 +1,8 @@
 // What people allowed: beside each grant of oidc-provider, who gave it, to which client, sent where, and for which login.
 // A person sees theirs on a page, and takes them back there.
 import type { Client } from 'oidc-provider'
-import { digest, grantedAt, type Records } from './records.ts'
-import { sameRedirect } from './redirects.ts'
+import { sameRedirect } from '../clients/redirects.ts'
+import { digest, grantedAt, type Records } from '../records.ts'
 
 export interface Consent {
   readonly grantId: string

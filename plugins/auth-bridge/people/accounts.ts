@@ -1,12 +1,12 @@
 // Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
 import type { ProviderContext } from 'oidc-provider'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../../core/index.ts'
+import { isProven, type Proof } from '../browser/proof.ts'
+import { grantedAt, type Records } from '../records.ts'
 import { type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
-import { isProven, type Proof } from './proof.ts'
-import { grantedAt, type Records } from './records.ts'
 
 /** As oidc-provider hands it on: `ctx.oidc.account`. */
 export interface Account {

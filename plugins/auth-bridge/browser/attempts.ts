@@ -1,12 +1,12 @@
 // Attempts to sign in at the provider: what must be known again when the browser comes back, under the state that the provider
 // sends along, and for the browser alone that began. Each state works once.
 import { randomBytes } from 'node:crypto'
-import type { HostContext } from '../../core/index.ts'
+import type { HostContext } from '../../../core/index.ts'
+import { SIGN_IN_TTL } from '../places.ts'
+import { digest, pendingAt } from '../records.ts'
+import type { LoginUnderWay } from '../upstream/upstream.ts'
 import { type Bridge, pathOf } from './bridge.ts'
-import { SIGN_IN_TTL } from './places.ts'
 import { isProven, isSame, type Proof } from './proof.ts'
-import { digest, pendingAt } from './records.ts'
-import type { LoginUnderWay } from './upstream/upstream.ts'
 
 /** What a login at the provider is for: an interaction of a client's, by its uid, or the account page. */
 export type Purpose = { readonly uid: string } | 'account'

@@ -2,8 +2,8 @@
 // PEM file. The first signs, all are published.
 import { createECDH, createPrivateKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { PublicJwk } from '../../core/auth.ts'
-import { errorText } from '../../core/index.ts'
+import type { PublicJwk } from '../../../core/auth.ts'
+import { errorText } from '../../../core/index.ts'
 
 export const SIGNING = 'ES256'
 

@@ -1,7 +1,7 @@
 // Which MCP clients there may be, whatever they say of themselves: codes go where the config lets them, and what oidc-provider
 // could do for other kinds of clients is off.
 import { errors } from 'oidc-provider'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../../core/index.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 

@@ -1,9 +1,9 @@
 // The page of a person: which clients may act for them. They take that back here, and sign out.
-import type { HostContext } from '../../core/index.ts'
+import type { HostContext } from '../../../core/index.ts'
+import type { ShownGrant } from '../pages/index.ts'
+import type { Consent } from '../people/consents.ts'
+import type { Login } from '../people/logins.ts'
 import { type Bridge, isTokenFor, pathOf, sendPage, tokenFor } from './bridge.ts'
-import type { Consent } from './consents.ts'
-import type { Login } from './logins.ts'
-import type { ShownGrant } from './pages/index.ts'
 import { currentLogin } from './session.ts'
 
 const shownPlace = (uri: string): string => {

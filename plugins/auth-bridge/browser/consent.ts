@@ -1,11 +1,11 @@
 // The consent page: which client asks, where its answer goes, and for what. Allowing is a grant of oidc-provider, with a
 // record of what the person saw.
 import type { Client, Grant, Interaction } from 'oidc-provider'
-import type { HostContext } from '../../core/index.ts'
+import type { HostContext } from '../../../core/index.ts'
+import type { ShownClient } from '../pages/index.ts'
+import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
+import type { Login } from '../people/logins.ts'
 import { asText, asTexts, type Bridge, isTokenFor, sendPage, tokenFor } from './bridge.ts'
-import { type Changed, changedSince, digestOfDocument } from './consents.ts'
-import type { Login } from './logins.ts'
-import type { ShownClient } from './pages/index.ts'
 import { openSession } from './session.ts'
 
 /** What is asked, of whom. */

@@ -1,7 +1,7 @@
 // What clients are refused, in the log: for whoever runs the host, where what a client is told says little.
 import type Provider from 'oidc-provider'
 import type { ProviderContext } from 'oidc-provider'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../../core/index.ts'
 
 /** An error of oidc-provider: its message is the code of OAuth. */
 interface Refusal extends Error {

@@ -1,8 +1,8 @@
 // Where oidc-provider keeps sessions, logins under way, grants, codes and refresh tokens: in records. What it finds and then
 // uses up it must be alone in using, on whatever node; a refresh token works a little longer, for refreshes side by side.
 import { errors } from 'oidc-provider'
-import { grantedAt, type Place, pendingAt, type Records } from './records.ts'
-import type { RegisteredClients } from './registered-clients.ts'
+import type { RegisteredClients } from '../clients/registered-clients.ts'
+import { grantedAt, type Place, pendingAt, type Records } from '../records.ts'
 
 interface Payload {
   readonly uid?: string

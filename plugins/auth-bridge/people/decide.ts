@@ -1,8 +1,8 @@
 // Who may sign in at all, and what scopes and roles a person has: the options `allow`, `scopes` and `roles`, held against
 // what the provider says of them.
-import { claimAt } from '../../core/auth.ts'
-import type { FilledAuthBridge, PersonRule } from './options.ts'
-import type { Person } from './upstream/upstream.ts'
+import { claimAt } from '../../../core/auth.ts'
+import type { FilledAuthBridge, PersonRule } from '../options.ts'
+import type { Person } from '../upstream/upstream.ts'
 
 type Rules = Readonly<Record<string, PersonRule>>
 

@@ -1,7 +1,7 @@
 // When a person is asked something: to sign in where their login has ended, and for each client that they did not allow yet,
 // as they see it now. What oidc-provider asks for by itself stays.
 import { interactionPolicy, type ProviderContext } from 'oidc-provider'
-import type { Account } from './accounts.ts'
+import type { Account } from '../people/accounts.ts'
 
 const { base, Check } = interactionPolicy
 

@@ -1,6 +1,6 @@
 // How a browser shows that it is the one that came back from the provider: by a cookie whose digest is kept.
 import { timingSafeEqual } from 'node:crypto'
-import { digest } from './records.ts'
+import { digest } from '../records.ts'
 
 /** The name of the cookie, and the digest of what is in it. */
 export interface Proof {

@@ -1,9 +1,9 @@
 // The session of a browser, which is oidc-provider's: for the pages of our own that read it, begin it and end it.
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
-import type { HostContext } from '../../core/index.ts'
+import type { HostContext } from '../../../core/index.ts'
+import type { Login } from '../people/logins.ts'
 import type { Bridge } from './bridge.ts'
-import type { Login } from './logins.ts'
 
 /** Of requests that reach us by another name than the issuer's, as behind a proxy. */
 function contextOf(provider: Provider, { req, res }: Pick<HostContext, 'req' | 'res'>) {

@@ -1,9 +1,8 @@
 // Logins: who signed in at the provider, with the tokens that it gave. Consents and sessions hang on a login; it ends when
 // the provider no longer wants to know the person, when they sign out, and after its time.
 import { randomBytes } from 'node:crypto'
-import type { Logger } from '../../core/index.ts'
-import type { Decide, Standing } from './decide.ts'
-import { grantedAt, pendingAt, type Records } from './records.ts'
+import type { Logger } from '../../../core/index.ts'
+import { grantedAt, pendingAt, type Records } from '../records.ts'
 import {
   isUpstreamError,
   type Person,
@@ -11,7 +10,8 @@ import {
   type SignedIn,
   type Upstream,
   UpstreamError,
-} from './upstream/upstream.ts'
+} from '../upstream/upstream.ts'
+import type { Decide, Standing } from './decide.ts'
 
 export interface Login extends SignedIn {
   readonly id: string

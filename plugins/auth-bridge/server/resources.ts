@@ -1,6 +1,6 @@
 // What our tokens are for: the addresses of the plugin's routes (RFC 8707), and the scopes that mean something there.
-import { sameResources } from '../../core/auth.ts'
-import type { PluginHost, Services } from '../../core/index.ts'
+import { sameResources } from '../../../core/auth.ts'
+import type { PluginHost, Services } from '../../../core/index.ts'
 
 type Host = Pick<PluginHost, 'routes' | 'url'>
 type Route = PluginHost['routes'][number]

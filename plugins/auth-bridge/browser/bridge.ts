@@ -1,16 +1,16 @@
 // Everything that the bridge's pages and endpoints work with, made once the host has an address.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type Provider from 'oidc-provider'
-import type { Logger } from '../../core/index.ts'
-import type { Accounts } from './accounts.ts'
-import type { Consents } from './consents.ts'
-import type { Decide } from './decide.ts'
-import type { Logins } from './logins.ts'
-import type { Page, Pages } from './pages/index.ts'
-import type { Lifetimes } from './provider.ts'
-import type { Records } from './records.ts'
-import type { Resources } from './resources.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { Logger } from '../../../core/index.ts'
+import type { Page, Pages } from '../pages/index.ts'
+import type { Accounts } from '../people/accounts.ts'
+import type { Consents } from '../people/consents.ts'
+import type { Decide } from '../people/decide.ts'
+import type { Logins } from '../people/logins.ts'
+import type { Records } from '../records.ts'
+import type { Lifetimes } from '../server/provider.ts'
+import type { Resources } from '../server/resources.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 
 export interface Bridge {
   readonly issuer: string

@@ -1,10 +1,10 @@
 // Who an identity assertion is about: a person like those who sign in, so that the same rules hold for them. Somebody of
 // another issuer than the provider's is somebody else, whatever their `sub`.
-import { type Claims, claimAt } from '../../core/auth.ts'
+import { type Claims, claimAt } from '../../../core/auth.ts'
+import { groupsAt } from '../upstream/read-person.ts'
+import type { Settings } from '../upstream/settings.ts'
+import type { Person } from '../upstream/upstream.ts'
 import type { Assertion } from './assertion.ts'
-import { groupsAt } from './upstream/read-person.ts'
-import type { Settings } from './upstream/settings.ts'
-import type { Person } from './upstream/upstream.ts'
 
 const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
 

@@ -1,7 +1,7 @@
 // Checks identity assertions (ID-JAG): JWTs in which a trusted issuer says who somebody is, for one client at this server.
 // draft-ietf-oauth-identity-assertion-authz-grant, sections 3 and 4.4.
-import type { Claims } from '../../core/auth.ts'
-import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../families/issuer-keys/index.ts'
+import type { Claims } from '../../../core/auth.ts'
+import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts'
 
 const TYPE = 'oauth-id-jag+jwt'

@@ -1,13 +1,13 @@
 // Signing in at the provider, and back: for a client's authorization request, or for the account page. Whoever comes back is
 // the browser that left, with a state that works once; then it is decided whether they may.
 import type { Interaction } from 'oidc-provider'
-import type { HostContext } from '../../core/index.ts'
+import type { HostContext } from '../../../core/index.ts'
+import type { Login } from '../people/logins.ts'
+import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
 import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
 import { asText, type Bridge, pathOf, sendPage } from './bridge.ts'
-import type { Login } from './logins.ts'
 import type { Proof } from './proof.ts'
 import { openSession, signedInAs } from './session.ts'
-import { isUpstreamError, type SignedIn, type UpstreamError } from './upstream/upstream.ts'
 
 const MAX_HINT = 256
 
