@@ -75,7 +75,9 @@ describe('the pages of auth-bridge', () => {
   })
 
   it('quote what people and operators are told', () => {
-    const told = ['decide.ts', 'sign-in.ts', 'upstream/connection.ts', 'upstream/read-person.ts'].map(sourceOf).join()
+    const told = ['people/decide.ts', 'browser/sign-in.ts', 'upstream/connection.ts', 'upstream/read-person.ts']
+      .map(sourceOf)
+      .join()
     const quoted = OWN_PAGE.flatMap(type => symptomsIn(pageOf(type)).flatMap(quotesIn))
     const pieces = quoted.flatMap(text => text.split('...').map(piece => piece.replace(/^[ ,]+|[ ,]+$/g, '')))
     expect(pieces.filter(piece => !told.includes(piece))).to.deep.equal([])

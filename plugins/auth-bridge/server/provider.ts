@@ -109,6 +109,14 @@ function registration({ options, clients }: ProviderSettings) {
   }
 }
 
+/** Refuses for a reason that is in the log; the client is told no more than that its document is not fetched. */
+async function allowDocument(isInLimit: boolean, url: string): Promise<true> {
+  const refuse = (why: string) => new errors.InvalidClient('client_id metadata document fetch not allowed', why)
+  if (!isInLimit) throw refuse('too many documents for one address in a minute')
+  if (!(await isPublic(url))) throw refuse('its host is not on the public internet, or has no address')
+  return true
+}
+
 function features(settings: ProviderSettings) {
   const { options, mayFetchDocument } = settings
   return {
@@ -124,7 +132,7 @@ function features(settings: ProviderSettings) {
       enabled: options.clients.metadataDocuments,
       ack: 'draft-02',
       cacheDuration: DOCUMENT_AGE,
-      allowFetch: async (ctx: ProviderContext, url: string) => mayFetchDocument(ctx.ip) && (await isPublic(url)),
+      allowFetch: (ctx: ProviderContext, url: string) => allowDocument(mayFetchDocument(ctx.ip), url),
     },
     resourceIndicators: resourceIndicators(settings),
   }

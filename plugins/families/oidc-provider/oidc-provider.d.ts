@@ -145,6 +145,11 @@ declare module 'oidc-provider' {
     readonly InvalidTarget: OAuthError
     readonly InvalidGrant: OAuthError
     readonly InvalidRequest: OAuthError
+    /** `detail` is not for the client. */
+    readonly InvalidClient: new (
+      description: string,
+      detail?: string,
+    ) => Error
     readonly InvalidClientMetadata: new (description: string) => Error
     readonly CustomOIDCProviderError: new (
       error: string,

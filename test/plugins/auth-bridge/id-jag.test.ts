@@ -295,7 +295,7 @@ describe('auth-bridge: identity assertions', () => {
       ['a past end', { iat: inSeconds(-400), exp: inSeconds(-61) }, /expired/],
       ['a beginning to come', { iat: inSeconds(120), exp: inSeconds(180) }, /iat/],
       ['a time before which it is not valid', { nbf: inSeconds(120) }, /nbf/],
-      ['a long life', { exp: inSeconds(601) }, /10 minutes/],
+      ['a long life', { exp: inSeconds(660) }, /10 minutes/],
       ['times as texts', { exp: `${inSeconds(300)}` }, /exp/],
       ['a key that it is bound to', { cnf: { jkt: marked } }, /cnf/],
       ['a tenant', { tenant: marked }, /tenant/],
