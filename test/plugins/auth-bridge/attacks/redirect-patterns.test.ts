@@ -125,8 +125,8 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     ]
     const patterns = [...PATTERNS, 'com.example.app:/oauth/**'].map(parseRedirectPattern)
     for (const place of places) {
-      for (const escape of escapes)
-        for (const uri of [`${place}${escape}`, `${place}a${escape}b`, `${place}..${escape}cb`])
+      for (const text of escapes)
+        for (const uri of [`${place}${text}`, `${place}a${text}b`, `${place}..${text}cb`])
           tally.add(JSON.stringify(uri), !mayRedirect(patterns, uri))
       for (const step of dots)
         for (const uri of [`${place}${step}/cb`, `${place}${step}`]) tally.add(uri, !mayRedirect(patterns, uri))
