@@ -94,7 +94,15 @@ describe('mcp-host doctor: auth-bridge', () => {
       const idp = await idpOf(vendor)
       const findings = await examine(configOf(idp.options()))
       expect(wrongs(findings), told(findings)).to.deep.equal([])
-      for (const check of ['provider', 'redirect URI', 'authorization request', 'client secret', 'renewal'])
+      for (const check of [
+        'provider',
+        'keys',
+        'clock',
+        'redirect URI',
+        'authorization request',
+        'client secret',
+        'renewal',
+      ])
         expect(told(findings)).to.include(`ok auth-bridge: ${check}: `)
     })
   }
@@ -175,10 +183,13 @@ describe('mcp-host doctor: auth-bridge', () => {
 
   it('finds a provider that is away, and ends', async () => {
     const idp = await idpOf()
-    for (const mood of ['down', 'gone'] as const) {
+    for (const [mood, words] of [
+      ['down', /provider: .*the provider itself fails/],
+      ['gone', /provider: .*let this machine reach the provider/],
+    ] as const) {
       idp.mood = mood
       const findings = await examine(configOf(idp.options()))
-      expect(told(wrongs(findings))).to.match(/provider: .*let this machine reach the provider/)
+      expect(told(wrongs(findings))).to.match(words)
       expect(findings).to.have.length(1)
     }
   })

@@ -2,11 +2,12 @@
 // back shows whether the provider knows the application and its redirect URI.
 import { randomBytes } from 'node:crypto'
 import { errorText } from '../../../core/index.ts'
+import { fixOfConnection } from '../upstream/ask.ts'
 import type { Connection } from '../upstream/connection.ts'
-import { explain, type ProviderRefusal } from '../upstream/explain.ts'
-import { safeText } from '../upstream/refusal.ts'
+import { explain } from '../upstream/explain.ts'
+import { refusalWords, safeText } from '../upstream/refusal.ts'
 import { begin } from '../upstream/sign-in.ts'
-import { type Findings, note, ok, wrong } from './finding.ts'
+import { type Findings, note, ok, withRedirectUri, wrong } from './finding.ts'
 import { refusalInAddress, refusalOnPage } from './signals.ts'
 
 const CHECK = 'redirect URI'
@@ -49,20 +50,21 @@ const isAt = (target: URL, redirectUri: string) => {
   return target.origin === origin && target.pathname === pathname
 }
 
-function describe({ code, description }: Omit<ProviderRefusal, 'type'>, secrets: readonly string[]): string {
-  return [code, description].flatMap(text => (text ? [safeText(text, secrets)] : [])).join(': ') || 'no reason'
-}
-
 /** The provider sent the browser back: it knows who asks, and where to send the answer. */
-function readCallback({ settings, server }: Connection, target: URL, secrets: readonly string[]): Findings {
+function readCallback(
+  { settings, server }: Connection,
+  target: URL,
+  redirectUri: string,
+  secrets: readonly string[],
+): Findings {
   const [code, description, iss] = ['error', 'error_description', 'iss'].map(
     name => target.searchParams.get(name) ?? undefined,
   )
-  const known = ok(CHECK, 'the provider knows the client id and this redirect URI')
+  const known = ok(CHECK, `the provider knows the client id, and sends people back to ${redirectUri}`)
   if (settings.kind.openid && iss !== undefined && iss !== server.issuer)
     return [known, wrong(REQUEST, 'its answer names another issuer (iss) than its metadata', 'check `issuer`')]
   if (code === undefined || NOBODY.test(code)) return [known, ok(REQUEST, 'it takes the scopes and parameters')]
-  const said = describe({ code, description }, secrets)
+  const said = refusalWords({ code, description }, secrets)
   // Some do not know `prompt=none`; people are not asked with it.
   if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
     return [known, note(REQUEST, `it cannot be tried without a person: ${said}`)]
@@ -80,17 +82,17 @@ function readPage(
   secrets: readonly string[],
 ): Findings {
   const { status, target, text } = reply
+  const register = `check clientId, and register ${redirectUri} with the application at the provider`
   const refusal = target ? refusalInAddress(target) : refusalOnPage(text, status >= 400)
   if (refusal) {
     const fix = explain({ type, ...refusal })?.fix
-    const register = `check clientId, and register ${redirectUri} with the application at the provider`
-    return [wrong(CHECK, `the provider shows people an error: ${describe(refusal, secrets)}`, fix ?? register)]
+    // The description is what stands there; the code may be ours for it.
+    const said = safeText(refusal.description ?? refusal.code ?? 'no reason', secrets)
+    return [wrong(CHECK, `the provider shows people an error: ${said}`, withRedirectUri(fix ?? register, redirectUri))]
   }
   if (status >= 400) {
-    const fix = `check clientId, and register ${redirectUri} with the application at the provider`
-    return [
-      wrong(CHECK, `the authorization endpoint answers ${status}, and nothing that is known stands on its page`, fix),
-    ]
+    const why = `the authorization endpoint answers ${status}, and nothing that is known stands on its page`
+    return [wrong(CHECK, why, register)]
   }
   const why = 'the provider shows its login page first: whether it knows the redirect URI shows when somebody signs in'
   return [note(CHECK, why, `${redirectUri} must be registered there`)]
@@ -109,11 +111,11 @@ export async function checkAuthorization(connection: Connection, redirectUri: st
     reply = await ask(address.href)
   } catch (error) {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    const fix = 'let this machine reach the provider: name server, proxy, firewall'
+    const fix = fixOfConnection(error) ?? 'let this machine reach the provider: name server, proxy, firewall'
     return [wrong(CHECK, `the authorization endpoint cannot be asked: ${safeText(errorText(cause), secrets)}`, fix)]
   }
   const { target } = reply
   return target && isAt(target, redirectUri)
-    ? readCallback(connection, target, secrets)
+    ? readCallback(connection, target, redirectUri, secrets)
     : readPage(connection, reply, redirectUri, secrets)
 }

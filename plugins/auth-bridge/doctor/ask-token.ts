@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { jsonOf } from '../upstream/ask.ts'
 import { type Connection, through } from '../upstream/connection.ts'
 import { explain } from '../upstream/explain.ts'
-import { type Refusal, refusalIn, safeText } from '../upstream/refusal.ts'
-import { type Findings, failed, note, ok, wrong } from './finding.ts'
+import { type Refusal, refusalIn, refusalWords } from '../upstream/refusal.ts'
+import { type Findings, failed, note, ok, withRedirectUri, wrong } from './finding.ts'
 
 const CHECK = 'client secret'
 
@@ -22,10 +22,11 @@ async function refusalOf(response: Response): Promise<Refusal | undefined> {
 function judge(
   { settings: { type, clientSecret } }: Connection,
   refusal: Refusal,
+  redirectUri: string,
   secrets: readonly string[],
 ): Findings {
   const { code = '', description } = refusal
-  const said = [code, description].flatMap(text => (text ? [safeText(text, secrets)] : [])).join(': ')
+  const said = refusalWords(refusal, secrets)
   const isOurs = IS_SET_UP.test(description ?? '')
   if (KNOWS_US.test(code) && !isOurs) {
     const what = clientSecret === undefined ? 'the client without a secret' : 'the client id and the secret'
@@ -33,8 +34,8 @@ function judge(
   }
   if (code === 'invalid_request' && !isOurs)
     return [note(CHECK, `the provider cannot be asked for it with a code that was made up: ${said}`)]
-  const fix = explain({ type, code, description })?.fix
-  return [wrong(CHECK, `the token endpoint refused: ${said}`, fix ?? 'check clientId, clientSecret and authMethod')]
+  const fix = explain({ type, code, description })?.fix ?? 'check clientId, clientSecret and authMethod'
+  return [wrong(CHECK, `the token endpoint refused: ${said}`, withRedirectUri(fix, redirectUri))]
 }
 
 export async function checkToken(connection: Connection, redirectUri: string): Promise<Findings> {
@@ -54,7 +55,7 @@ export async function checkToken(connection: Connection, redirectUri: string): P
       options,
     )
     const refusal = await refusalOf(response)
-    if (refusal) return judge(connection, refusal, [settings.clientSecret ?? '', code, state, verifier])
+    if (refusal) return judge(connection, refusal, redirectUri, [settings.clientSecret ?? '', code, state, verifier])
     const fix = 'check that the issuer, or the endpoints, are those of the provider'
     return [wrong(CHECK, `the token endpoint answers ${response.status} and says no reason`, fix)]
   } catch (error) {

@@ -7,6 +7,7 @@ import { type Connection, createConnector } from '../upstream/connection.ts'
 import { type Settings, settle } from '../upstream/settings.ts'
 import { scopesOf } from '../upstream/sign-in.ts'
 import { checkAuthorization } from './ask-authorization.ts'
+import { checkKeys } from './ask-keys.ts'
 import { checkToken } from './ask-token.ts'
 import { type Findings, failed, note, ok, wrong } from './finding.ts'
 
@@ -80,7 +81,12 @@ async function checkProvider(
   }
   const found =
     settings.issuer === undefined ? 'endpoints are given' : `the metadata of ${settings.issuer} is of this issuer`
-  const known = [ok('provider', found), ...checkOffers(connection), ...checkRenewal(connection)]
+  const known = [
+    ok('provider', found),
+    ...(await checkKeys(connection)),
+    ...checkOffers(connection),
+    ...checkRenewal(connection),
+  ]
   if (redirectUri === undefined)
     return [...known, note('redirect URI', 'not looked at: nobody knows where this host will be', 'set http.publicUrl')]
   return [

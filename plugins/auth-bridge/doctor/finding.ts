@@ -20,6 +20,10 @@ export const wrong = (check: string, text: string, fix?: string): PluginFinding 
   ...(fix !== undefined && { fix }),
 })
 
+/** A fix that is about the redirect URI says which one. */
+export const withRedirectUri = (fix: string, redirectUri: string): string =>
+  fix.includes(redirectUri) || !/redirect|callback/i.test(fix) ? fix : `${fix} Redirect URI: ${redirectUri}`
+
 /** What went wrong on the way to the provider; rethrows what is no failure of that kind. */
 export function failed(check: string, error: unknown): PluginFinding {
   if (!(error instanceof UpstreamError)) throw error

@@ -30,10 +30,27 @@ async function readText(response: Response, shown: string): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > MAX_BYTES) throw new UpstreamError('untrusted', `${shown} answered more than ${MAX_BYTES} bytes`)
+    if (size > MAX_BYTES)
+      throw new UpstreamError('untrusted', `${shown} answered more than ${MAX_BYTES} bytes`, { fix: WRONG_PAGE })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** For people who run the bridge, of what a machine on the way may have sent instead. */
+export const WRONG_PAGE = 'check that the issuer is right, and that no proxy on the way answers with a page of its own'
+
+const NO_TLS = /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|EPROTO)$/
+const NO_TRUST = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
+
+/** What helps where a connection failed; undefined where all that is known is that it did. */
+export function fixOfConnection(thrown: unknown): string | undefined {
+  const { cause } = thrown instanceof Error ? thrown : {}
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (NO_TLS.test(code)) return 'what answers there does not speak TLS: is it http? http:// is for this machine alone'
+  if (NO_TRUST.test(code))
+    return 'this machine does not trust its certificate: name the file of your own authority in NODE_EXTRA_CA_CERTS'
+  return undefined
 }
 
 /** The reason of a connection that failed, without what was sent. */
@@ -51,6 +68,14 @@ const isBusy = ({ status, headers }: Response) =>
   status === 408 ||
   status === 429 ||
   (status === 403 && (headers.get('x-ratelimit-remaining') === '0' || headers.has('retry-after')))
+
+const fixOfStatus = (status: number) =>
+  status >= 500 || status === 408
+    ? 'the provider itself fails, or a proxy before it: see its status page or log, then try again'
+    : 'the provider itself fails for now, it takes no more requests: try again later'
+
+/** Headers of an answer that are read. */
+const KEPT = ['content-type', 'link', 'date', 'age'] as const
 
 const isSecure = (url: string, local: boolean) =>
   URL.canParse(url) && (new URL(url).protocol === 'https:' || (local && isLocal(url)))
@@ -79,7 +104,7 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
     } catch (thrown) {
       // The cause may hold the request: what of it may be told is in the sentence.
       if (thrown instanceof UpstreamError) throw thrown
-      throw new UpstreamError('unavailable', `${shown}: ${reasonOf(thrown)}`)
+      throw new UpstreamError('unavailable', `${shown}: ${reasonOf(thrown)}`, { fix: fixOfConnection(thrown) })
     }
     const { status, headers } = response
     if (status >= 300 && status < 400) {
@@ -87,14 +112,11 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
         fix: 'check the issuer, or the endpoints, in the provider options',
       })
     }
-    if (isBusy(response)) throw new UpstreamError('unavailable', `${shown} answers ${status}`)
-    const type = headers.get('content-type')
-    const link = headers.get('link')
+    if (isBusy(response))
+      throw new UpstreamError('unavailable', `${shown} answers ${status}`, { fix: fixOfStatus(status) })
+    const kept = KEPT.map(name => [name, headers.get(name) ?? ''] as const).filter(([, value]) => value !== '')
     // Not WWW-Authenticate: oauth4webapi would look at that, and no more at what the body says.
-    return new Response(status === 204 || status === 205 ? null : text, {
-      status,
-      headers: { ...(type !== null && { 'content-type': type }), ...(link !== null && { link }) },
-    })
+    return new Response(status === 204 || status === 205 ? null : text, { status, headers: Object.fromEntries(kept) })
   }
 }
 

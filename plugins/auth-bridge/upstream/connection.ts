@@ -3,7 +3,7 @@
 import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
-import { type Ask, checkAddress, createAsk, jsonOf } from './ask.ts'
+import { type Ask, checkAddress, createAsk, jsonOf, WRONG_PAGE } from './ask.ts'
 import type { AuthMethod } from './kinds.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import type { Settings } from './settings.ts'
@@ -60,7 +60,7 @@ async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promi
     if (refusal) throw refusalError(refusal, { type: settings.type, what, secrets: [] })
     throw unreadable(what, response.status)
   }
-  if (!isObject(body)) throw new UpstreamError('misconfigured', `${what} is no metadata document`)
+  if (!isObject(body)) throw new UpstreamError('misconfigured', `${what} is no metadata document`, { fix: WRONG_PAGE })
   if (!sameIssuer(body['issuer'], issuer)) {
     const found = typeof body['issuer'] === 'string' ? shownUrl(body['issuer']) : 'nothing'
     throw new UpstreamError('misconfigured', `${what} is of the issuer ${found}, and not of ${shownUrl(issuer)}`, {
@@ -82,7 +82,9 @@ function checkEndpoints(server: AuthorizationServer, settings: Settings): Connec
     const url: unknown = server[name]
     if (url === undefined && !needed(settings).some(one => one === name)) continue
     if (typeof url !== 'string' || !URL.canParse(url)) {
-      throw new UpstreamError('misconfigured', `the metadata of ${shownUrl(server.issuer)} has no ${name}`)
+      throw new UpstreamError('misconfigured', `the metadata of ${shownUrl(server.issuer)} has no ${name}`, {
+        fix: 'check that this issuer is an OpenID Connect provider; for plain OAuth there is the type oauth',
+      })
     }
     checkAddress(url, settings.local)
   }

@@ -46,6 +46,14 @@ export function safeText(text: string, secrets: readonly (string | undefined)[] 
     .slice(0, MAX_TEXT)
 }
 
+/** The code, and the provider's words: once, where they begin with the code. Empty where it says nothing. */
+export function refusalWords({ code, description }: Refusal, secrets: readonly (string | undefined)[]): string {
+  const name = code === undefined ? '' : safeText(code, secrets).slice(0, 100)
+  const words = description === undefined ? '' : safeText(description, secrets)
+  const isTwice = words.toLowerCase().startsWith(name.toLowerCase())
+  return isTwice ? words : [name, words].filter(Boolean).join(': ')
+}
+
 export interface RefusalContext {
   readonly type: ProviderType
   /** What was asked, for people: `the token endpoint`. */
@@ -62,7 +70,7 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
   const { type, what, secrets, otherwise = 'misconfigured', forScopes = false } = context
   const told = explain({ type, code, description })
   const shownCode = code === undefined ? undefined : safeText(code, secrets).slice(0, 100)
-  const said = [shownCode, description && safeText(description, secrets)].filter(Boolean).join(': ')
+  const said = refusalWords({ code, description }, secrets)
   const ended = code === 'invalid_grant' && !forScopes
   const fault = ended ? 'refused' : (told?.fault ?? FAULTS[code ?? ''] ?? otherwise)
   return new UpstreamError(fault, `${what} refused: ${said || 'without a reason'}`, { code: shownCode, fix: told?.fix })

@@ -88,6 +88,9 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
   if (type === 'google' && issuer !== undefined && !isLocal(issuer)) {
     throw refuse('issuer', 'google has one issuer; another is for tests, on this machine')
   }
+  if (issuer !== undefined && /\/\.well-known(?:\/|$)/.test(issuer)) {
+    throw refuse('issuer', 'write the issuer alone, without /.well-known/...')
+  }
   const urls = { issuer, ...endpoints }
   for (const [name, url] of Object.entries(urls)) {
     if (url === undefined || isSecure(url)) continue

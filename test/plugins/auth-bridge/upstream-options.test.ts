@@ -49,6 +49,12 @@ describe('provider options that do not go together', () => {
     [{ type: 'keycloak', ...own }, '', 'needs issuer'],
     [{ type: 'oidc', ...own }, '', 'needs issuer'],
     [{ type: 'oidc', ...own, issuer: 'http://id.acme.example' }, '.issuer', 'https://'],
+    [
+      { type: 'oidc', ...own, issuer: 'https://id.acme.example/.well-known/openid-configuration' },
+      '.issuer',
+      'write the issuer alone, without /.well-known/...',
+    ],
+    [{ type: 'keycloak', ...own, issuer: 'https://id.acme.example/realms/a/.well-known/' }, '.issuer', 'issuer alone'],
     [{ type: 'oidc', ...own, issuer: 'https://id.acme.example/?a=b' }, '.issuer', 'no query'],
     [{ type: 'oidc', ...own, issuer: 'https://id.acme.example', endpoints }, '.endpoints', 'does not use it'],
     [{ type: 'oidc', clientId: 'x', issuer: 'https://id.acme.example' }, '', "authMethod: 'none'"],

@@ -1,0 +1,242 @@
+// `mcp-host doctor --config` with auth-bridge: what it says of the provider itself, its metadata, its keys and its clock, and
+// of the redirect URI that is to be registered there.
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { examineConfig, type PluginFinding } from '../../core/create-host.ts'
+import type { BuiltInOptions } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import { checkKeys } from '../../plugins/auth-bridge/doctor/ask-keys.ts'
+import { createConnector } from '../../plugins/auth-bridge/upstream/connection.ts'
+import { settle } from '../../plugins/auth-bridge/upstream/settings.ts'
+import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../support/identity-provider.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { makeKey, toJwk } from '../support/test-issuer.ts'
+
+type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
+
+const CALLBACK = 'https://mcp.acme.example/auth/callback'
+const now = defineTool({ name: 'now', handler: () => 'now' })
+
+let idp: IdentityProvider
+/** Answers as `reply` says, whatever it is asked. */
+let odd: Server
+let oddUrl = ''
+let reply: (response: ServerResponse) => void = response => response.end()
+
+const examine = (provider: object, publicUrl = 'https://mcp.acme.example'): Promise<PluginFinding[]> =>
+  examineConfig(
+    {
+      file: '/nowhere/config',
+      locate: () => undefined,
+      isInHand: true,
+      config: {
+        server: { name: 'a-host', version: '1' },
+        secrets: ['a secret of the test, thirty-two characters long'],
+        http: { publicUrl },
+        toolsets: { all: [now] },
+        routes: { '/mcp': { toolsets: 'all', authorize: true } },
+        plugins: {
+          'transport-streamable': {},
+          'auth-jwt': {},
+          'resource-metadata': {},
+          'auth-bridge': { provider, allow: { everyone: true } } as unknown as BridgeOptions,
+        },
+      },
+    },
+    createTestLog(),
+  )
+
+/** The findings of these checks, one a line. */
+const linesOf = (findings: readonly PluginFinding[], ...checks: readonly string[]) =>
+  findings
+    .filter(({ check }) => checks.some(one => check === `auth-bridge: ${one}`))
+    .map(({ check, level, text, fix = '' }) => `${level} ${check.replace('auth-bridge: ', '')}: ${text} -> ${fix}`)
+    .join('\n')
+
+const json = (body: unknown, headers: Record<string, string> = {}, status = 200) => {
+  reply = response => {
+    response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  }
+}
+
+const keySet = (...changes: readonly object[]) => ({
+  keys: changes.map((change, index) => ({ ...toJwk(makeKey(`key-${index}`)), ...change })),
+})
+
+before(async () => {
+  idp = await startIdentityProvider({ redirects: [CALLBACK] })
+  odd = createServer((_request, response) => reply(response))
+  await new Promise<void>(resolve => odd.listen(0, '127.0.0.1', resolve))
+  oddUrl = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`
+})
+afterEach(() => {
+  idp.metadata = {}
+  for (const endpoint of Object.keys(idp.failing)) delete idp.failing[endpoint as keyof typeof idp.failing]
+})
+after(async () => {
+  odd.closeAllConnections()
+  odd.close()
+  await stopIdentityProviders()
+})
+
+describe('mcp-host doctor: the redirect URI of auth-bridge', () => {
+  it('is said where all is well', async () => {
+    const findings = await examine(idp.options())
+    expect(linesOf(findings, 'redirect URI'))
+      .to.match(/^ok .*sends people back to /)
+      .and.include(CALLBACK)
+  })
+
+  it('is said where it is not registered, in the fix', async () => {
+    const findings = await examine(idp.options(), 'https://elsewhere.example')
+    const [finding] = findings.filter(({ level }) => level === 'wrong')
+    expect(finding?.fix).to.include('https://elsewhere.example/auth/callback')
+  })
+
+  it('is said where the provider refuses it in an answer, and not where it is about something else', async () => {
+    idp.failing.token = { error: 'invalid_request', error_description: 'AADSTS50011: The redirect URI is not known' }
+    expect(linesOf(await examine(idp.options()), 'client secret'))
+      .to.match(/^wrong /)
+      .and.include(CALLBACK)
+    idp.failing.token = { error: 'invalid_client', error_description: 'unknown secret' }
+    expect(linesOf(await examine(idp.options()), 'client secret'))
+      .to.match(/^wrong /)
+      .and.not.include(CALLBACK)
+  })
+})
+
+describe('mcp-host doctor: what a provider says', () => {
+  it('is said once where its words begin with its code', async () => {
+    idp.failing.token = { error: 'invalid_client', error_description: 'invalid_client: client is invalid' }
+    expect(linesOf(await examine(idp.options()), 'client secret')).to.include(
+      'refused: invalid_client: client is invalid',
+    )
+    idp.failing.token = { error: 'invalid_client', error_description: 'client is invalid' }
+    expect(linesOf(await examine(idp.options()), 'client secret')).to.include(
+      'refused: invalid_client: client is invalid',
+    )
+    idp.failing.authorization = { error: 'invalid_scope', error_description: 'invalid_scope: no such scope' }
+    expect(linesOf(await examine(idp.options()), 'authorization request')).to.include(
+      'for: invalid_scope: no such scope',
+    )
+  })
+
+  it('is said once where it stands on a page', async () => {
+    for (const [status, page, expected] of [
+      [
+        400,
+        '<p>invalid_redirect_uri: not one of the client</p>',
+        'an error: invalid_redirect_uri: not one of the client',
+      ],
+      [400, '<p>invalid_client: client is invalid</p>', 'an error: invalid_client: client is invalid'],
+      [400, '<p>Client not found.</p>', 'an error: Client not found.'],
+    ] as const) {
+      reply = response => response.writeHead(status, { 'Content-Type': 'text/html' }).end(page)
+      idp.metadata = { authorization_endpoint: `${oddUrl}/authorize` }
+      expect(linesOf(await examine(idp.options()), 'redirect URI')).to.include(`${expected} -> `)
+    }
+  })
+})
+
+describe('mcp-host doctor: the keys of the provider', () => {
+  const keysOf = async () => {
+    idp.metadata = { jwks_uri: `${oddUrl}/jwks` }
+    return linesOf(await examine(idp.options()), 'keys', 'clock')
+  }
+
+  it('are fetched', async () => {
+    expect(linesOf(await examine(idp.options()), 'keys')).to.match(/^ok keys: .*\/jwks has a key for signatures/)
+    json(keySet({}, { use: undefined }, { use: 'enc' }, { use: undefined, key_ops: ['verify'] }))
+    expect(await keysOf()).to.match(/^ok keys: .* has 3 keys for signatures/)
+  })
+
+  for (const [what, answer, words] of [
+    ['500', () => json('oops', {}, 500), /answers 500 -> the provider itself fails/],
+    ['404', () => json('{}', {}, 404), /answers 404 -> check that the issuer is right/],
+    ['a page', () => json('<!doctype html><p>Sign in</p>'), /is no set of keys -> .*proxy/],
+    ['an object', () => json({ keys: 'none' }), /is no set of keys -> /],
+    ['an empty set', () => json({ keys: [] }), /is an empty set of keys: no ID token can be checked -> .*signing key/],
+    [
+      'keys for encryption',
+      () => json(keySet({ use: 'enc' }, { key_ops: ['wrapKey'] })),
+      /no key for signatures.* -> /,
+    ],
+    ['a shared key', () => json({ keys: [{ kty: 'oct', k: 'abc' }, null, 'x'] }), /no key for signatures.* -> /],
+    ['too much', () => json('x'.repeat(2_000_000)), /answered more than .* -> .*proxy/],
+  ] as const) {
+    it(`are told to be wrong: ${what}`, async () => {
+      answer()
+      expect(await keysOf())
+        .to.match(/^wrong keys: /)
+        .and.match(words)
+    })
+  }
+
+  it('that never come are not waited for', async () => {
+    reply = () => undefined
+    idp.metadata = { jwks_uri: `${oddUrl}/jwks` }
+    const settings = settle(idp.options() as unknown as Parameters<typeof settle>[0], ['provider'])
+    const findings = await checkKeys(await createConnector(settings, createTestLog(), 500)())
+    expect(findings).to.have.length(1)
+    expect(findings[0]).to.include({ check: 'keys', level: 'wrong' })
+    expect(findings[0]?.text).to.include('it did not answer in time')
+    expect(findings[0]?.fix).to.include('let this machine reach the provider')
+  })
+
+  for (const [what, seconds, age, words] of [
+    ['agrees', 0, undefined, /ok clock: .* agree/],
+    ['is half a minute off', 30, undefined, /ok clock: .* agree/],
+    ['is half a minute off, the other way', -30, undefined, /ok clock: .* agree/],
+    ['answers from a cache', -3_600, 3_600, /ok clock: .* agree/],
+    ['is ahead', 600, undefined, /wrong clock: .* 10 min behind that of the provider.* -> .*NTP/],
+    ['is behind', -90, undefined, /wrong clock: .* (?:89|90) s ahead of that of the provider.* -> .*NTP/],
+    ['is hours behind', -7_230, undefined, /wrong clock: .* 2 h ahead of that of the provider.* -> .*NTP/],
+  ] as const) {
+    it(`are of a provider whose clock ${what}`, async () => {
+      reply = response => {
+        const date = new Date(Date.now() + seconds * 1_000).toUTCString()
+        response.writeHead(200, { Date: date, ...(age !== undefined && { Age: String(age) }) })
+        response.end(JSON.stringify(keySet({})))
+      }
+      expect(await keysOf()).to.match(words)
+    })
+  }
+
+  it('are of a provider that does not say its time', async () => {
+    for (const time of ['', 'yesterday']) {
+      json(keySet({}), { Date: time })
+      expect(await keysOf())
+        .to.match(/^ok keys: /)
+        .and.not.include('clock')
+    }
+  })
+})
+
+describe('mcp-host doctor: the metadata of the provider', () => {
+  const provider = (issuer: string) => ({ type: 'oidc', issuer, clientId: 'a', clientSecret: 'b' })
+
+  for (const [what, answer, words] of [
+    ['a page', () => json('<!doctype html><h1>Blocked</h1>'), /is no metadata document -> .*issuer.*proxy/],
+    ['bad JSON', () => json('{"issuer": '), /is no metadata document -> .*issuer.*proxy/],
+    ['too much', () => json(`"${'x'.repeat(2_000_000)}"`), /answered more than .* -> .*issuer.*proxy/],
+    ['500', () => json('oops', {}, 500), /answers 500 -> the provider itself fails/],
+    ['503', () => json('oops', {}, 503), /answers 503 -> the provider itself fails/],
+    ['429', () => json('oops', {}, 429), /answers 429 -> the provider itself fails.*later/],
+    ['no endpoints', () => json({ issuer: oddUrl }), /has no authorization_endpoint -> .*OpenID Connect/],
+  ] as const) {
+    it(`is told to be wrong, with a fix: ${what}`, async () => {
+      answer()
+      const findings = await examine(provider(oddUrl))
+      expect(linesOf(findings, 'provider')).to.match(words).and.not.include('firewall')
+    })
+  }
+
+  it('is asked of a server that does not speak TLS', async () => {
+    const findings = await examine(provider(oddUrl.replace('http:', 'https:')))
+    expect(linesOf(findings, 'provider'))
+      .to.match(/does not speak TLS: is it http\?/)
+      .and.not.include('firewall')
+  })
+})
