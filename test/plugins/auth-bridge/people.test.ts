@@ -80,7 +80,7 @@ describe('auth-bridge: people', () => {
     bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['sales'] })
     let token = first.refresh_token ?? ''
     const refresh = async () => {
-      const next = await client.refresh(token)
+      const next = await client.refreshSlowly(token)
       token = next.refresh_token ?? token
       return next.scope
     }
@@ -99,7 +99,7 @@ describe('auth-bridge: people', () => {
     const last = await eventually(
       'the refresh is refused',
       async () => {
-        const next = await client.refresh(token)
+        const next = await client.refreshSlowly(token)
         token = next.refresh_token ?? token
         return next
       },
@@ -117,7 +117,7 @@ describe('auth-bridge: people', () => {
     let token = (await client.logIn({ login_hint: 'joe', scope: 'read' })).refresh_token ?? ''
     bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@elsewhere.example' })
     const refresh = async () => {
-      const next = await client.refresh(token)
+      const next = await client.refreshSlowly(token)
       token = next.refresh_token ?? token
       return next.error
     }

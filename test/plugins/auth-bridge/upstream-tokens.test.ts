@@ -117,7 +117,7 @@ describe('auth-bridge: the provider is away', () => {
       bridge.idp.mood = mood
       const asked = bridge.idp.asked('token')
       const refresh = async () => {
-        const { error, refresh_token } = await client.refresh(token)
+        const { error, refresh_token } = await client.refreshSlowly(token)
         expect(error, mood).to.equal(undefined)
         token = refresh_token ?? ''
       }
