@@ -49,7 +49,13 @@ export function describeSchema(schema: JsonSchema): string {
   }
   // A schema may say itself what its pattern means; editors show the same words.
   const words = schema['patternErrorMessage'] ?? PATTERN_WORDS.get(schema['pattern'])
-  return words === undefined ? describeType(schema) : String(words)
+  return words === undefined ? describeType(schema) : `${words}${describeShortest(schema)}`
+}
+
+/** Of a duration with a least one, which its words do not say. */
+function describeShortest({ pattern, minimum }: JsonSchema): string {
+  if (pattern !== DURATION_PATTERN || typeof minimum !== 'number' || minimum <= 0) return ''
+  return `; at least ${minimum % 1_000 === 0 ? `${minimum / 1_000}s` : `${minimum}ms`}`
 }
 
 function describeType(schema: JsonSchema): string {

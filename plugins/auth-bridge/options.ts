@@ -22,6 +22,13 @@ export const PROVIDERS = ['entra', 'okta', 'google', 'github', 'auth0', 'keycloa
 
 const text = { type: 'string', minLength: 1 } as const
 const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
+/** Two labels or more: what is written as a domain by mistake, such as an address or a pattern, would let nobody in. */
+const domain = {
+  type: 'string',
+  pattern: '^[^\\s@*/:,.]+(?:\\.[^\\s@*/:,.]+)+$',
+  patternErrorMessage: 'a domain such as acme.example, without @ and *; a subdomain is another domain',
+} as const
+const domains = { ...texts, items: domain } as const
 const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
 const duration = (standard: string, description: string) => ({
   type: ['string', 'number'],
@@ -103,7 +110,7 @@ const rule: JsonSchema = {
   description: 'What must be true of a person; all of it. Of a list one is enough.',
   properties: {
     group: several('Member of it, as the provider names it: a name or an id.'),
-    domain: several('Domain of the verified e-mail address.'),
+    domain: { anyOf: [domain, domains], description: 'Domain of the verified e-mail address.' },
     subject: several('This person.'),
     claim: {
       type: 'object',
@@ -128,7 +135,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
       minProperties: 1,
       description: 'Who may sign in at all: whoever fits one of them. Nobody else gets a token.',
       properties: {
-        domains: { ...texts, description: 'Domains of verified e-mail addresses.' },
+        domains: { ...domains, description: 'Domains of verified e-mail addresses.' },
         groups: { ...texts, description: 'Members of these, as the provider names them: names or ids.' },
         subjects: { ...texts, description: 'These people, by their subject.' },
         everyone: { const: true, description: 'Whoever the provider lets sign in to the application.' },
@@ -228,7 +235,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
     refreshToken: duration('30d', 'How long a client that does not come back stays signed in.'),
     login: duration('90d', 'After this long people sign in again, whatever clients did.'),
     session: duration('12h', 'How long a browser is not asked for the login again.'),
-    refreshGrace: duration('30s', 'How long a refresh token that was used still works, for refreshes side by side.'),
+    refreshGrace: duration('60s', 'How long a refresh token that was used still works, for refreshes side by side.'),
     signingKeys: {
       ...text,
       description:

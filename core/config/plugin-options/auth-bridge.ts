@@ -25,7 +25,7 @@ export interface AuthBridgeOptions {
   login?: Duration
   /** How long a browser is not asked for the login again. Default `12h`. */
   session?: Duration
-  /** How long a refresh token that was used still works, for refreshes side by side. Default `30s`. */
+  /** How long a refresh token that was used still works, for refreshes side by side. Default `60s`. */
   refreshGrace?: Duration
   /** A PEM file with EC P-256 private keys: the first signs, all verify. Default: derived from `secrets`, the same on every node. */
   signingKeys?: string

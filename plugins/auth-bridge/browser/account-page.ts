@@ -20,6 +20,7 @@ const showConsent = (
   id: grantId,
   client: { id: client.id, name: client.name, documentHost: client.documentHost, isKnown: known.has(client.id) },
   redirectHost: shownPlace(redirectUri),
+  resources,
   scopes,
   since,
   used,

@@ -60,6 +60,13 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments }
 }
 
+/** A slash, a backslash or a control character, escaped: servers that decode first see another path. */
+const ESCAPED = /%(?:2f|5c|[01][\da-f]|7f)/i
+/** A step of the path that is dots, which some servers take before a `;`, too. */
+const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|;|%3b|$)/i
+/** What the bridge adds to the query: a client would read its own first. */
+const ANSWERS = ['code', 'state', 'iss', 'error', 'response'] as const
+
 /** Where a URL is one spelling of one place: what another reader could take for another host is none. */
 function readRedirect(uri: string): URL | undefined {
   // Browsers take a backslash for a slash, and drop tabs and line ends.
@@ -69,8 +76,9 @@ function readRedirect(uri: string): URL | undefined {
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
   // `https:/host` and `https:host` are hosts for browsers alone, and `..` leads out of what a pattern says.
   if (isWeb && !/^https?:\/\/[^/]/i.test(uri)) return undefined
-  if (/(?:^|\/)(?:\.|%2e){1,2}(?:\/|$|\?)/i.test(uri.slice(url.protocol.length))) return undefined
-  return url
+  const [path = ''] = uri.slice(url.protocol.length).split('?')
+  if (DOTS.test(path) || ESCAPED.test(path)) return undefined
+  return ANSWERS.some(name => url.searchParams.has(name)) ? undefined : url
 }
 
 function fitsPath(path: readonly string[], pathname: string): boolean {

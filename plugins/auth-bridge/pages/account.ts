@@ -1,7 +1,7 @@
 // The page on which people see which clients act for them, and end that.
 import { html, type Markup, quoted, shown, shownHost } from './html.ts'
 import type { Layout } from './layout.ts'
-import { isUnverified, nameOf, writePerson } from './parts.ts'
+import { isUnverified, nameOf, shownUrl, writePerson } from './parts.ts'
 import type { AccountView, Page, ShownClient, ShownGrant } from './views.ts'
 
 const MAX_GRANTS = 200
@@ -23,15 +23,22 @@ function describerOf(client: ShownClient): string {
 
 const tokenField = (token: string) => html`<input type="hidden" name="csrf" value="${token}">`
 
-function writeGrant({ id, client, redirectHost, scopes, since, used }: ShownGrant, token: string): Markup {
+const MAX_NAMED = 50
+
+/** As code, side by side; of too many some. */
+const writeNamed = (texts: readonly string[], write: (text: string) => string | Markup) =>
+  html`${texts.slice(0, MAX_NAMED).map(text => html`<code>${write(text)}</code> `)}${texts.length > MAX_NAMED ? 'and more' : ''}`
+
+function writeGrant(grant: ShownGrant, token: string): Markup {
+  const { id, client, redirectHost, resources = [], scopes, since, used } = grant
   const name = nameOf(client)
-  const permissions = scopes.slice(0, 50).map(scope => html`<code>${shown(scope)}</code> `)
   return html`<li>
 <h3>${name === '' ? html`<span class="box">Client without a name</span>` : html`<span class="box"><bdi>${name}</bdi></span>`}</h3>
 <dl>
 <dt>Described by</dt><dd>${describerOf(client)}${isUnverified(client) ? ': nobody has verified it' : ''}</dd>
 <dt>Access goes to</dt><dd><bdi>${shownHost(redirectHost)}</bdi></dd>
-<dt>Permissions</dt><dd>${scopes.length === 0 ? 'None by name' : permissions}${scopes.length > 50 ? 'and more' : ''}</dd>
+${resources.length === 0 ? undefined : html`<dt>It can use</dt><dd>${writeNamed(resources, shownUrl)}</dd>`}
+<dt>Permissions</dt><dd>${scopes.length === 0 ? 'None by name' : writeNamed(scopes, scope => shown(scope))}</dd>
 <dt>Allowed on</dt><dd>${writeDay(since)}</dd>
 <dt>Last used</dt><dd>${writeDay(used)}</dd>
 </dl>

@@ -73,10 +73,22 @@ function writeScope(scope: string): Markup {
   return html`<code>${shown(scope)}</code>${meaning === undefined ? undefined : html` <span class="small">${meaning}</span>`}`
 }
 
-function writeAccess({ resources, scopes }: ConsentQuestion): Markup {
+const MAX_WITHHELD = 10
+
+function writeWithheld(scopes: readonly string[]): Markup | undefined {
+  if (scopes.length === 0) return undefined
+  const named = scopes
+    .slice(0, MAX_WITHHELD)
+    .map((scope, index) => html`${index > 0 ? ', ' : ''}<code>${shown(scope)}</code>`)
+  const rest = scopes.length - MAX_WITHHELD
+  return html`<p class="small">It also asked for ${named}${rest > 0 ? ` and ${rest} more` : ''}, which your account may not have.</p>`
+}
+
+function writeAccess({ resources, scopes, withheld = [] }: ConsentQuestion): Markup {
   return html`<h2>It can use, as you</h2>
 ${resources.length === 0 ? html`<p>Nothing by name.</p>` : writeItems(resources, url => html`<code>${shownUrl(url)}</code>`)}
-${scopes.length === 0 ? undefined : html`<h2>With these permissions</h2>${writeItems(scopes, writeScope)}`}`
+${scopes.length === 0 ? undefined : html`<h2>With these permissions</h2>${writeItems(scopes, writeScope)}`}
+${writeWithheld(withheld)}`
 }
 
 /**

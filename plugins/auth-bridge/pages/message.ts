@@ -1,5 +1,5 @@
 // The pages that say one thing: a message, a button to sign in with, and the way back to a client.
-import { html, safeHref, shown } from './html.ts'
+import { html, type Markup, safeHref, shown } from './html.ts'
 import type { Layout } from './layout.ts'
 import { readDestination } from './parts.ts'
 import type { Message, Page, SignInView } from './views.ts'
@@ -7,13 +7,30 @@ import type { Message, Page, SignInView } from './views.ts'
 const button = (href: string | undefined, label: string) =>
   href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
 
-export function writeMessage({ title, text, detail, action, isError }: Message, layout: Layout): Page {
+/** As apps have them: `cursor://...`, `com.example.app:...` (RFC 8252, section 7.1). */
+const APP_ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/
+
+/** Of apps, too: what browsers open themselves is no such address. */
+function linkHref(href: string): string | undefined {
+  const safe = safeHref(href)
+  if (safe !== undefined) return safe
+  const app = readDestination(href).kind === 'app' ? new URL(href).href : ''
+  return APP_ADDRESS.test(app) ? app : undefined
+}
+
+function writeOther({ label, href }: NonNullable<Message['other']>): Markup | undefined {
+  const safe = linkHref(href)
+  return safe === undefined ? undefined : html`<p><a href="${safe}">${shown(label)}</a></p>`
+}
+
+export function writeMessage({ title, text, detail, action, other, isError }: Message, layout: Layout): Page {
   const said = shown(title, 120)
   return layout({
     title: isError ? `Error: ${said}` : said,
     content: html`<h1>${said}</h1>
 <p${isError ? html` class="note fault"` : undefined}>${shown(text, 1_000)}</p>
 ${action && button(safeHref(action.href), action.label)}
+${other && writeOther(other)}
 ${detail === undefined ? undefined : html`<p class="small">${shown(detail, 200)}</p>`}`,
   })
 }

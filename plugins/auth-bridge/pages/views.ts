@@ -32,6 +32,8 @@ export interface ConsentQuestion {
   /** URLs of what it may use. */
   readonly resources: readonly string[]
   readonly scopes: readonly string[]
+  /** Scopes that it asked for, too, and that this person may not have. */
+  readonly withheld?: readonly string[]
   /** Whether the answer will be remembered for this browser. */
   readonly remembered: boolean
   /** It was allowed before; since then this changed: where it sends people back to, or its metadata document. */
@@ -44,6 +46,8 @@ export interface ShownGrant {
   readonly id: string
   readonly client: ShownClient
   readonly redirectHost: string
+  /** URLs of what it may use. */
+  readonly resources?: readonly string[]
   readonly scopes: readonly string[]
   /** Milliseconds since the epoch. */
   readonly since: number
@@ -69,6 +73,11 @@ export interface Message {
   readonly detail?: string
   /** A link; left out where its address is none that is safe to click on. */
   readonly action?: { readonly label: string; readonly href: string }
+  /**
+   * A plain link under the button, such as the way back to the application: an address of an app, too. Left out where its
+   * address is none that is safe to click on.
+   */
+  readonly other?: { readonly label: string; readonly href: string }
   readonly isError: boolean
 }
 

@@ -195,7 +195,7 @@ export class Logins {
       if (!isUpstreamError(error)) throw error
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
       if (error.fault === 'refused') return this.#refused(login, error)
-      this.#awayUntil = Date.now() + LEFT_ALONE
+      if (error.fault === 'unavailable') this.#awayUntil = Date.now() + LEFT_ALONE
       // An answer that cannot be trusted says nothing of the person: a clock may be wrong, or the keys of the provider.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')

@@ -90,6 +90,30 @@ describe('auth-bridge: the start', () => {
       ['publicUrl', 'use https'],
     ],
     ['no public address', {}, { http: { port: 0, host: '0.0.0.0' } }, ['http.publicUrl', 'https address']],
+    ...['@acme.example', 'ann@acme.example', '*.acme.example', '*', 'acme', '.acme.example', ' acme.example'].map(
+      domain =>
+        [
+          `${domain} as a domain who may sign in`,
+          { allow: { domains: ['acme.example', domain] } },
+          {},
+          ['allow.domains[1]', 'a domain such as acme.example, without @ and *'],
+        ] as const,
+    ),
+    ...['@acme.example', '*'].flatMap(domain => [
+      [
+        `${domain} as the domain of a rule`,
+        { scopes: { write: { domain } } },
+        {},
+        ['scopes.write.domain', 'a domain such as acme.example, without @ and *'],
+      ] as const,
+      [
+        `${domain} among the domains of a rule`,
+        { roles: { admin: { domain: ['acme.example', domain] } } },
+        {},
+        ['roles.admin.domain[1]', 'a domain such as acme.example, without @ and *'],
+      ] as const,
+    ]),
+    ['a life of tokens below a second', { accessToken: 500 }, {}, ['accessToken', 'at least 1s']],
     ['a life of tokens of no time', { accessToken: 0 }, {}, ['accessToken']],
   ]
   for (const [what, options, more, texts] of mistakes) {
@@ -98,6 +122,12 @@ describe('auth-bridge: the start', () => {
       for (const part of texts) expect(text).to.include(part)
     })
   }
+
+  it('takes domains of every script and depth', async () => {
+    const domains = ['acme.example', 'Mail.ACME.example', 'xn--bcher-kva.example', 'bücher.example', 'a-b.co.uk']
+    const rules = { write: { domain: 'acme.example' }, read: { domain: domains } }
+    expect(await mistakeOf({ allow: { domains }, scopes: rules })).to.equal('')
+  })
 
   it('tells all mistakes at once', async () => {
     const text = await mistakeOf({ clients: { redirects: ['https://*/', 'file:///etc'] } })

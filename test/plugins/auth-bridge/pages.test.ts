@@ -22,6 +22,10 @@ const ATTRIBUTES = new Set(
   'lang charset name content rel href http-equiv src alt class method type value role datetime'.split(' '),
 )
 
+/** A link, or the way to an app. */
+const HREF =
+  /^(?:https?:|mailto:|data:,|\/(?!\/)|(?!javascript|data|vbscript|blob|file|about)(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:))/
+
 /** What in a page is not written by us; undefined: nothing. */
 function foreignIn(html: string): string | undefined {
   const page = html.replace(/<style>[^<]*<\/style>/, '')
@@ -29,8 +33,7 @@ function foreignIn(html: string): string | undefined {
     const [, element = 'html', attributes = ''] = TAG.exec(tag) ?? [tag, 'foreign']
     const names = [...attributes.matchAll(/ ([a-z-]+)(?:="([^"]*)")?/g)]
     const bad = names.find(
-      ([, name = '', value = '']) =>
-        !ATTRIBUTES.has(name) || (name === 'href' && !/^(?:https?:|mailto:|data:,|\/(?!\/)|cursor:)/.test(value)),
+      ([, name = '', value = '']) => !ATTRIBUTES.has(name) || (name === 'href' && !HREF.test(value)),
     )
     return ELEMENTS.has(element) && !bad ? '' : `<${tag}>`
   })
@@ -47,6 +50,8 @@ describe('text of others in the pages of the bridge', () => {
       '<b>',
       '<p onclick="x">',
       '<a href="javascript:x">',
+      '<a href="javascript://x">',
+      '<a href="a:x">',
       'a < b',
       '<p class="a" style>',
       '&lt;',
@@ -77,6 +82,7 @@ describe('text of others in the pages of the bridge', () => {
           person,
           resources: texts,
           scopes: texts,
+          withheld: texts,
           token,
         }
         const { html, policy } = pages.consent(question)
@@ -93,7 +99,15 @@ describe('text of others in the pages of the bridge', () => {
     const property = fc.property(hostile, hostile, address, hostile, (text, other, href, id) => {
       const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
       const client = { ...UNVERIFIED.client, name: text, documentHost: other }
-      const grant = { id, client, redirectHost: other, scopes: [text, other], since: 1e300, used: 0 }
+      const grant = {
+        id,
+        client,
+        redirectHost: other,
+        resources: [href, text],
+        scopes: [text, other],
+        since: 1e300,
+        used: 0,
+      }
       const made = [
         odd.account({
           person: { subject: text },
@@ -102,7 +116,14 @@ describe('text of others in the pages of the bridge', () => {
           token: id,
           notice: text,
         }),
-        odd.message({ title: text, text: other, detail: id, action: { label: text, href }, isError: true }),
+        odd.message({
+          title: text,
+          text: other,
+          detail: id,
+          action: { label: text, href },
+          other: { label: text, href },
+          isError: true,
+        }),
         odd.signIn({ text, label: other, action: href }),
       ]
       for (const { html } of made) expect(foreignIn(html)).to.equal(undefined)
@@ -172,6 +193,22 @@ describe('what the consent page says', () => {
     expect(text.indexOf('Something changed')).to.be.below(text.indexOf('You are'))
     expect(textOf({ ...KNOWN, changed: 'document' })).to.contain('what it says about itself has changed')
     expect(textOf(KNOWN)).not.to.contain('Something changed')
+  })
+
+  it('what else was asked for and is not given, in a line of its own', () => {
+    const withheld = ['orders:delete', '<b>admin']
+    expect(textOf({ ...KNOWN, withheld })).to.match(
+      /It also asked for orders:delete ?, <b>admin ?, which your account may not have\./,
+    )
+    for (const scopes of [KNOWN.scopes, []]) {
+      const made = textOf({ ...KNOWN, scopes, withheld: ['x'] })
+      expect(made.indexOf('It also asked for')).to.be.within(made.indexOf('It can use'), made.indexOf('Deny'))
+    }
+    const many = textOf({ ...KNOWN, withheld: Array.from({ length: 100 }, (_, index) => `scope-${index}`) })
+    expect(many)
+      .to.match(/scope-9 and 90 more ?, which your/)
+      .and.not.contain('scope-10')
+    for (const none of [{}, { withheld: [] }]) expect(textOf({ ...KNOWN, ...none })).not.to.contain('also asked')
   })
 
   it('that nobody has verified a client, if it is so', () => {
@@ -269,6 +306,44 @@ describe('every page of the bridge', () => {
     expect(pages.signIn({ ...SIGN_IN, action: 'https://acme.example/in' }).html).to.contain(
       'href="https://acme.example/in"',
     )
+  })
+
+  it('has a second, plain link under the button: to addresses of apps, too, and to none that a browser opens itself', () => {
+    const made = (href: string) => pages.message({ ...FAULT, other: { label: 'Back to <it>', href } }).html
+    for (const [href, expected] of [
+      ['https://claude.ai/cb?error=access_denied&state=x', 'https://claude.ai/cb?error=access_denied&#38;state=x'],
+      ['http://127.0.0.1:5000/cb', 'http://127.0.0.1:5000/cb'],
+      ['cursor://anysphere/cb', 'cursor://anysphere/cb'],
+      ['com.example.app:/cb', 'com.example.app:/cb'],
+    ] as const) {
+      const html = made(href)
+      expect(html).to.contain(`<p><a href="${expected}">Back to &#60;it&#62;</a></p>`)
+      expect(html.indexOf('class="button main"')).to.be.within(0, html.indexOf('Back to'))
+    }
+    for (const href of [
+      'javascript:alert(1)',
+      'data:text/html,x',
+      '//evil.example',
+      'blob:x',
+      'file:///etc',
+      'javascript://x',
+      'a:b',
+      'x',
+      '',
+    ])
+      expect(made(href), href).not.to.contain('Back to')
+  })
+
+  it('shows on the account page what each client can use', () => {
+    const [grant] = ACCOUNT.grants
+    if (!grant) throw new Error('no grant')
+    const made = (resources?: readonly string[]) =>
+      pages.account({ ...ACCOUNT, grants: [{ ...grant, ...(resources && { resources }) }] }).html
+    expect(made(['https://tools.acme.example/mcp', 'https://tools.acme.example/<b>'])).to.match(
+      /<dt>It can use<\/dt><dd><code>https:\/\/tools\.acme\.example\/mcp<\/code> <code>[^<>]+<\/code> <\/dd>/,
+    )
+    expect(made(Array(100).fill('https://a.example/')).match(/a\.example/g)).to.have.lengthOf(50)
+    for (const none of [undefined, []]) expect(made(none)).not.to.contain('It can use')
   })
 
   it('names whom to ask: an address as a link, a sentence as it is', () => {

@@ -48,6 +48,14 @@ describe('auth-bridge: people', () => {
     })
   }
 
+  it('leads who may not back to the client, which hears of it', async () => {
+    const client = await bridge.client()
+    const page = await client.ask({ login_hint: 'eve', scope: 'read' })
+    const [, href = ''] = /href="([^"]*\?cancel)"/.exec(page.html) ?? []
+    const back = await client.browser.open(new URL(href, page.url))
+    expect('redirect' in back && back.redirect.searchParams.get('error')).to.equal('access_denied')
+  })
+
   it('gives each the scopes and roles that are theirs', async () => {
     const held = []
     for (const person of ['ann', 'bob']) {

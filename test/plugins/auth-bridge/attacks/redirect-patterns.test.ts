@@ -102,6 +102,42 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     tally.end(60_000)
   })
 
+  it('lets nothing pass whose path reads otherwise once decoded, or whose query answers before we do', () => {
+    const tally = new Tally('escapes, dots with a ; and parameters of the answer')
+    const controls = Array.from({ length: 0x20 }, (_, code) => `%${code.toString(16).padStart(2, '0')}`)
+    const escapes = ['%2f', '%5c', '%7f', ...controls].flatMap(text => [text, text.toUpperCase()])
+    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e'].flatMap(text => [
+      `${text};`,
+      `${text};x=1`,
+      `${text}%3b`,
+      `${text}%3B`,
+    ])
+    const answers = ['code', 'state', 'iss', 'error', 'response', '%63ode'].flatMap(name => [
+      `?${name}=x`,
+      `?a=b&${name}`,
+    ])
+    const places = [
+      'https://claude.ai/',
+      'https://claude.ai/a/',
+      'http://127.0.0.1:5000/',
+      'cursor://anysphere/',
+      'com.example.app:/oauth/',
+    ]
+    const patterns = [...PATTERNS, 'com.example.app:/oauth/**'].map(parseRedirectPattern)
+    for (const place of places) {
+      for (const text of escapes)
+        for (const uri of [`${place}${text}`, `${place}a${text}b`, `${place}..${text}cb`])
+          tally.add(JSON.stringify(uri), !mayRedirect(patterns, uri))
+      for (const step of dots)
+        for (const uri of [`${place}${step}/cb`, `${place}${step}`]) tally.add(uri, !mayRedirect(patterns, uri))
+      for (const query of answers) tally.add(`${place}cb${query}`, !mayRedirect(patterns, `${place}cb${query}`))
+      // What only looks like these.
+      for (const rest of ['cb', 'a;b', 'a..;b', 'a%20b', '%c3%a9', 'cb?a=%2f', 'cb?codes=x&my_state=1'])
+        tally.add(`${place}${rest} is refused`, mayRedirect(patterns, `${place}${rest}`))
+    }
+    tally.end(places.length * (escapes.length * 3 + dots.length * 2 + answers.length + 7))
+  })
+
   it('lets apps’ patterns match nothing that a browser opens itself', () => {
     const tally = new Tally('an app’s pattern for the web')
     const schemes = [
