@@ -4,7 +4,7 @@ import { type HostContext, HostError, type PluginHost } from '../../core/index.t
 import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
 import { type Bridge, sendPage } from './browser/bridge.ts'
 import type { Handlers } from './browser/handlers.ts'
-import { createLimit } from './limits.ts'
+import { createAddressLimit } from './limits.ts'
 import { RETRY_AFTER, ROUTES } from './places.ts'
 
 /** Loaded and made with the first request. */
@@ -14,13 +14,38 @@ type Handler = (ctx: HostContext) => Promise<void>
 /** In a minute, of one address. People of one office may have one. */
 const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
+/** Seconds after which an address may again. */
+const WINDOW = '60'
+/** Characters of what a client says in an authorization request, or a provider in its answer. */
+const MAX_QUERY = 6_000
+/** What of oidc-provider is reached by people: its router would take other spellings, and has more than is served. */
+const AUTHORIZATION = /^\/authorize(?:\/[\w-]+)?$/
 
-function limited(most: number, handler: Handler): Handler {
-  const may = createLimit(most)
-  return ctx => {
-    if (!may(ctx.ip)) throw new HostError('tooManyRequests', { detail: 'too many from this address; wait a minute' })
+/** Part of a page of another site, such as a picture: no person is there, and their address is not to be counted for it. */
+const isPartOfPage = ({ req: { headers } }: HostContext): boolean =>
+  headers['sec-fetch-site'] === 'cross-site' && (headers['sec-fetch-dest'] ?? 'document') !== 'document'
+
+/** Where people come by: not within other sites, nor with more than a client has to say. */
+const forPeople =
+  (handler: Handler): Handler =>
+  ctx => {
+    if (isPartOfPage(ctx)) throw new HostError('forbidden', { detail: 'this is a page for people' })
+    if (ctx.querystring.length > MAX_QUERY) throw new HostError('invalidRequest', { detail: 'the query is too long' })
     return handler(ctx)
   }
+
+function refuseRegistration(ctx: HostContext): void {
+  ctx.status = 429
+  ctx.set('Retry-After', WINDOW)
+  ctx.set('Cache-Control', 'no-store')
+  const error_description = 'too many registrations from this address; wait a minute'
+  ctx.body = { error: 'temporarily_unavailable', error_description }
+}
+
+function refusePeople(ctx: HostContext, { pages }: Bridge): void {
+  ctx.set('Retry-After', WINDOW)
+  const text = 'Too many people sign in from your network right now. Wait a minute, and load this page again.'
+  sendPage(ctx, pages.message({ title: 'Too many at once', text, isError: true }), 429)
 }
 
 /** What keeps logins does not answer, or the provider does not. */
@@ -59,29 +84,44 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
         sayAway(ctx, bridge, error)
       }
     }
+  const limited = (what: string, most: number, handler: Handler, refuse: (ctx: HostContext) => unknown): Handler => {
+    const tell = (ip: string) =>
+      host.log.warn({ ip, what, most }, 'an address does this too often: more is refused for a minute')
+    const may = createAddressLimit(most, tell)
+    return async ctx => {
+      if (may(ctx.ip)) await handler(ctx)
+      else await refuse(ctx)
+    }
+  }
+  const visit = (what: string, handler: Handler): Handler =>
+    forPeople(limited(what, MOST_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
   const open = { public: true, cors: openToPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
   for (const path of discoveryPaths(base)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })
-  const register = limited(MOST_REGISTRATIONS, at(ROUTES.registration))
+  const register = limited('register', MOST_REGISTRATIONS, at(ROUTES.registration), refuseRegistration)
   host.endpoint(`${base}${ROUTES.registration}`, { ...open, methods: { POST: register } })
   host.endpoint(`${base}/interaction/:uid`, {
     body: 'form',
-    methods: { GET: limited(MOST_SIGN_INS, page('interact')), POST: page('answer') },
+    methods: { GET: visit('interaction', page('interact')), POST: page('answer') },
   })
-  host.endpoint(`${base}/callback`, { methods: { GET: limited(MOST_SIGN_INS, page('comeBack')) } })
+  host.endpoint(`${base}/callback`, { methods: { GET: visit('callback', page('comeBack')) } })
   host.endpoint(`${base}/account`, {
     body: 'form',
     methods: { GET: page('showAccount'), POST: page('changeAccount') },
   })
-  host.endpoint(`${base}/account/sign-in`, { methods: { GET: limited(MOST_SIGN_INS, page('signInForAccount')) } })
-  const authorize = limited(MOST_SIGN_INS, async ctx => {
+  host.endpoint(`${base}/account/sign-in`, { methods: { GET: visit('account', page('signInForAccount')) } })
+  const authorize = visit('authorize', async ctx => {
     nameScope(ctx, defaultScope())
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('X-Frame-Options', 'DENY')
     await serve(ctx)
   })
-  host.mount(base, ctx => authorize(ctx))
+  host.mount(base, async ctx => {
+    // Whoever opens the address itself is a person.
+    if (ctx.path === '/' && ctx.method === 'GET') return ctx.redirect(`${new URL(host.url(base)).pathname}/account`)
+    if (AUTHORIZATION.test(ctx.path)) await authorize(ctx)
+  })
 }

@@ -35,11 +35,16 @@ function checkAddress({ at, http }: PluginHost): void {
 }
 
 /** Nodes and restarts must agree on the keys that seal what is kept, sign cookies and tokens. */
-function checkKeys({ at, ownKeys, processes, log, report }: PluginHost, isShared: boolean): void {
+function checkKeys({ at, ownKeys, processes, purpose, log, report }: PluginHost, isShared: boolean): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
   if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
   else if (ownKeys)
     log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
+  if (!isShared && purpose === 'serve' && processes === 1)
+    log.warn(
+      { fix: 'add grant-store-redis or cluster-redis' },
+      'logins are kept in this process alone: a restart signs everybody out',
+    )
   if (processes > 1 && !isShared)
     report(
       new StartError('logins are in one process; add grant-store-redis or cluster-redis, or start without --workers', {

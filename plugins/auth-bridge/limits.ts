@@ -4,18 +4,33 @@ import { LRUCache } from 'lru-cache'
 import { addressKey } from '../families/address/index.ts'
 
 const WINDOW = 60_000
-const MAX_ADDRESSES = 10_000
+const MAX_KNOWN = 10_000
 /** One machine has a whole network of them. */
 const IPV6_PREFIX = 64
 
-/** Whether an address may once more; `most` in a minute. */
-export function createLimit(most: number): (ip: string) => boolean {
-  const counts = new LRUCache<string, { count: number }>({ max: MAX_ADDRESSES, ttl: WINDOW })
+/** How often somebody came within a minute, this time too. */
+function createCount(): (who: string) => number {
+  const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW })
+  return who => {
+    const kept = counts.get(who)
+    if (kept) return ++kept.count
+    counts.set(who, { count: 1 })
+    return 1
+  }
+}
+
+/** Whether somebody may once more; `most` in a minute. */
+export function createLimit(most: number): (who: string) => boolean {
+  const count = createCount()
+  return who => count(who) <= most
+}
+
+/** The same for the address of a client. `refused` hears of each that is refused, once a minute. */
+export function createAddressLimit(most: number, refused: (ip: string) => void = () => {}): (ip: string) => boolean {
+  const count = createCount()
   return ip => {
-    const key = addressKey(ip, IPV6_PREFIX)
-    const kept = counts.get(key)
-    if (!kept) counts.set(key, { count: 1 })
-    else kept.count++
-    return (kept?.count ?? 1) <= most
+    const times = count(addressKey(ip, IPV6_PREFIX))
+    if (times === most + 1) refused(ip)
+    return times <= most
   }
 }

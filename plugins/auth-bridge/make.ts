@@ -6,7 +6,8 @@ import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Bridge } from './browser/bridge.ts'
 import { createRegisteredClients } from './clients/registered-clients.ts'
-import { createLimit } from './limits.ts'
+import { createFigures } from './figures.ts'
+import { createAddressLimit } from './limits.ts'
 import type { FilledAuthBridge } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
 import { Accounts } from './people/accounts.ts'
@@ -65,12 +66,14 @@ export async function makeBridge({
   const { log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
+  const figures = createFigures(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
   const records = createRecords(withFailures(store, failed), createSealer(host.keys('auth-bridge records')))
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
-  const logins = new Logins({ records, upstream, decide, log, most, idle: Math.max(refreshToken, session) })
+  const idle = Math.max(refreshToken, session)
+  const logins = new Logins({ records, upstream, decide, log, most, idle, renewed: figures.renewed })
   const consents = new Consents(records, most)
   const accounts = new Accounts({ records, logins, consents, log, session, unavailable })
   const resources = createResources(host, services, Object.keys(options.scopes))
@@ -81,11 +84,11 @@ export async function makeBridge({
     ...(logo && { logo }),
   })
   const provider = createProvider({
-    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
+    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log, figures },
     upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
-    mayFetchDocument: createLimit(MOST_DOCUMENTS),
+    mayFetchDocument: createAddressLimit(MOST_DOCUMENTS),
     renderError: refusalPage(pages),
   })
   const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))
@@ -105,5 +108,6 @@ export async function makeBridge({
     log,
     known,
     formKeys,
+    figures,
   }
 }

@@ -1,4 +1,5 @@
 // A host with the bridge, in front of an identity provider of the test's own; and what a client and its person do there.
+import { setTimeout as pause } from 'node:timers/promises'
 import { type BuiltInOptions, defineTool } from '../../core/index.ts'
 import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
 import { type IdentityProvider, type IdpSettings, startIdentityProvider } from './identity-provider.ts'
@@ -108,6 +109,12 @@ export class BridgeClient extends HandClient {
     const code = back.searchParams.get('code')
     if (code === null) throw new Error(`no code: ${back}`)
     return this.token({ ...this.codeForm(code), ...form })
+  }
+
+  /** The same for whoever tries again and again: a grant may be refreshed once a second, on the average of a minute. */
+  async refreshSlowly(token: string): Promise<TokenAnswer> {
+    await pause(200)
+    return this.refresh(token)
   }
 
   refresh(token: string, form: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {

@@ -4,6 +4,7 @@ import type { ShownGrant } from '../pages/index.ts'
 import type { Consent } from '../people/consents.ts'
 import type { Login } from '../people/logins.ts'
 import { type Bridge, isTokenFor, pathOf, sendPage, tokenFor } from './bridge.ts'
+import { browserOf } from './browser-cookie.ts'
 import { currentLogin } from './session.ts'
 
 const shownPlace = (uri: string): string => {
@@ -19,6 +20,7 @@ const showConsent = (
   id: grantId,
   client: { id: client.id, name: client.name, documentHost: client.documentHost, isKnown: known.has(client.id) },
   redirectHost: shownPlace(redirectUri),
+  resources,
   scopes,
   since,
   used,
@@ -61,6 +63,10 @@ export async function revokeConsent({ provider, consents }: Bridge, consent: Con
   await consents.forget(consent)
 }
 
+/** Access tokens that it has already are good until they expire. */
+const soon = ({ lifetimes }: Bridge) =>
+  ` once its access has run out, within ${Math.ceil(lifetimes.accessToken / 60_000)} min`
+
 /** `POST /account`. */
 export async function changeAccount(
   ctx: HostContext,
@@ -78,7 +84,7 @@ export async function changeAccount(
   const { subject } = login.person
   if (fields['signOut'] === 'yes') {
     await session.destroy()
-    await bridge.logins.end(login.id)
+    await bridge.logins.endAll(login, browserOf(ctx, bridge.issuer))
     bridge.log.info({ subject }, 'a person signed out')
     const text = 'Applications that you signed in to with this browser have to ask you again.'
     return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
@@ -89,6 +95,6 @@ export async function changeAccount(
     bridge.log.info({ subject, client: consent.client.id }, 'a person took back what a client was allowed')
   }
   const name = consent?.client.name ?? consent?.client.id
-  const notice = consent ? `“${name}” may no longer act for you.` : 'That was taken back already.'
+  const notice = consent ? `“${name}” may no longer act for you${soon(bridge)}.` : 'That was taken back already.'
   await show(ctx, bridge, login, session.jti, notice)
 }

@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
+import type { BridgeFigures } from '../figures.ts'
 import type { Page, Pages } from '../pages/index.ts'
 import type { Accounts } from '../people/accounts.ts'
 import type { Consents } from '../people/consents.ts'
@@ -29,6 +30,7 @@ export interface Bridge {
   readonly known: ReadonlySet<string>
   /** What stands in forms: the first makes, all verify. */
   readonly formKeys: readonly Buffer[]
+  readonly figures: BridgeFigures
 }
 
 /** Where a path of the bridge is for browsers. */

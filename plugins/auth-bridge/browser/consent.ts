@@ -1,6 +1,6 @@
 // The consent page: which client asks, where its answer goes, and for what. Allowing is a grant of oidc-provider, with a
 // record of what the person saw.
-import type { Client, Grant, Interaction } from 'oidc-provider'
+import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
 import type { ShownClient } from '../pages/index.ts'
 import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
@@ -26,7 +26,12 @@ const PLAIN = new Set(['openid', 'offline_access'])
 const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
 const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope => PLAIN.has(scope))
 
-const formOf = ({ uid }: Interaction) => `consent ${uid}`
+/** What the person saw is part of it: an answer to another document is none. */
+const formOf = ({ interaction, client }: Asked) =>
+  `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
+
+/** Each once. */
+const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
 
 export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetadataDocument'>): string | undefined =>
   client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined
@@ -48,7 +53,11 @@ function showClient(client: Client, { known }: Bridge): ShownClient {
 async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
-  const client = await provider.Client.find(asText(params['client_id']))
+  // Its document may be gone since, or its host.
+  const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
+    bridge.log.info({ err }, 'a client that somebody is asked about cannot be read any more')
+    return undefined
+  })
   const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
   const standing = login && logins.standingOf(login.person)
   if (!client || !login || !standing) return undefined
@@ -80,7 +89,7 @@ async function changedFor(
 export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const asked = await readAsked(bridge, interaction)
   if (!asked) return sayExpired(ctx, bridge)
-  const { client, login, redirectUri, resources, scopes } = asked
+  const { client, login, redirectUri, resources, scopes, withheld } = asked
   const changed = await changedFor(ctx, bridge, asked)
   const question = {
     client: showClient(client, bridge),
@@ -89,24 +98,29 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
     resources,
     scopes,
     remembered: client.applicationType === 'web',
-    token: tokenFor(bridge, formOf(interaction)),
+    withheld,
+    token: tokenFor(bridge, formOf(asked)),
     ...(changed && { changed }),
   }
   sendPage(ctx, bridge.pages.consent(question))
 }
 
-/** The grant that this browser gave the client before, or a new one. */
-async function grantOf({ provider, consents }: Bridge, { interaction, client, login }: Asked): Promise<Grant> {
+/** What this browser allowed the client before. */
+async function findBefore({ provider, consents }: Bridge, { interaction, client, login }: Asked) {
   const { grantId } = interaction
-  const consent = grantId === undefined ? undefined : await consents.find(grantId)
-  const isTheirs = consent?.subject === login.person.subject && consent.client.id === client.clientId
-  const kept = isTheirs && grantId !== undefined ? await provider.Grant.find(grantId) : undefined
-  return kept ?? new provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
+  const before = grantId === undefined ? undefined : await consents.find(grantId)
+  if (grantId === undefined || before?.subject !== login.person.subject || before.client.id !== client.clientId)
+    return undefined
+  const grant = await provider.Grant.find(grantId)
+  return grant && { grant, before }
 }
 
 async function allow(bridge: Bridge, asked: Asked): Promise<string> {
   const { interaction, client, login, redirectUri, resources, scopes, withheld } = asked
-  const grant = await grantOf(bridge, asked)
+  const found = await findBefore(bridge, asked)
+  const before = found?.before
+  const grant =
+    found?.grant ?? new bridge.provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
   // What the person may not have now is no refusal for ever.
   grant.rejected = undefined
   grant.addOIDCScope([...plainOf(interaction), ...scopes].join(' '))
@@ -129,7 +143,8 @@ async function allow(bridge: Bridge, asked: Asked): Promise<string> {
     },
     redirectUri,
     ...(document !== undefined && { document }),
-    scopes,
+    resources: both(before?.resources, resources),
+    scopes: both(before?.scopes, scopes),
     since: Date.now(),
   })
   return grantId
@@ -142,12 +157,12 @@ export async function answerConsent(
   interaction: Interaction,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  if (interaction.prompt.name !== 'consent' || !isTokenFor(bridge, formOf(interaction), fields['csrf']))
-    return sayForeign(ctx, bridge)
   const { decision } = fields
-  if (decision !== 'allow' && decision !== 'deny') return sayForeign(ctx, bridge)
+  if (interaction.prompt.name !== 'consent' || (decision !== 'allow' && decision !== 'deny'))
+    return sayForeign(ctx, bridge)
   const asked = await readAsked(bridge, interaction)
   if (!asked) return sayExpired(ctx, bridge)
+  if (!isTokenFor(bridge, formOf(asked), fields['csrf'])) return sayForeign(ctx, bridge)
   const { client, login } = asked
   const fact = { subject: login.person.subject, client: client.clientId, decision }
   bridge.log.info(fact, 'a person answered whether a client may act for them')

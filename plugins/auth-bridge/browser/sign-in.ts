@@ -6,7 +6,7 @@ import type { Login } from '../people/logins.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
 import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
 import { asText, type Bridge, pathOf, sendPage } from './bridge.ts'
-import type { Proof } from './proof.ts'
+import { knowBrowser } from './browser-cookie.ts'
 import { openSession, signedInAs } from './session.ts'
 
 const MAX_HINT = 256
@@ -42,6 +42,12 @@ async function leave(
 const startOf = (bridge: Bridge, purpose: Purpose): string =>
   pathOf(bridge, purpose === 'account' ? '/account/sign-in' : `/interaction/${encodeURIComponent(purpose.uid)}`)
 
+/** To the client, which waits for an answer. */
+const wayBack = (bridge: Bridge, purpose: Purpose) =>
+  purpose === 'account'
+    ? {}
+    : { other: { label: 'Back to the application', href: `${startOf(bridge, purpose)}?cancel` } }
+
 const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, text: string]>> = {
   refused: [403, 'said that you cannot sign in here, or you did not agree to it there.'],
   misconfigured: [502, 'does not accept this service as it is set up. Its operator has been told why.'],
@@ -55,38 +61,68 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { label } = bridge.upstream
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
+  bridge.figures.signedIn(fault)
   bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
-  const page = { title: 'Signing in did not work', text: `${label} ${text}`, action, isError: true, ...detail }
+  const other = wayBack(bridge, purpose)
+  const page = {
+    title: 'Signing in did not work',
+    text: `${label} ${text}`,
+    action,
+    isError: true,
+    ...detail,
+    ...other,
+  }
   sendPage(ctx, bridge.pages.message(page), status)
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
+  bridge.figures.signedIn('not_allowed')
   bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
+  bridge.log.debug(
+    { subject: person.subject, groups: person.groups },
+    'the groups of a person, as the provider names them',
+  )
   const who = person.email ?? person.name ?? person.subject
   const text = `You are signed in with ${bridge.upstream.label} as ${who}, but may not use this service: ${reason}.`
   const action = { label: 'Use another account', href: `${startOf(bridge, purpose)}?prompt=select_account` }
-  sendPage(ctx, bridge.pages.message({ title: 'You may not use this service', text, action, isError: true }), 403)
+  const page = { title: 'You may not use this service', text, action, isError: true, ...wayBack(bridge, purpose) }
+  sendPage(ctx, bridge.pages.message(page), 403)
 }
 
 /** `GET /interaction/:uid` of one that waits for a login. */
 export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const { uid, params } = interaction
+  if ('cancel' in ctx.query) return goBack(ctx, await bridge.provider.interactionResult(ctx.req, ctx.res, CANCELLED))
   const done = await readDone(ctx, bridge, uid)
   const login = done && (await bridge.logins.find(done.login))
   if (!done || !login) {
     const again = ctx.query['prompt'] === 'select_account' ? 'select_account' : undefined
-    const prompt = again ?? (asText(params['prompt']).split(' ').includes('login') ? 'login' : undefined)
+    const prompt = again ?? (isToProve(params) ? 'login' : undefined)
     return leave(ctx, bridge, { uid }, { hint: asText(params['login_hint']), ...(prompt && { prompt }) })
   }
-  await finish(ctx, bridge, login, done.proof)
+  await finish(ctx, bridge, login, done.browser)
+}
+
+const CANCELLED = { error: 'access_denied', error_description: 'the person did not sign in' }
+
+/** A client that wants to know that it is the person now. */
+const isToProve = ({ prompt, max_age }: Interaction['params']) =>
+  asText(prompt).split(' ').includes('login') || max_age !== undefined
+
+/** On to where the authorization request goes on. */
+function goBack(ctx: HostContext, returnTo: string): void {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Referrer-Policy', 'no-referrer')
+  ctx.status = 303
+  ctx.redirect(returnTo)
 }
 
 /** Back to oidc-provider, which knows by its own cookies that it is the browser of the interaction. */
-async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login, proof: Proof): Promise<void> {
-  const result = { login: { accountId: person.subject }, loginId: id, proof }
+async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login, browser: string): Promise<void> {
+  const result = { login: { accountId: person.subject }, loginId: id, browser }
   const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
   const session = await openSession(provider, ctx)
   if (session.accountId !== undefined && session.accountId !== person.subject) {
@@ -95,10 +131,7 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
     session.authorizations = undefined
     await session.persist()
   }
-  ctx.set('Cache-Control', 'no-store')
-  ctx.set('Referrer-Policy', 'no-referrer')
-  ctx.status = 303
-  ctx.redirect(returnTo)
+  goBack(ctx, returnTo)
 }
 
 /** `GET /account/sign-in`. */
@@ -116,11 +149,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   const state = asText(ctx.query['state'])
   const taken = state === '' ? ({ kind: 'foreign' } as const) : await takeAttempt(ctx, bridge, state)
   if (taken.kind === 'foreign') return refuseBrowser(ctx, bridge)
-  if (taken.kind === 'again') {
-    ctx.set('Cache-Control', 'no-store')
-    ctx.status = 303
-    return ctx.redirect(startOf(bridge, taken.purpose))
-  }
+  if (taken.kind === 'again') return goBack(ctx, startOf(bridge, taken.purpose))
   const { purpose, underWay } = taken
   let signedIn: SignedIn
   try {
@@ -134,15 +163,15 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     bridge.upstream.revoke(signedIn.tokens).catch((err: unknown) => bridge.log.debug({ err }, 'not revoked'))
     return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
   }
-  const login = await bridge.logins.begin(signedIn)
-  bridge.log.info({ subject: login.person.subject }, 'a person signed in')
-  ctx.set('Cache-Control', 'no-store')
-  ctx.set('Referrer-Policy', 'no-referrer')
-  ctx.status = 303
+  const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
+  const { subject, groups } = login.person
+  bridge.figures.signedIn('ok')
+  bridge.log.info({ subject }, 'a person signed in')
+  bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
   if (purpose === 'account') {
     await signedInAs(ctx, bridge, login)
-    return ctx.redirect(pathOf(bridge, '/account'))
+    return goBack(ctx, pathOf(bridge, '/account'))
   }
   await keepDone(ctx, bridge, purpose.uid, login.id)
-  ctx.redirect(startOf(bridge, purpose))
+  goBack(ctx, startOf(bridge, purpose))
 }

@@ -2,9 +2,10 @@
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
 import type { ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import { isProven, type Proof } from '../browser/proof.ts'
+import { isBrowser } from '../browser/browser-cookie.ts'
+import { createLimit } from '../limits.ts'
 import { grantedAt, type Records } from '../records.ts'
-import { type Consents, changedSince } from './consents.ts'
+import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
 
@@ -32,20 +33,35 @@ const accountOf = (login: Login, standing: Standing): Account => {
   return { accountId, login, standing, claims: () => ({ sub: accountId }) }
 }
 
+const CONSENT = 'BridgeConsent'
+
+/** What the grant of an authorization request was given for; undefined where there is none yet. */
+export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
+
 const placeOf = (sessionUid: string) => grantedAt('login of session', sessionUid)
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+/** A code or a refresh token. */
+interface Presented {
+  readonly grantId?: string
+  readonly consumed?: unknown
+}
+
+/** For one grant, in a minute: within its grace a refresh token works any number of times, and each time there is another. */
+const MOST_RENEWALS = 60
+
 export class Accounts {
   readonly #settings: AccountSettings
+  readonly #mayRenew = createLimit(MOST_RENEWALS)
 
   constructor(settings: AccountSettings) {
     this.#settings = settings
   }
 
   /** `findAccount` of oidc-provider. */
-  find(ctx: ProviderContext, accountId: string, token?: { readonly grantId?: string }): Promise<Account | undefined> {
-    return token?.grantId === undefined ? this.#ofBrowser(ctx, accountId) : this.#ofGrant(accountId, token.grantId)
+  find(ctx: ProviderContext, accountId: string, token?: Presented): Promise<Account | undefined> {
+    return token?.grantId === undefined ? this.#ofBrowser(ctx, accountId) : this.#ofGrant(accountId, token)
   }
 
   /** The login of a browser's session; undefined where it has ended. */
@@ -66,7 +82,7 @@ export class Accounts {
     const { logins } = this.#settings
     const begun = oidc.result?.['loginId']
     // Another browser may have the cookies of the interaction, which would be enough for oidc-provider.
-    if (begun !== undefined && !isProven(ctx, oidc.result?.['proof'] as Proof | undefined)) return undefined
+    if (begun !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
     const login = typeof begun === 'string' ? await logins.find(begun) : await this.loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined
     if (begun !== undefined) await this.signedIn(oidc.session.uid, login.id)
@@ -74,10 +90,13 @@ export class Accounts {
     return standing && accountOf(login, standing)
   }
 
-  async #ofGrant(accountId: string, grantId: string) {
+  async #ofGrant(accountId: string, { grantId = '', consumed }: Presented) {
     const { consents, logins, log, unavailable } = this.#settings
     const consent = await consents.find(grantId)
     if (consent?.subject !== accountId) return undefined
+    // One that was used up is to be found out, however often it comes.
+    if (consumed === undefined && !this.#mayRenew(grantId))
+      throw unavailable('this client refreshes too often; wait a minute')
     const renewed = await logins.renew(consent.login)
     if ('unsure' in renewed) throw unavailable(renewed.unsure)
     if ('ended' in renewed) {
@@ -103,6 +122,7 @@ export class Accounts {
       return undefined
     if (changedSince(consent, oidc.client, asText(oidc.params['redirect_uri'])) !== undefined) return undefined
     await consents.moveTo(grantId, account.login.id)
+    oidc.entity(CONSENT, consent)
     return oidc.provider.Grant.find(grantId)
   }
 }

@@ -13,6 +13,8 @@ export interface Consent {
   readonly redirectUri: string
   /** Of what the client's document said; undefined for a client without one. */
   readonly document?: string
+  /** What tokens may be for. */
+  readonly resources: readonly string[]
   readonly scopes: readonly string[]
   /** Milliseconds since the epoch. */
   readonly since: number

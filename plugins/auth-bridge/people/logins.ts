@@ -2,7 +2,7 @@
 // the provider no longer wants to know the person, when they sign out, and after its time.
 import { randomBytes } from 'node:crypto'
 import type { Logger } from '../../../core/index.ts'
-import { grantedAt, pendingAt, type Records } from '../records.ts'
+import { grantedAt, type Records } from '../records.ts'
 import {
   isUpstreamError,
   type Person,
@@ -31,6 +31,8 @@ export interface LoginSettings {
   /** Milliseconds that a login nobody uses is kept, and that one lasts at most. */
   readonly idle: number
   readonly most: number
+  /** Counts what came of asking. */
+  readonly renewed: (outcome: 'renewed' | 'ended' | 'unasked') => void
 }
 
 /** What came of asking for somebody; `unsure`: nobody can say now. */
@@ -43,27 +45,46 @@ export type Renewed =
 const JUST_ASKED = 1_000
 /** How long the last answer counts while the provider cannot be asked, milliseconds. */
 export const MAX_UNASKED = 3_600_000
-/** A node that asks for longer has died, milliseconds; the provider's own time-out is shorter. */
-const LOCK_TTL = 30_000
+/** A node that asks for longer has died, milliseconds; the time-out of a question is shorter. */
+const LOCK_TTL = 20_000
+/** How long the provider is left alone once it did not answer, milliseconds: clients would each wait for it. */
+const LEFT_ALONE = 10_000
 const LOCK_PAUSE = 100
 
 const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
 
 const placeOf = (id: string) => grantedAt('login', id)
+const loginsOf = (browser: string) => grantedAt('logins of browser', browser)
+const MOST_OF_BROWSER = 50
 
 export class Logins {
   readonly #settings: LoginSettings
   readonly #renewing = new Map<string, Promise<Renewed>>()
+  #awayUntil = 0
 
   constructor(settings: LoginSettings) {
     this.#settings = settings
   }
 
-  async begin(signedIn: SignedIn): Promise<Login> {
+  /** `browser`: the digest of what it is known by. */
+  async begin(signedIn: SignedIn, browser: string): Promise<Login> {
+    const { records, most } = this.#settings
     const now = Date.now()
     const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
     await this.#write(login)
+    await records.join(loginsOf(browser), login.id, most, MOST_OF_BROWSER)
     return login
+  }
+
+  /** Signs a person out of a browser: each login of theirs there ends, this one among them. */
+  async endAll({ id, person: { subject } }: Login, browser: string | undefined): Promise<void> {
+    const { records } = this.#settings
+    const known = browser === undefined ? [] : await records.members(loginsOf(browser))
+    for (const other of new Set([...known, id])) {
+      const login = await this.find(other)
+      if (login?.person.subject === subject) await this.end(other)
+      if (browser !== undefined) await records.leave(loginsOf(browser), other)
+    }
   }
 
   /** As it was last kept; undefined where it has ended. */
@@ -143,9 +164,11 @@ export class Logins {
    */
   async #alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
     const { records } = this.#settings
-    const lock = pendingAt('asking', id)
+    // Among what people were given: strangers who begin logins make no room for a second one.
+    const lock = grantedAt('asking', id)
+    const owner = randomBytes(9).toString('base64url')
     const until = Date.now() + LOCK_TTL
-    while (!(await records.add(lock, 1, LOCK_TTL))) {
+    while (!(await records.add(lock, owner, LOCK_TTL))) {
       if (Date.now() > until) return 'busy'
       await pause(LOCK_PAUSE)
     }
@@ -153,37 +176,50 @@ export class Logins {
       const login = await this.find(id)
       return login && (await run(login))
     } finally {
-      await records.delete(lock)
+      // It may have taken so long that somebody else has it.
+      if ((await records.read(lock)) === owner) await records.delete(lock)
     }
   }
 
   async #ask(login: Login): Promise<Renewed> {
     const { upstream, log } = this.#settings
+    if (Date.now() < this.#awayUntil) return this.#unasked(login)
     if (login.tokens.refreshToken !== undefined) await this.#write({ ...login, renewing: Date.now() })
     try {
       const { renewing: _, ...rest } = login
       const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: Date.now() }
       await this.#write(renewed)
+      this.#awayUntil = 0
       return await this.#settle(renewed)
     } catch (error) {
       if (!isUpstreamError(error)) throw error
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
-      if (error.fault === 'refused' || error.fault === 'untrusted') return this.#refused(login, error)
-      log.warn({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
-      // What was written stands for a request that may have come to its end there.
-      if (Date.now() - login.asked < MAX_UNASKED) return this.#judge(login)
-      return { unsure: 'the identity provider cannot be asked now' }
+      if (error.fault === 'refused') return this.#refused(login, error)
+      if (error.fault === 'unavailable') this.#awayUntil = Date.now() + LEFT_ALONE
+      // An answer that cannot be trusted says nothing of the person: a clock may be wrong, or the keys of the provider.
+      const level = error.fault === 'unavailable' ? 'warn' : 'error'
+      log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
+      return this.#unasked(login)
     }
+  }
+
+  /** Its last answer counts for a while. What was written of a renewal stands: it may have come to its end there. */
+  #unasked(login: Login): Renewed {
+    this.#settings.renewed('unasked')
+    if (Date.now() - login.asked < MAX_UNASKED) return this.#judge(login)
+    return { unsure: 'the identity provider cannot be asked now' }
   }
 
   async #settle(login: Login): Promise<Renewed> {
     const judged = this.#judge(login)
+    this.#settings.renewed('ended' in judged ? 'ended' : 'renewed')
     if ('ended' in judged) await this.end(login.id)
     return judged
   }
 
   async #refused(login: Login, error: UpstreamError): Promise<Renewed> {
     this.#settings.log.info({ subject: login.person.subject, reason: error.message }, 'the provider ended a login')
+    this.#settings.renewed('ended')
     await this.end(login.id)
     return { ended: 'the identity provider no longer lets this person sign in' }
   }

@@ -6,6 +6,7 @@ import { grantedAt, type Place, pendingAt, type Records } from '../records.ts'
 
 interface Payload {
   readonly uid?: string
+  readonly accountId?: string
   readonly grantId?: string
   consumed?: number | true
 }
@@ -41,6 +42,7 @@ export function createAdapter({ records, clients, refreshGrace, replayed }: Adap
 
     async function find(id: string): Promise<Payload | undefined> {
       if (model === 'Client') return clients.find(id)
+      if (model === 'Session') return (await records.read<Payload>(at(id))) ?? records.read(pendingAt(model, id))
       const payload = await records.read<Payload>(at(id))
       if (!payload || !canBeUsed) return payload
       const used = await records.read<number>(usedAt(id))
@@ -56,7 +58,11 @@ export function createAdapter({ records, clients, refreshGrace, replayed }: Adap
         // What a client registered with is in its id.
         if (model === 'Client') return
         const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
-        await records.write(at(id), payload, ttl)
+        // Whoever shows a cookie of a session that has ended has another one made, and is nobody yet.
+        const isNobody = model === 'Session' && payload.accountId === undefined
+        await records.write(isNobody ? pendingAt(model, id) : at(id), payload, ttl)
+        // Who it was of before is no longer.
+        if (isNobody) return records.delete(at(id))
         if (model === 'Session' && payload.uid !== undefined) await records.write(uidAt(payload.uid), id, ttl)
       },
       async findByUid(uid: string) {
@@ -85,7 +91,7 @@ export function createAdapter({ records, clients, refreshGrace, replayed }: Adap
         throw new errors.InvalidGrant('it was used already')
       },
       async destroy(id: string) {
-        await records.delete(at(id))
+        await records.delete(at(id), ...(model === 'Session' ? [pendingAt(model, id)] : []))
       },
       /** Nothing is good for anything without its grant, which oidc-provider destroys beside this. */
       async revokeByGrantId() {},

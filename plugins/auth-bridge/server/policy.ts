@@ -1,12 +1,19 @@
 // When a person is asked something: to sign in where their login has ended, and for each client that they did not allow yet,
 // as they see it now. What oidc-provider asks for by itself stays.
 import { interactionPolicy, type ProviderContext } from 'oidc-provider'
-import type { Account } from '../people/accounts.ts'
+import { type Account, consentIn } from '../people/accounts.ts'
 
 const { base, Check } = interactionPolicy
 
-/** Asked again in one flow of a client is not meant: `result` says that it was answered just now. */
-const wasAnswered = ({ oidc }: ProviderContext) => oidc.result?.['consent'] !== undefined
+/** What was answered just now is not asked again: `result` says so, of this grant. */
+const wasAnswered = ({ oidc }: ProviderContext): boolean => {
+  const { grantId } = (oidc.result?.['consent'] ?? {}) as { grantId?: string }
+  return grantId !== undefined && grantId === oidc.grant.jti
+}
+
+/** A resource that the person was not asked about. */
+const isElsewhere = (ctx: ProviderContext): boolean =>
+  Object.keys(ctx.oidc.resourceServers).some(resource => !consentIn(ctx)?.resources.includes(resource))
 
 /** Scopes of a resource that this person may have now, and that the grant has not. */
 function isMoreThanGranted({ oidc }: ProviderContext): boolean {
@@ -31,6 +38,11 @@ export function createPolicy() {
     new Check('not_asked_yet', 'this client was not allowed yet', 'consent_required', ctx => {
       // A grant that nobody saved has no id.
       return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
+    }),
+  )
+  checks.add(
+    new Check('more_resources', 'a token for something else is asked for', 'consent_required', ctx => {
+      return !wasAnswered(ctx) && isElsewhere(ctx)
     }),
   )
   checks.add(

@@ -9,6 +9,7 @@ import { fixedClients } from '../clients/fixed-clients.ts'
 import { isPublic } from '../clients/public-address.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
+import type { BridgeFigures } from '../figures.ts'
 import type { FilledAuthBridge } from '../options.ts'
 import type { Account, Accounts } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
@@ -39,6 +40,7 @@ export interface ProviderSettings {
   /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
+  readonly figures: BridgeFigures
   /** False where an address asks for too many documents of clients. */
   readonly mayFetchDocument: (ip: string) => boolean
   /** A page for people that says what went wrong. */
@@ -132,7 +134,9 @@ function features(settings: ProviderSettings) {
       enabled: options.clients.metadataDocuments,
       ack: 'draft-02',
       cacheDuration: DOCUMENT_AGE,
-      allowFetch: (ctx: ProviderContext, url: string) => allowDocument(mayFetchDocument(ctx.ip), url),
+      // Without a request it is the consent page that asks, for a client that a request named before.
+      allowFetch: (ctx: ProviderContext | undefined, url: string) =>
+        allowDocument(ctx === undefined || mayFetchDocument(ctx.ip), url),
     },
     resourceIndicators: resourceIndicators(settings),
   }
@@ -192,14 +196,16 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
 
 /** Throws where oidc-provider does. */
 export function createProvider(settings: ProviderSettings): Provider {
-  const { issuer, options, accounts, resources, signing, records, clients, lifetimes, log } = settings
+  const { issuer, options, accounts, resources, signing, records, clients, lifetimes, log, figures } = settings
   const provider = new Provider(issuer, {
     adapter: createAdapter({
       records,
       clients,
       refreshGrace: lifetimes.refreshGrace,
-      replayed: (model, grantId) =>
-        log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it'),
+      replayed(model, grantId) {
+        figures.replayed(model)
+        log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it')
+      },
     }),
     clients: fixedClients(options),
     jwks: { keys: signing.map(({ privateJwk }) => privateJwk) },
@@ -243,6 +249,8 @@ export function createProvider(settings: ProviderSettings): Provider {
   }
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
+  // Such as a body that breaks off. Koa would print it.
+  provider.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
   logRefusals(provider, log)
   return provider

@@ -5,6 +5,10 @@ import type { Pages } from '../pages/index.ts'
 
 type Out = Readonly<Record<string, string | undefined>>
 
+/** What an old registration is met with, once the secret that signed it is gone. */
+const UNKNOWN =
+  'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
+
 /** `renderError` of oidc-provider. mcp-remote asks for JSON first, to find out whether it is still registered. */
 export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
   const { status } = ctx
@@ -13,7 +17,10 @@ export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) =>
     ctx.body = out
     return
   }
-  const text = out['error_description'] ?? 'The application sent you here in a way that is not understood.'
+  const text =
+    out['error'] === 'invalid_client'
+      ? UNKNOWN
+      : (out['error_description'] ?? 'The application sent you here in a way that is not understood.')
   const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
   sendPage(ctx, pages.message(page), status)
 }

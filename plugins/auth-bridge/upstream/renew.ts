@@ -4,7 +4,7 @@ import { readPerson } from './read-person.ts'
 import { refresh } from './refresh.ts'
 import { type SignedIn, UpstreamError } from './upstream.ts'
 
-const another = () => new UpstreamError('untrusted', 'the provider answered with somebody else than was asked about')
+const another = () => new UpstreamError('refused', 'the provider answered with somebody else than was asked about')
 
 async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
   if (last.tokens.refreshToken === undefined) {

@@ -134,6 +134,7 @@ declare module 'oidc-provider' {
       parameters: readonly string[],
       repeatable?: readonly string[],
     ): void
+    on(event: 'error', listener: (error: Error) => void): this
     on(event: 'server_error', listener: (ctx: { path: string }, error: Error) => void): this
     on(event: 'authorization.error' | 'grant.error', listener: (ctx: ProviderContext, error: Error) => void): this
     on(event: 'grant.revoked', listener: (ctx: ProviderContext, grantId: string) => void): this

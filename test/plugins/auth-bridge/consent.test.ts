@@ -73,6 +73,30 @@ describe('auth-bridge: consent', () => {
     expect('html' in page && page.html).to.match(/changed|different/i)
   })
 
+  it('asks for each resource', async () => {
+    const several = await startBridge({
+      options: { clients: { redirects: ['https://client.example/**'] } },
+      config: {
+        routes: {
+          '/mcp': { toolsets: 'all', authorize: true },
+          '/t/:category?': { toolsets: ':category', default: ['all'], authorize: true },
+        },
+      },
+    })
+    const client = await several.client({ redirect_uris: [WEB] })
+    const [one, other] = [`${several.url}/mcp`, `${several.url}/t/all`]
+    const open = (resource: string, scope?: string) =>
+      client.browser.open(client.authorizeUrl({ redirect_uri: WEB, resource, ...(scope && { scope }) }))
+    await client.decide(await client.ask({ redirect_uri: WEB, resource: one }))
+    expect('redirect' in (await open(one))).to.equal(true)
+    for (const scope of ['openid', 'read', undefined]) {
+      const page = await open(other, scope)
+      expect('html' in page && page.html, scope ?? 'no scope').to.include(other)
+    }
+    await client.decide(await client.ask({ redirect_uri: WEB, resource: other }))
+    expect('redirect' in (await open(one)) && 'redirect' in (await open(other))).to.equal(true)
+  })
+
   it('sends a client away that people deny', async () => {
     const client = await bridge.client()
     const back = await client.decide(await client.ask({ scope: 'read' }), 'deny')
@@ -129,6 +153,19 @@ describe('auth-bridge: the account page', () => {
     expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
     expect((await client.browser.page(`${bridge.issuer}/account`)).html).to.include('Sign in with')
     expect(bridge.idp.asked('revocation')).to.be.greaterThan(revocations)
+  })
+
+  it('signs out with every login of theirs in this browser', async () => {
+    const client = await bridge.client()
+    const tokens = await client.logIn({ scope: 'read' })
+    // They sign in again, as everybody does after some hours.
+    await client.browser.page(`${bridge.issuer}/account/sign-in`)
+    const elsewhere = await bridge.client()
+    const others = await elsewhere.logIn({ scope: 'read' })
+    const account = await client.browser.page(`${bridge.issuer}/account`)
+    await client.browser.click(account, { signOut: 'yes' })
+    expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
+    expect((await elsewhere.refresh(others.refresh_token ?? '')).error).to.equal(undefined)
   })
 
   it('takes nothing that its form did not carry', async () => {

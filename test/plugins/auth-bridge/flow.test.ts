@@ -54,7 +54,7 @@ describe('auth-bridge', () => {
     await client.refresh(first.refresh_token ?? '')
     const refused = await eventually(
       'the grace is over',
-      () => client.refresh(first.refresh_token ?? ''),
+      () => client.refreshSlowly(first.refresh_token ?? ''),
       ({ error }) => error !== undefined,
     )
     expect(refused.error).to.equal('invalid_grant')

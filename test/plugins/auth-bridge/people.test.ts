@@ -48,6 +48,14 @@ describe('auth-bridge: people', () => {
     })
   }
 
+  it('leads who may not back to the client, which hears of it', async () => {
+    const client = await bridge.client()
+    const page = await client.ask({ login_hint: 'eve', scope: 'read' })
+    const [, href = ''] = /href="([^"]*\?cancel)"/.exec(page.html) ?? []
+    const back = await client.browser.open(new URL(href, page.url))
+    expect('redirect' in back && back.redirect.searchParams.get('error')).to.equal('access_denied')
+  })
+
   it('gives each the scopes and roles that are theirs', async () => {
     const held = []
     for (const person of ['ann', 'bob']) {
@@ -80,7 +88,7 @@ describe('auth-bridge: people', () => {
     bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['sales'] })
     let token = first.refresh_token ?? ''
     const refresh = async () => {
-      const next = await client.refresh(token)
+      const next = await client.refreshSlowly(token)
       token = next.refresh_token ?? token
       return next.scope
     }
@@ -99,7 +107,7 @@ describe('auth-bridge: people', () => {
     const last = await eventually(
       'the refresh is refused',
       async () => {
-        const next = await client.refresh(token)
+        const next = await client.refreshSlowly(token)
         token = next.refresh_token ?? token
         return next
       },
@@ -117,7 +125,7 @@ describe('auth-bridge: people', () => {
     let token = (await client.logIn({ login_hint: 'joe', scope: 'read' })).refresh_token ?? ''
     bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@elsewhere.example' })
     const refresh = async () => {
-      const next = await client.refresh(token)
+      const next = await client.refreshSlowly(token)
       token = next.refresh_token ?? token
       return next.error
     }

@@ -117,7 +117,7 @@ describe('auth-bridge: the provider is away', () => {
       bridge.idp.mood = mood
       const asked = bridge.idp.asked('token')
       const refresh = async () => {
-        const { error, refresh_token } = await client.refresh(token)
+        const { error, refresh_token } = await client.refreshSlowly(token)
         expect(error, mood).to.equal(undefined)
         token = refresh_token ?? ''
       }
@@ -130,6 +130,35 @@ describe('auth-bridge: the provider is away', () => {
     bridge.idp.mood = 'well'
     expect((await client.refresh(token)).error).to.equal(undefined)
     expect((await other.logIn({ scope: 'read' })).error).to.equal(undefined)
+  })
+
+  it('ends no login by an answer that cannot be trusted, and says so loudly', async () => {
+    const strange = await startBridge()
+    const client = await strange.client()
+    let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
+    const answers: Record<string, (answer: Record<string, unknown>) => Record<string, unknown>> = {
+      'an ID token of another issuer': answer => ({
+        ...answer,
+        id_token: strange.idp.sign({ ...strange.idp.read(answer['id_token']), iss: 'https://evil.example' }),
+      }),
+      'an ID token that is none': answer => ({ ...answer, id_token: 'x.y.z' }),
+      nothing: () => ({}),
+    }
+    for (const [what, tamper] of Object.entries(answers)) {
+      const asked = strange.idp.asked('token')
+      strange.idp.rotates = false
+      strange.idp.tamper = tamper
+      const refresh = async () => {
+        const { error, refresh_token } = await client.refreshSlowly(token)
+        expect(error, what).to.equal(undefined)
+        token = refresh_token ?? ''
+      }
+      await eventually(`${what} was given`, refresh, () => strange.idp.asked('token') > asked)
+    }
+    const lines = strange.log.filter(({ message }) => message?.startsWith('the provider cannot be asked whether'))
+    expect(lines.map(({ level }) => level)).to.include('error')
+    strange.idp.tamper = undefined
+    expect((await client.refreshSlowly(token)).error).to.equal(undefined)
   })
 
   it('says on a page that it does not answer, and what it has against us', async () => {

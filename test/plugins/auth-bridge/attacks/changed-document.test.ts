@@ -72,4 +72,31 @@ describe('auth-bridge, attacked by documents that change', () => {
     }
     tally.end(4)
   })
+
+  it('while the page that asks is open: it loads on, and an answer to the old one allows nothing', async () => {
+    const path = '/open-page'
+    const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+    documents.said.set(path, document)
+    const client = new BridgeClient(host.issuer, host.resource, idp.origin)
+    client.clientId = idAt(documents, path)
+    const page = await client.ask({ redirect_uri: HOME, resource: host.resource })
+    expect(page.status).to.equal(200)
+    documents.said.set(path, { ...document, client_name: 'Somebody Else' })
+    const statuses = new Set<number>()
+    await eventually(
+      'the document is read again for the page',
+      async () => {
+        await pause(500)
+        const again = await client.browser.page(page.url)
+        statuses.add(again.status)
+        return again.html
+      },
+      html => html.includes('Somebody Else'),
+    )
+    expect([...statuses]).to.deep.equal([200])
+    const answered = await client.browser.click(page, { decision: 'allow' })
+    expect('html' in answered && answered.status).to.equal(403)
+    const asked = await client.browser.page(page.url)
+    expect((await client.decide(asked)).searchParams.has('code')).to.equal(true)
+  })
 })

@@ -124,7 +124,7 @@ describe('auth-bridge, what it tells browsers', () => {
         const isOurs = has('httponly') && has('samesite=lax') && !attributes.some(one => one.startsWith('domain='))
         const isHost = !line.startsWith('__Host-') || (has('path=/') && has('secure'))
         const isSecure = home === undefined || (has('secure') && /^__(?:Host|Secure)-/.test(line))
-        const isNarrow = has('path=/') === /session/.test(line.split('=')[0] ?? '')
+        const isNarrow = has('path=/') === /session|browser/.test(line.split('=')[0] ?? '')
         tally.add('cookie', isOurs && isHost && isSecure && isNarrow, line)
       }
       console.log(`      names: ${[...names].join(', ')}`)

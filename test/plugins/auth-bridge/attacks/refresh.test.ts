@@ -33,7 +33,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
       expect(next.access_token, 'the next').to.be.a('string')
       const replay = await eventually(
         'the end of the grace period',
-        () => client.refresh(stolen),
+        () => client.refreshSlowly(stolen),
         ({ error }) => error !== undefined,
       )
       const who = thiefIsFirst ? 'the victim, later' : 'the thief, later'

@@ -89,11 +89,7 @@ describe('auth-bridge, attacked by sessions', () => {
         .join('; ')
       tally.add('is signed in as her', isNobodys(await openAccount(session)), session)
     }
-    const given = back.headers
-      .getSetCookie()
-      .map(line => line.split(';')[0])
-      .join('; ')
-    const on = await send(interaction, { headers: { Cookie: `${mallory}; ${given}` } })
+    const on = await send(interaction, { headers: { Cookie: `${mallory}; ${hers}` } })
     expect(on.location?.pathname, 'her own browser goes on').to.match(/^\/auth\/authorize\//)
     // And again Mallory is there first, where that leads.
     const resumed = await send(on.location as URL, { headers: { Cookie: mallory } })

@@ -66,15 +66,12 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     }
     for (const [what, [url, browser]] of Object.entries(attempts))
       tally.add(what, signsNobodyIn(await open(url, browser)))
-    // The victim's cookie shown under the attacker's name for it: the secret in it is not the attempt's.
+    // The attacker's callback with what the victim's browser has: it is not the attempt's.
     const [attackers, victims] = [attacker, victim].map(({ browser }) =>
-      [...browser.cookies.values()].find(({ pair }) => pair.startsWith('mcp_try_')),
+      [...browser.cookies.values()].find(({ pair }) => pair.startsWith('mcp_browser=')),
     )
     const Cookie = `${attackers?.pair.split('=')[0]}=${victims?.pair.split('=')[1]}`
-    tally.add(
-      'the name of one cookie, the value of another',
-      signsNobodyIn(await send(attacker.callback, { headers: { Cookie } })),
-    )
+    tally.add('the cookie of another browser', signsNobodyIn(await send(attacker.callback, { headers: { Cookie } })))
     // All the while both could go on.
     for (const { browser, callback } of [attacker, victim]) {
       const next = await open(callback, browser)
