@@ -14,7 +14,7 @@ const shownPlace = (uri: string): string => {
 }
 
 const showConsent = (
-  { grantId, client, redirectUri, scopes, since, used }: Consent,
+  { grantId, client, redirectUri, resources, scopes, since, used }: Consent,
   { known }: Bridge,
 ): ShownGrant => ({
   id: grantId,

@@ -24,9 +24,20 @@ describe('auth-bridge: the entrance', () => {
   })
 
   it('has no other spelling, and nothing of oidc-provider that is not served', async () => {
-    const paths = ['/Register', '/REGISTER', '/register/', '/Token', '/session/end', '/session/end/confirm', '/me', '/reg']
+    const paths = [
+      '/Register',
+      '/REGISTER',
+      '/register/',
+      '/Token',
+      '/session/end',
+      '/session/end/confirm',
+      '/me',
+      '/reg',
+    ]
     const statuses = await Promise.all(
-      ['GET', 'POST'].flatMap(method => paths.map(async path => [path, (await send(path, { method })).status] as const)),
+      ['GET', 'POST'].flatMap(method =>
+        paths.map(async path => [path, (await send(path, { method })).status] as const),
+      ),
     )
     const found = statuses.filter(([path, status]) => status !== 404 && !(path === '/register/' && status >= 400))
     console.log(`      ${statuses.length} tried, ${found.length} found`)
@@ -38,7 +49,10 @@ describe('auth-bridge: the entrance', () => {
     const client = await bridge.client()
     const statuses = new Set<number>()
     for (let count = 0; count < 320; count++) {
-      const { status } = await fetch(client.authorizeUrl({ resource: bridge.resource }), { headers, redirect: 'manual' })
+      const { status } = await fetch(client.authorizeUrl({ resource: bridge.resource }), {
+        headers,
+        redirect: 'manual',
+      })
       statuses.add(status)
     }
     expect([...statuses]).to.deep.equal([403])

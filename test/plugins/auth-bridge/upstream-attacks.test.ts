@@ -161,14 +161,14 @@ describe('a renewal', () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
-    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })
+    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
   it('that is of somebody else is refused, though what counts as the subject is the same', async () => {
     const { upstream } = makeUpstream(idp.options({ claims: { subject: 'preferred_username' } }))
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
-    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'untrusted' })
+    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
   it('with userinfo of somebody else is refused', async () => {
@@ -186,7 +186,7 @@ describe('a renewal', () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     const eve = await signIn(upstream, idp, { loginHint: 'eve' })
-    expect(await faultOf(upstream.renew({ person: ann.person, tokens: eve.tokens }))).to.include({ fault: 'untrusted' })
+    expect(await faultOf(upstream.renew({ person: ann.person, tokens: eve.tokens }))).to.include({ fault: 'refused' })
     idp.idTokenOnRefresh = false
     const again = await signIn(upstream, idp, { loginHint: 'eve' })
     const bare = { person: ann.person, tokens: again.tokens }

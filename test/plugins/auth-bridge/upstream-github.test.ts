@@ -84,7 +84,7 @@ describe('a login at GitHub', () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     change({ id: 4712 })
-    expect((await faultOf(upstream.renew(first))).fault).to.equal('untrusted')
+    expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
   })
 
   it('waits where GitHub is away or counts too many requests', async () => {
