@@ -30,10 +30,16 @@ const domain = {
 } as const
 const domains = { ...texts, items: domain } as const
 const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
+/** What `minimum` is for numbers: of the texts, none below a second. */
+const LONG_ENOUGH = {
+  pattern: '^(?=.*[1-9])(?!0*\\d{1,3}(?:\\.\\d+)?ms$)(?!0+\\.\\d+s$)\\d',
+  patternErrorMessage: "a duration such as '30s', or milliseconds; at least 1s",
+} as const
 const duration = (standard: string, description: string) => ({
   type: ['string', 'number'],
   pattern: DURATION_PATTERN,
   minimum: 1_000,
+  allOf: [LONG_ENOUGH],
   default: standard,
   description,
 })

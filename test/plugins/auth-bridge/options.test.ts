@@ -114,6 +114,10 @@ describe('auth-bridge: the start', () => {
       ] as const,
     ]),
     ['a life of tokens below a second', { accessToken: 500 }, {}, ['accessToken', 'at least 1s']],
+    ...['500ms', '0.9s', '0s', '0d', '00999ms', '0.000h'].map(
+      time => [`a session of ${time}`, { session: time }, {}, ['session', 'at least 1s']] as const,
+    ),
+    ['a session of some time', { session: '30 sec' }, {}, ['session', "a duration such as '30s'"]],
     ['a life of tokens of no time', { accessToken: 0 }, {}, ['accessToken']],
   ]
   for (const [what, options, more, texts] of mistakes) {
@@ -122,6 +126,11 @@ describe('auth-bridge: the start', () => {
       for (const part of texts) expect(text).to.include(part)
     })
   }
+
+  it('takes times of a second and more, in every spelling', async () => {
+    for (const session of [1_000, '1s', '1000ms', '01.5s', '10.0s', '0.5h', '0.5d', '30m'])
+      expect(await mistakeOf({ session }), String(session)).to.equal('')
+  })
 
   it('takes domains of every script and depth', async () => {
     const domains = ['acme.example', 'Mail.ACME.example', 'xn--bcher-kva.example', 'bücher.example', 'a-b.co.uk']
