@@ -1,108 +1,10 @@
 // The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
 // provider. docs/plugins/auth-bridge.md.
-import { resolve } from 'node:path'
-import { isLoopback } from '../../core/auth.ts'
-import { definePlugin, errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
-import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
-import type { Bridge } from './browser/bridge.ts'
-import type { Handlers } from './browser/handlers.ts'
-import { fixedClientProblem } from './clients/fixed-clients.ts'
-import { parseRedirectPattern } from './clients/redirects.ts'
-import { addEndpoints } from './endpoints.ts'
+import { definePlugin } from '../../core/index.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
-import { type Logo, readLogo } from './pages/index.ts'
-import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
-import { createUpstream } from './upstream/index.ts'
-import type { BridgeTokens } from './upstream-tokens.ts'
 
 export type { AuthBridgeOptions } from './options.ts'
 export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './presets.ts'
-
-/** What people are sent to, and come back to, must be what they know this host by. */
-function checkAddress({ at, http }: PluginHost): void {
-  const { publicUrl } = http
-  if (publicUrl === undefined) {
-    if (isLoopback(http.host)) return
-    throw new StartError(
-      'the issuer is under http.publicUrl: set it to the https address that people know this host by',
-      { at },
-    )
-  }
-  if (publicUrl.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
-    throw new StartError(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`, {
-      at,
-    })
-}
-
-/** Nodes and restarts must agree on the keys that seal what is kept, sign cookies and tokens. */
-function checkKeys({ at, ownKeys, processes, purpose, log, report }: PluginHost, isShared: boolean): void {
-  const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
-  if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
-  else if (ownKeys)
-    log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
-  if (!isShared && purpose === 'serve' && processes === 1)
-    log.warn(
-      { fix: 'add grant-store-redis or cluster-redis' },
-      'logins are kept in this process alone: a restart signs everybody out',
-    )
-  if (processes > 1 && !isShared)
-    report(
-      new StartError('logins are in one process; add grant-store-redis or cluster-redis, or start without --workers', {
-        at,
-      }),
-    )
-}
-
-function readKeys({ at, directory, keys }: PluginHost, { signingKeys }: FilledAuthBridge): SigningKey[] {
-  if (signingKeys === undefined) return deriveSigningKeys(keys('auth-bridge signing'))
-  try {
-    return readSigningKeys(resolve(directory, signingKeys))
-  } catch (cause) {
-    throw new StartError(errorText(cause), { at: [...at, 'signingKeys'], cause })
-  }
-}
-
-function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
-  try {
-    return logo === undefined ? undefined : readLogo(logo, directory)
-  } catch (error) {
-    throw error instanceof StartError ? error.orAt([...at, 'page', 'logo']) : error
-  }
-}
-
-function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
-  const check = (text: string, place: readonly (string | number)[]) => {
-    try {
-      parseRedirectPattern(text)
-    } catch (cause) {
-      report(new StartError(errorText(cause), { at: [...at, 'clients', ...place], cause }))
-    }
-  }
-  for (const [index, text] of clients.redirects.entries()) check(text, ['redirects', index])
-  for (const [index, client] of clients.fixed.entries()) {
-    for (const [number, text] of client.redirects.entries()) check(text, ['fixed', index, 'redirects', number])
-    const problem = fixedClientProblem(client)
-    if (problem !== undefined) report(new StartError(problem, { at: [...at, 'clients', 'fixed', index] }))
-  }
-}
-
-/** The one store of the bridge's routes. */
-function storeOf({ at, routes }: PluginHost, services: Services) {
-  const stores = new Set(routes.map(route => services.slot('grantStore', route)))
-  const [store] = stores
-  if (!store || stores.size > 1)
-    throw new StartError('its routes keep grants in different stores; it needs one', { at })
-  return store
-}
-
-interface Made {
-  readonly bridge: Bridge
-  readonly handlers: Handlers
-  readonly tokens: BridgeTokens
-}
-
-/** It takes a second. */
-const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
@@ -111,51 +13,9 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     const { examine } = await import('./doctor/examine.ts')
     return examine(options, about)
   },
-  setup(host, options) {
+  async setup(host, options) {
     if (host.routes.length === 0) return
-    checkAddress(host)
-    checkClients(host, options)
-    const signing = readKeys(host, options)
-    const upstream = createUpstream(options.provider, { at: [...host.at, 'provider'], log: host.log })
-    const trusted = createTrustedIssuers(host, options)
-    const logo = logoOf(host, options)
-    const issuer = () => host.url(options.path)
-    host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
-    let made: Promise<Made> | undefined
-    let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
-    host.fill('upstreamTokens', {
-      tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
-    })
-    host.serving(services => {
-      const store = storeOf(host, services)
-      checkKeys(host, store.shared)
-      const make = async () => {
-        const [{ makeBridge }, { handlers }, { BridgeTokens }] = await load()
-        const bridge = await makeBridge({
-          host,
-          services,
-          options,
-          store,
-          upstream,
-          trusted,
-          signing,
-          logo,
-          name: options.page.name ?? host.server.name,
-        })
-        return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
-      }
-      getBridge = () => {
-        made ??= make()
-        return made
-      }
-      const restricted = new Set(Object.keys(options.scopes))
-      const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
-      const everybodys = [...new Set(promised)].filter(scope => !restricted.has(scope)).join(' ')
-      addEndpoints(host, options.path, getBridge, () => everybodys || 'openid')
-    })
-    // The body of a first request that is a POST would not wait for it.
-    host.starting(async () => {
-      if (host.purpose !== 'inspect') await load()
-    })
+    const { setUpBridge } = await import('./set-up.ts')
+    setUpBridge(host, options)
   },
 })

@@ -170,7 +170,10 @@ function clientRules(options: FilledAuthBridge) {
   }
 }
 
-/** In a page of another host of the same domain nobody can set cookies that begin with these. */
+/**
+ * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
+ * by the cookie of the browser.
+ */
 function cookies({ issuer, cookieKeys }: ProviderSettings) {
   const secure = issuer.startsWith('https:')
   const settings = { signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' }
@@ -194,19 +197,30 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
   Session: seconds(lifetimes.session),
 })
 
-/** Throws where oidc-provider does. */
-export function createProvider(settings: ProviderSettings): Provider {
-  const { issuer, options, accounts, resources, signing, records, clients, lifetimes, log, figures } = settings
-  const provider = new Provider(issuer, {
-    adapter: createAdapter({
-      records,
-      clients,
-      refreshGrace: lifetimes.refreshGrace,
-      replayed(model, grantId) {
-        figures.replayed(model)
-        log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it')
-      },
-    }),
+const adapterOf = ({ records, clients, lifetimes, figures, log }: ProviderSettings) =>
+  createAdapter({
+    records,
+    clients,
+    refreshGrace: lifetimes.refreshGrace,
+    replayed(model, grantId) {
+      figures.replayed(model)
+      log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it')
+    },
+  })
+
+/** What our tokens say beside what each of them says. */
+function claimsFor(ctx: ProviderContext) {
+  const asserted = assertedIn(ctx)
+  if (asserted) return { roles: asserted.roles }
+  const account = accountIn(ctx)
+  return account && { sid: account.login.id, roles: account.standing.roles }
+}
+
+/** What oidc-provider is configured with. */
+function configurationOf(settings: ProviderSettings) {
+  const { issuer, options, accounts, resources, signing } = settings
+  return {
+    adapter: adapterOf(settings),
     clients: fixedClients(options),
     jwks: { keys: signing.map(({ privateJwk }) => privateJwk) },
     cookies: cookies(settings),
@@ -232,15 +246,16 @@ export function createProvider(settings: ProviderSettings): Provider {
     expiresWithSession: () => false,
     rotateRefreshToken: () => true,
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
-    extraTokenClaims(ctx: ProviderContext) {
-      const account = accountIn(ctx)
-      const asserted = assertedIn(ctx)
-      if (asserted) return { roles: asserted.roles }
-      return account && { sid: account.login.id, roles: account.standing.roles }
-    },
+    extraTokenClaims: claimsFor,
     ttl: ttl(settings),
     discovery: assertionMetadata(settings.trusted),
-  })
+  }
+}
+
+/** Throws where oidc-provider does. */
+export function createProvider(settings: ProviderSettings): Provider {
+  const { issuer, log } = settings
+  const provider = new Provider(issuer, configurationOf(settings))
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
