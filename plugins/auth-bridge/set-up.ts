@@ -97,6 +97,9 @@ interface Made {
   readonly tokens: BridgeTokens
 }
 
+/** For one request, milliseconds. Clients wait meanwhile, and three of them fit into the lock of a login (people/logins.ts). */
+const PROVIDER_TIMEOUT = 6_000
+
 /** It takes a second. */
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
@@ -104,7 +107,8 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
   checkAddress(host)
   checkClients(host, options)
   const signing = readKeys(host, options)
-  const upstream = createUpstream(options.provider, { at: [...host.at, 'provider'], log: host.log })
+  const place = [...host.at, 'provider']
+  const upstream = createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
   const logo = logoOf(host, options)
   const issuer = () => host.url(options.path)

@@ -45,13 +45,16 @@ export type Renewed =
 const JUST_ASKED = 1_000
 /** How long the last answer counts while the provider cannot be asked, milliseconds. */
 export const MAX_UNASKED = 3_600_000
-/** A node that asks for longer has died, milliseconds; the time-out of a question is shorter. */
+/** A node that asks for longer has died, milliseconds: the provider is sent three requests at most, one after the other. */
 const LOCK_TTL = 20_000
 /** How long the provider is left alone once it did not answer, milliseconds: clients would each wait for it. */
 const LEFT_ALONE = 10_000
 const LOCK_PAUSE = 100
 
 const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
+
+const ENDED = { ended: 'the login has ended' } as const
+const NOT_TOLD = 'the provider was not told of a sign-out'
 
 const placeOf = (id: string) => grantedAt('login', id)
 const loginsOf = (browser: string) => grantedAt('logins of browser', browser)
@@ -82,7 +85,9 @@ export class Logins {
     const known = browser === undefined ? [] : await records.members(loginsOf(browser))
     for (const other of new Set([...known, id])) {
       const login = await this.find(other)
-      if (login?.person.subject === subject) await this.end(other)
+      // Of somebody else, who signs out for themselves.
+      if (login && login.person.subject !== subject) continue
+      await this.end(other)
       if (browser !== undefined) await records.leave(loginsOf(browser), other)
     }
   }
@@ -113,7 +118,7 @@ export class Logins {
     const { records, upstream, log } = this.#settings
     const login = await records.take<Login>(placeOf(id))
     if (!login) return
-    upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, 'the provider was not told of a sign-out'))
+    upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
   }
 
   /** Tokens with other scopes, for the same person; undefined where the login has ended. Rejects with an UpstreamError. */
@@ -123,9 +128,8 @@ export class Logins {
       const tokens = await upstream.exchange(login.tokens, scope)
       const { refreshToken } = tokens
       // By a refresh the provider may have replaced the refresh token of the login.
-      if (refreshToken !== undefined && refreshToken !== login.tokens.refreshToken)
-        await this.#write({ ...login, tokens: { ...login.tokens, refreshToken } })
-      return tokens
+      if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
+      return (await this.#rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
     })
     if (exchanged === 'busy') throw new UpstreamError('unavailable', 'another node has asked the provider for too long')
     return exchanged
@@ -143,6 +147,12 @@ export class Logins {
     await this.#settings.records.write(placeOf(login.id), login, this.#ttl(login))
   }
 
+  /** False where the login has ended meanwhile: it is not to come back. */
+  async #rewrite(login: Login): Promise<boolean> {
+    const kept = await this.#settings.records.update<Login>(placeOf(login.id), this.#ttl(login), () => login)
+    return kept !== undefined
+  }
+
   #judge(login: Login): Renewed {
     const decision = this.#settings.decide(login.person)
     return 'standing' in decision ? { login, standing: decision.standing } : { ended: decision.refused }
@@ -155,7 +165,7 @@ export class Logins {
     // Another node may have asked in the meantime.
     const renewed = await this.#alone(id, async login => (isFresh(login) ? this.#judge(login) : this.#ask(login)))
     if (renewed === 'busy') return { unsure: 'another node has asked the provider for too long' }
-    return renewed ?? { ended: 'the login has ended' }
+    return renewed ?? ENDED
   }
 
   /**
@@ -184,13 +194,15 @@ export class Logins {
   async #ask(login: Login): Promise<Renewed> {
     const { upstream, log } = this.#settings
     if (Date.now() < this.#awayUntil) return this.#unasked(login)
-    if (login.tokens.refreshToken !== undefined) await this.#write({ ...login, renewing: Date.now() })
+    if (login.tokens.refreshToken !== undefined && !(await this.#rewrite({ ...login, renewing: Date.now() })))
+      return ENDED
     try {
       const { renewing: _, ...rest } = login
       const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: Date.now() }
-      await this.#write(renewed)
       this.#awayUntil = 0
-      return await this.#settle(renewed)
+      if (await this.#rewrite(renewed)) return await this.#settle(renewed)
+      await upstream.revoke(renewed.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
+      return ENDED
     } catch (error) {
       if (!isUpstreamError(error)) throw error
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)

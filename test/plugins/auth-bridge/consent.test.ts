@@ -2,6 +2,7 @@
 // where it is not what they saw.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -166,6 +167,29 @@ describe('auth-bridge: the account page', () => {
     await client.browser.click(account, { signOut: 'yes' })
     expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
     expect((await elsewhere.refresh(others.refresh_token ?? '')).error).to.equal(undefined)
+  })
+
+  it('signs out for good, also while a client refreshes', async () => {
+    const client = await bridge.client()
+    let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
+    const account = await client.browser.page(`${bridge.issuer}/account`)
+    // The provider takes its time over a refresh, and the person does not wait.
+    bridge.idp.troubled = ['token']
+    bridge.idp.delay = 300
+    const asked = bridge.idp.asked('token')
+    const refreshing = (async () => {
+      while (bridge.idp.asked('token') === asked) {
+        const { error, refresh_token } = await client.refreshSlowly(token)
+        if (error !== undefined) return error
+        token = refresh_token ?? ''
+      }
+      return undefined
+    })()
+    await eventually('the provider is asked', () => bridge.idp.asked('token') > asked)
+    await client.browser.click(account, { signOut: 'yes' })
+    expect(await refreshing).to.equal('invalid_grant')
+    bridge.idp.delay = 0
+    expect(await client.refresh(token)).to.include({ error: 'invalid_grant' })
   })
 
   it('takes nothing that its form did not carry', async () => {
