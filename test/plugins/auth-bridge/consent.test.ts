@@ -176,6 +176,8 @@ describe('auth-bridge: the account page', () => {
     // The provider takes its time over a refresh, and the person does not wait.
     bridge.idp.troubled = ['token']
     bridge.idp.delay = 300
+    // Nor does it hear of the sign-out: that alone would end the refresh.
+    bridge.idp.failing.revocation = { status: 503, error: 'server_error' }
     const asked = bridge.idp.asked('token')
     const refreshing = (async () => {
       while (bridge.idp.asked('token') === asked) {
@@ -189,6 +191,7 @@ describe('auth-bridge: the account page', () => {
     await client.browser.click(account, { signOut: 'yes' })
     expect(await refreshing).to.equal('invalid_grant')
     bridge.idp.delay = 0
+    bridge.idp.failing.revocation = undefined
     expect(await client.refresh(token)).to.include({ error: 'invalid_grant' })
   })
 
