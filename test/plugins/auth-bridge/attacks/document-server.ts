@@ -140,7 +140,8 @@ dns.promises.lookup = async (name, options) => {
 }
 syncBuiltinESMExports()
 Response
-const symbol = Symbol.for('undici.globalDispatcher.1')
+// Of the undici in this Node: 24 has another than 20.
+const symbol = [2, 1].map(version => Symbol.for('undici.globalDispatcher.' + version)).find(one => globalThis[one])
 const { constructor: Agent } = globalThis[symbol]
 class Open extends Agent {
   on(event, listener) {
