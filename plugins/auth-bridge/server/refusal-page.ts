@@ -5,6 +5,8 @@ import type { Pages } from '../pages/index.ts'
 
 type Out = Readonly<Record<string, string | undefined>>
 
+/** What oidc-provider says of an id that it finds nothing under. */
+const NO_SUCH_CLIENT = 'client is invalid'
 /** What an old registration is met with, once the secret that signed it is gone. */
 const UNKNOWN =
   'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
@@ -18,7 +20,7 @@ export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) =>
     return
   }
   const text =
-    out['error'] === 'invalid_client'
+    out['error_description'] === NO_SUCH_CLIENT
       ? UNKNOWN
       : (out['error_description'] ?? 'The application sent you here in a way that is not understood.')
   const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }

@@ -1,6 +1,6 @@
 // What is known of a provider once it was asked: its metadata, how the client proves itself there, and the library that
 // speaks to it. Learned once for all who ask; a failure is forgotten.
-import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi'
+import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, customFetch } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
 import { type Ask, checkAddress, createAsk, jsonOf, WRONG_PAGE } from './ask.ts'
@@ -127,8 +127,10 @@ export function createConnector(settings: Settings, log: Logger, timeout: number
   }
 }
 
+/** Of those options of oauth4webapi which all of its calls take. */
+type Through = Record<typeof customFetch, Ask> & Record<typeof allowInsecureRequests, true>
+
 /** What every call of oauth4webapi gets: requests by `ask`, which itself looks at the address. */
-export const through = ({ oauth, ask }: Connection) => ({
-  [oauth.customFetch]: ask,
-  [oauth.allowInsecureRequests]: true,
-})
+export function through({ oauth, ask }: Connection): Through {
+  return { [oauth.customFetch]: ask, [oauth.allowInsecureRequests]: true }
+}

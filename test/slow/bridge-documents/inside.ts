@@ -104,7 +104,7 @@ describe('clients with metadata documents, through the bridge', function () {
         const application = await start(bridge.resource, person, await publish('127.0.0.1'))
         applications.push(application)
         const refused = await rejectionOf(application.connect())
-        expect(inspect(refused)).to.include('client_id metadata document fetch failed')
+        expect(inspect(refused)).to.include('client_id metadata document fetch not allowed')
       })
     })
 
