@@ -2,7 +2,7 @@
 import type { Duration } from '../../mcp/units.ts'
 import type { RedisTls } from '../shared-shapes.ts'
 
-/** Keeps logins and grants of the authorization server in Redis: any node goes on with any of them. */
+/** Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began. */
 export interface GrantStoreRedisOptions {
   /** Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database. */
   url?: string

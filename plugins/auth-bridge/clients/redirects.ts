@@ -8,7 +8,7 @@ export interface RedirectPattern {
   readonly scheme: string
   /** Undefined where the pattern has no `//`. `*`: of a scheme of an app alone, any. */
   readonly host: string | undefined
-  /** `*`: any; empty: none, or the scheme's own. */
+  /** `*` for whatever it is; empty for none, or the one of the scheme. */
   readonly port: string
   /** Segments; `*` is any one, `**` at the end any that follow. */
   readonly path: readonly string[]
