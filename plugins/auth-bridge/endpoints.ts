@@ -58,14 +58,14 @@ function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
 }
 
-/** A client that names no scope is given what everybody may have (RFC 6749 3.3). */
-function nameScope(ctx: HostContext, defaultScope: string): void {
+/** For a client that names no scope. */
+function nameScope(ctx: HostContext, { resources }: Bridge): void {
   if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization || 'scope' in ctx.query) return
-  ctx.querystring = `${ctx.querystring}&scope=${encodeURIComponent(defaultScope)}`
+  ctx.querystring = `${ctx.querystring}&scope=${encodeURIComponent(resources.defaultScope)}`
 }
 
-/** Everything that the bridge serves. `base`: its path; `defaultScope`: of a client that names none. */
-export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridge, defaultScope: () => string): void {
+/** Everything that the bridge serves. `base`: its path. */
+export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridge): void {
   const serve = handOver(async () => (await getBridge()).bridge.provider)
   const at =
     (path: string): Handler =>
@@ -114,7 +114,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
   })
   host.endpoint(`${base}/account/sign-in`, { methods: { GET: visit('account', page('signInForAccount')) } })
   const authorize = visit('authorize', async ctx => {
-    nameScope(ctx, defaultScope())
+    nameScope(ctx, (await getBridge()).bridge)
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('X-Frame-Options', 'DENY')
     await serve(ctx)

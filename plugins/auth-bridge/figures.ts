@@ -25,10 +25,12 @@ export interface BridgeFigures {
 }
 
 export function createFigures({ figures }: Pick<PluginHost, 'figures'>): BridgeFigures {
-  const [signIns, renewals, replays] = [SIGN_INS, RENEWALS, REPLAYS].map(figure => figures.counter(figure))
+  const signIns = figures.counter(SIGN_INS)
+  const renewals = figures.counter(RENEWALS)
+  const replays = figures.counter(REPLAYS)
   return {
-    signedIn: outcome => signIns?.(1, { outcome }),
-    renewed: outcome => renewals?.(1, { outcome }),
-    replayed: model => replays?.(1, { model }),
+    signedIn: outcome => signIns(1, { outcome }),
+    renewed: outcome => renewals(1, { outcome }),
+    replayed: model => replays(1, { model }),
   }
 }

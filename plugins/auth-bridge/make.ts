@@ -34,8 +34,6 @@ export interface BridgeParts {
   readonly upstream: Upstream
   readonly trusted: TrustedIssuers
   readonly signing: readonly SigningKey[]
-  /** What people know this service as. */
-  readonly name: string
   readonly logo: Logo | undefined
 }
 
@@ -52,17 +50,8 @@ function unavailable(why: string): Error {
   return Object.assign(error, { status: 503, statusCode: 503 })
 }
 
-export async function makeBridge({
-  host,
-  services,
-  options,
-  store,
-  upstream,
-  trusted,
-  signing,
-  name,
-  logo,
-}: BridgeParts): Promise<Bridge> {
+export function makeBridge(parts: BridgeParts): Bridge {
+  const { host, services, options, store, upstream, trusted, signing, logo } = parts
   const { log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
@@ -78,7 +67,7 @@ export async function makeBridge({
   const accounts = new Accounts({ records, logins, consents, log, session, unavailable })
   const resources = createResources(host, services, Object.keys(options.scopes))
   const pages = createPages({
-    page: { ...options.page, name },
+    page: { ...options.page, name: options.page.name ?? host.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
     ...(logo && { logo }),

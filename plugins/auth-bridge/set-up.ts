@@ -110,7 +110,7 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
   const place = [...host.at, 'provider']
   const upstream = createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
-  const logo = logoOf(host, options)
+  const parts = { host, options, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
   let made: Promise<Made> | undefined
@@ -123,27 +123,18 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
     checkKeys(host, store.shared)
     const make = async () => {
       const [{ makeBridge }, { handlers }, { BridgeTokens }] = await load()
-      const bridge = await makeBridge({
-        host,
-        services,
-        options,
-        store,
-        upstream,
-        trusted,
-        signing,
-        logo,
-        name: options.page.name ?? host.server.name,
-      })
+      const bridge = makeBridge({ ...parts, services, store })
       return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
     }
     getBridge = () => {
-      made ??= make()
+      // What could not be loaded once may be there the next time.
+      made ??= make().catch((error: unknown) => {
+        made = undefined
+        throw error
+      })
       return made
     }
-    const restricted = new Set(Object.keys(options.scopes))
-    const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
-    const everybodys = [...new Set(promised)].filter(scope => !restricted.has(scope)).join(' ')
-    addEndpoints(host, options.path, getBridge, () => everybodys || 'openid')
+    addEndpoints(host, options.path, getBridge)
   })
   // The body of a first request that is a POST would not wait for it.
   host.starting(async () => {

@@ -33,7 +33,8 @@ export const grantStoreRedis = definePlugin<GrantStoreRedisOptions, GrantStoreRe
   sections: REDIS_SECTIONS,
   options: {
     type: 'object',
-    description: 'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
+    description:
+      'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
     additionalProperties: false,
     properties: { ...REDIS_PROPERTIES },
   },

@@ -2,8 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BuiltInOptions, defineTool } from '../../core/index.ts'
 import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
-import { type IdentityProvider, type IdpSettings, startIdentityProvider } from './identity-provider.ts'
-import { type StartedHost, startHost, type TestConfig } from './start-host.ts'
+import {
+  type IdentityProvider,
+  type IdpSettings,
+  startIdentityProvider,
+  stopIdentityProviders,
+} from './identity-provider.ts'
+import { type StartedHost, startHost, stopHosts, type TestConfig } from './start-host.ts'
 
 type Plugins = NonNullable<TestConfig['plugins']>
 type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
@@ -73,6 +78,12 @@ export async function startBridge({
     browser: () => new Browser(started.url, idp.origin),
     client: metadata => new BridgeClient(issuer, `${started.url}/mcp`, idp.origin).start(metadata),
   }
+}
+
+/** Stops every host and provider that this file started: call it in `after`. */
+export async function stopBridges(): Promise<void> {
+  await stopHosts()
+  await stopIdentityProviders()
 }
 
 /** A client of the bridge, whose person allows by a click. */

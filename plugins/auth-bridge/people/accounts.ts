@@ -4,6 +4,7 @@ import type { ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
 import { isBrowser } from '../browser/browser-cookie.ts'
 import { createLimit } from '../limits.ts'
+import { asText } from '../parameters.ts'
 import { grantedAt, type Records } from '../records.ts'
 import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
@@ -39,8 +40,6 @@ const CONSENT = 'BridgeConsent'
 export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
 
 const placeOf = (sessionUid: string) => grantedAt('login of session', sessionUid)
-
-const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** A code or a refresh token. */
 interface Presented {

@@ -33,6 +33,8 @@ export interface Resources {
   readonly only: string | undefined
   /** The scopes that routes promise in their metadata, and those that the config gives to some only. */
   readonly scopes: readonly string[]
+  /** What a client that names no scope is given: all that everybody may have (RFC 6749 3.3). Not empty. */
+  readonly defaultScope: string
 }
 
 export function createResources(host: Host, services: Services, restricted: readonly string[]): Resources {
@@ -59,5 +61,7 @@ export function createResources(host: Host, services: Services, restricted: read
     has: resource => host.routes.some(route => isOf(route, resource)),
     only: isOne ? fixed[0] : undefined,
     scopes: [...new Set([...promised, ...restricted])],
+    // Without a scope nothing could be granted; this one is no right of anybody's.
+    defaultScope: [...new Set(promised)].filter(scope => !restricted.includes(scope)).join(' ') || 'openid',
   }
 }

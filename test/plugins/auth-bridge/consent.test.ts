@@ -1,11 +1,9 @@
 // What people are asked: each client once where it is a place on the web, each time where it is on their machine, and again
 // where it is not what they saw.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
-import { stopHosts } from '../../support/start-host.ts'
 
 const WEB = 'https://client.example/callback'
 
@@ -20,10 +18,7 @@ describe('auth-bridge: consent', () => {
     const redirects = ['http://127.0.0.1:*/**', 'https://client.example/**', 'cursor://*']
     bridge = await startBridge({ idp: { users }, options: { clients: { redirects } } })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const asked = (client: BridgeClient, redirect_uri: string, more = {}) =>
     client.browser.open(client.authorizeUrl({ resource: bridge.resource, scope: 'read', redirect_uri, ...more }))
@@ -124,10 +119,7 @@ describe('auth-bridge: the account page', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('lists clients, and takes back what one was allowed', async () => {
     const client = await bridge.client({ client_name: 'The Tool' })

@@ -1,8 +1,6 @@
 // The addresses of the bridge: what is there and what is not, who is let in, and what those are told who come too often.
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
-import { stopHosts } from '../../support/start-host.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 
 describe('auth-bridge: the entrance', () => {
   let bridge: StartedBridge
@@ -10,10 +8,7 @@ describe('auth-bridge: the entrance', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const send = (path: string, init: RequestInit = {}) =>
     fetch(`${bridge.issuer}${path}`, { redirect: 'manual', ...init })

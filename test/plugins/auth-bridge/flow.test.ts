@@ -1,11 +1,9 @@
 // The whole way: a client that nobody knows, a person of the company, a token, a call; and what comes after.
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
-import { stopHosts } from '../../support/start-host.ts'
 
 describe('auth-bridge', () => {
   let bridge: StartedBridge
@@ -13,10 +11,7 @@ describe('auth-bridge', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('signs somebody in with the company’s provider, and gives a client a token for the route', async () => {
     const client = await bridge.client()

@@ -12,12 +12,11 @@ import {
   readSigningKeys,
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
-import { startBridge } from '../../support/bridge.ts'
+import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
-import { startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
+import { startIdentityProvider } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
-import { stopHosts } from '../../support/start-host.ts'
 
 const fits = ({ privateJwk, publicJwk }: SigningKey): boolean => {
   const text = Buffer.from('a text')
@@ -134,10 +133,7 @@ describe('auth-bridge: clients that registered', () => {
 })
 
 describe('auth-bridge: secrets that change', () => {
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('keep tokens and clients good while both are there', async () => {
     const [old, fresh] = ['the old secret of a test, which is long', 'the new secret of a test, which is long']

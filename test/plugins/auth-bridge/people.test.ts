@@ -1,11 +1,9 @@
 // Who may sign in, what they may have, and what happens once the provider thinks otherwise.
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
-import { stopHosts } from '../../support/start-host.ts'
 
 const USERS = [
   { sub: 'ann', email: 'ann@acme.example', groups: ['engineering'] },
@@ -28,10 +26,7 @@ describe('auth-bridge: people', () => {
       },
     })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const refused: ReadonlyArray<readonly [person: string, reason: string]> = [
     ['eve', 'your e-mail address is of another domain, and you are in none of the groups that may'],

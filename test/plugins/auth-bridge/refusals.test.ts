@@ -1,8 +1,6 @@
 // What a client that is not known, or may not be had, is told: people a page, programs JSON, and the log more than both.
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../support/bridge.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
-import { stopHosts } from '../../support/start-host.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 
 describe('auth-bridge: refusals', () => {
   let bridge: StartedBridge
@@ -10,10 +8,7 @@ describe('auth-bridge: refusals', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   async function openAs(clientId: string, accept: string | undefined) {
     const client = await bridge.client()

@@ -1,10 +1,8 @@
 // Tools that call the company's API as the caller: whose token they get, until when, and what callers are told without.
 import { expect } from 'chai'
-import { type StartedBridge, seen, startBridge } from '../../support/bridge.ts'
+import { type StartedBridge, seen, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
-import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { modern, type RpcAnswer } from '../../support/rpc.ts'
-import { stopHosts } from '../../support/start-host.ts'
 
 const API = 'https://api.acme.example/files'
 
@@ -28,10 +26,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
   beforeEach(() => {
     bridge.idp.mood = 'well'
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('is the caller’s own at the provider', async () => {
     const client = await bridge.client()
@@ -104,10 +99,7 @@ describe('auth-bridge: the provider is away', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('lets clients refresh for a while, and nobody sign in', async () => {
     const client = await bridge.client()

@@ -1,10 +1,8 @@
 // Authorization codes of others: injected, replayed, raced, and without their proof (RFC 9700 2.1.1, RFC 7636, OAuth 2.1 4.1).
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
 import { createGate } from '../../../support/gate.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { errorIn, isRefused, post, send, startTwo, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -18,10 +16,7 @@ describe('auth-bridge, attacked by codes', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const tokenAt = (issuer: string, form: Record<string, string>, headers?: Record<string, string>) =>
     post(`${issuer}/token`, form, headers)

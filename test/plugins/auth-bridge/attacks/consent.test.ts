@@ -1,10 +1,8 @@
 // The confused deputy, and forged answers to the page that asks (MCP security best practices, RFC 9700 4.7): what one client
 // was allowed is no other's, and nothing but a click on our page allows.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import type { Page } from '../../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { cookiesFor, type Got, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -19,10 +17,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     const redirects = ['https://app.example/**', 'https://evil.example/**', 'http://127.0.0.1:*/**']
     bridge = await startBridge({ options: { clients: { redirects } } })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   /** A client that a person has allowed, which this browser is not asked about again. */
   async function allowed(): Promise<BridgeClient> {

@@ -1,10 +1,8 @@
 // What browsers are told: attributes of each cookie, behind https and on this machine, and the headers that keep each page
 // out of frames, caches and other sites' reach.
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { HandClient } from '../../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { type Got, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -64,10 +62,7 @@ class Walker {
 }
 
 describe('auth-bridge, what it tells browsers', () => {
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   /** Everything that a person does, and what goes wrong for them. */
   async function walkAll(home: string | undefined): Promise<Walker> {

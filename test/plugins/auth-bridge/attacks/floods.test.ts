@@ -1,9 +1,7 @@
 // Floods of sign-ins that nobody finishes: what they leave is bounded, and costs nobody who signed in their place.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { callAs } from '../../../support/protected-host.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { cookiesFor, send, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -29,10 +27,7 @@ describe('auth-bridge, attacked by floods of sign-ins', () => {
     refreshToken = tokens.refresh_token ?? ''
     accessToken = tokens.access_token
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const fromAnother = (): Record<string, string> => {
     address += 1

@@ -1,9 +1,8 @@
 // Parameters of authorization and token requests that ask for another way of answering, for what is off, or for too much.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
-import { stopIdentityProviders, unsignedToken } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
+import { unsignedToken } from '../../../support/identity-provider.ts'
 import { errorIn, type Got, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -15,10 +14,7 @@ describe('auth-bridge, attacked by parameters', () => {
     bridge = await startBridge({ config: { http: { trustProxy: true } } })
     client = await bridge.client()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   let address = 0
   const fromAnother = (): Record<string, string> => {

@@ -1,9 +1,7 @@
 // Open redirects: requests that would have the bridge send a browser, with a code or an error, where no client registered
 // (RFC 9700 4.11), and every other parameter that could name an address.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { type Got, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -143,10 +141,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     native = await bridge.client({ redirect_uris: [NATIVE] })
     await web.logIn({ redirect_uri: HOME }).catch(() => undefined)
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const staysHome = ({ location, text }: Got) =>
     (location === undefined || homes().includes(location.origin)) &&

@@ -1,10 +1,8 @@
 // Refresh tokens of others: used again, used by both, used side by side, and after a node died (RFC 9700 4.14).
 import { expect } from 'chai'
-import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
 import { callAs } from '../../../support/protected-host.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { errorIn, post, startTwo, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -17,10 +15,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
   before(async () => {
     bridge = await startBridge({ options: { refreshGrace: '1s' } })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   it('that are used again after the grace period: thief and victim both lose everything', async () => {
     const tally = new Tally('refresh token replayed after the grace period')

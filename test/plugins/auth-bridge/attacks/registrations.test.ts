@@ -5,10 +5,8 @@ import { runInNewContext } from 'node:vm'
 import { deflateRawSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createRegisteredClients } from '../../../../plugins/auth-bridge/clients/registered-clients.ts'
-import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { errorIn, isRefused, post, send, watchedStore } from './attacker.ts'
 import { junkMetadata } from './junk-metadata.ts'
 import { Tally } from './tally.ts'
@@ -32,10 +30,7 @@ describe('auth-bridge, attacked by registrations', () => {
       config: { http: { trustProxy: true } },
     })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const register = (body: unknown, headers: Record<string, string> = fromAnother()) =>
     send(`${bridge.issuer}/register`, {

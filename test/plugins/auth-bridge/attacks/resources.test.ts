@@ -1,11 +1,10 @@
 // Tokens and codes for one resource, used for another (RFC 8707, MCP authorization: token audience), and tokens made by others.
 import { expect } from 'chai'
 import { deriveSigningKeys } from '../../../../plugins/auth-bridge/server/signing-keys.ts'
-import { type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { claimsOf } from '../../../support/form-browser.ts'
-import { stopIdentityProviders, unsignedToken } from '../../../support/identity-provider.ts'
+import { unsignedToken } from '../../../support/identity-provider.ts'
 import { callAs } from '../../../support/protected-host.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { encode, inSeconds, makeKey, signatureOf, signToken, toJwk } from '../../../support/test-issuer.ts'
 import { errorIn, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
@@ -23,10 +22,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     a = `${bridge.url}/a`
     b = `${bridge.url}/b`
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const foreign = () => [
     ...[b, `${a}/`, `${a}x`, `${a}/..`, `${a}?x`, `${a}#x`, a.replace('/a', '/A'), a.replace('127.0.0.1', 'localhost')],

@@ -1,9 +1,7 @@
 // Sessions of browsers, attacked: fixed before the login, stolen, kept after the sign-out, and forms of another's.
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import type { Browser } from '../../../support/form-browser.ts'
-import { stopIdentityProviders } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
 import { cookiesFor, type Got, post, send, startTwo } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -21,10 +19,7 @@ describe('auth-bridge, attacked by sessions', () => {
   before(async () => {
     bridge = await startBridge({ idp: { users: USERS } })
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   const openAccount = (Cookie: string, host = bridge) => send(`${host.url}/auth/account`, { headers: { Cookie } })
   const isNobodys = ({ text }: Got) => !/Ann Example|Mallory Example/.test(text)

@@ -1,10 +1,9 @@
 // The way back from the provider, attacked: logins of another browser, another state, another issuer, and ID tokens that are
 // not for this login (login CSRF, mix-up, RFC 9207, OpenID Connect Core 3.1.3.7).
 import { expect } from 'chai'
-import { type BridgeClient, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { Browser } from '../../../support/form-browser.ts'
-import { startIdentityProvider, stopIdentityProviders, unsignedToken } from '../../../support/identity-provider.ts'
-import { stopHosts } from '../../../support/start-host.ts'
+import { startIdentityProvider, unsignedToken } from '../../../support/identity-provider.ts'
 import { inSeconds, makeKey } from '../../../support/test-issuer.ts'
 import { cookiesFor, type Got, send } from './attacker.ts'
 import { Tally } from './tally.ts'
@@ -15,10 +14,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
   before(async () => {
     bridge = await startBridge()
   })
-  after(async () => {
-    await stopHosts()
-    await stopIdentityProviders()
-  })
+  after(stopBridges)
 
   /** A sign-in that has come as far as the provider: the browser, and the callback that the provider sends it to. */
   async function underWay(host = bridge) {
