@@ -10,7 +10,8 @@ export interface AuthorizationServer {
   issuer(): string | undefined
   /**
    * The keys that its tokens are signed by, the first, and those that they were signed by; empty where this host is none, which
-   * is known once its plugin is set up. Asked for at every token: what is not there any more verifies nothing from then on.
+   * is known once its plugin is set up. Asked for at every token: what is not there any more verifies nothing from then on. The
+   * same list where nothing has changed, another where something has.
    */
   keys(): readonly PublicJwk[]
 }

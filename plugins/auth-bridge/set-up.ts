@@ -112,7 +112,8 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
   const trusted = createTrustedIssuers(host, options)
   const parts = { host, options, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
-  host.fill('authorizationServer', { issuer, keys: () => signing.map(({ publicJwk }) => publicJwk) })
+  const published = signing.map(({ publicJwk }) => publicJwk)
+  host.fill('authorizationServer', { issuer, keys: () => published })
   let made: Promise<Made> | undefined
   let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
   host.fill('upstreamTokens', {

@@ -20,7 +20,9 @@ export interface OwnIssuer extends Issuer {
 
 /** The keys that the server has now, each read once. */
 function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
+  let listed: readonly PublicJwk[] = []
   let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
+  let keys: readonly VerificationKey[] = []
 
   function read(jwk: PublicJwk): VerificationKey | undefined {
     try {
@@ -31,11 +33,15 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
     }
   }
 
+  /** Asked for with every request: the same list has the same keys. */
   function current(): readonly VerificationKey[] {
-    const listed = server.keys().map(jwk => [JSON.stringify(jwk), jwk] as const)
-    const isKnown = listed.length === known.size && listed.every(([text]) => known.has(text))
-    if (!isKnown) known = new Map(listed.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
-    return [...known.values()].filter(key => key !== undefined)
+    const now = server.keys()
+    if (now === listed) return keys
+    listed = now
+    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
+    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
+    keys = [...known.values()].filter(key => key !== undefined)
+    return keys
   }
 
   return {

@@ -1,21 +1,14 @@
 // Who an identity assertion is about: a person like those who sign in, so that the same rules hold for them. Somebody of
 // another issuer than the provider's is somebody else, whatever their `sub`.
-import { type Claims, claimAt } from '../../../core/auth.ts'
-import { groupsAt } from '../upstream/read-person.ts'
+import type { Claims } from '../../../core/auth.ts'
+import { addressOf, firstText, groupsAt, textOf } from '../upstream/read-person.ts'
 import type { Settings } from '../upstream/settings.ts'
 import type { Person } from '../upstream/upstream.ts'
 import type { Assertion } from './assertion.ts'
 
-const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-
-const firstText = (claims: Claims, paths: readonly string[]): string | undefined =>
-  paths.map(path => textOf(claimAt(claims, path))).find(text => text !== undefined)
-
 function emailOf(claims: Claims, own: Settings | undefined): string | undefined {
-  const address = textOf(claims['email'])?.toLowerCase()
-  if (address === undefined || !ADDRESS.test(address)) return undefined
+  const address = addressOf(claims['email'])
+  if (address === undefined) return undefined
   const isVerified = own ? own.trustEmail || own.kind.verifiedEmail(claims, address) : claims['email_verified'] === true
   return isVerified ? address : undefined
 }

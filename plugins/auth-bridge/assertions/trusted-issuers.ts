@@ -20,7 +20,7 @@ export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
 
 function problemOf(url: string): string | undefined {
   const { protocol, hostname, search } = new URL(url)
-  if (protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+  if (protocol === 'http:' && !isLoopback(hostname))
     return 'who listens on the way could put keys of their own in its place; use https'
   return search === '' ? undefined : 'it has a query, which the name of an issuer never has'
 }

@@ -2,15 +2,14 @@
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
+import { nameIssuer } from '../../families/oidc-provider/index.ts'
 import type { Login } from '../people/logins.ts'
+import { longCookie } from '../server/cookies.ts'
 import type { Bridge } from './bridge.ts'
 
-/** Of requests that reach us by another name than the issuer's, as behind a proxy. */
-function contextOf(provider: Provider, { req, res }: Pick<HostContext, 'req' | 'res'>) {
-  const { host, protocol } = new URL(provider.issuer)
-  req.headers['x-forwarded-host'] = host
-  req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-  return provider.createContext(req, res)
+function contextOf(provider: Provider, ctx: HostContext) {
+  nameIssuer(provider, ctx)
+  return provider.createContext(ctx.req, ctx.res)
 }
 
 /** A new one where the browser has none. */
@@ -34,10 +33,8 @@ export async function signedInAs(ctx: HostContext, { provider, accounts, lifetim
   session.loginAccount({ accountId: login.person.subject })
   await session.save(Math.floor(lifetimes.session / 1_000))
   await accounts.signedIn(session.uid, login.id)
-  const secure = provider.issuer.startsWith('https:')
-  context.cookies.secure = secure
-  context.cookies.set(provider.cookieName('session'), session.jti, {
-    ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax', path: '/', secure },
-    expires: new Date(Date.now() + lifetimes.session),
-  })
+  const cookie = longCookie(provider.issuer)
+  context.cookies.secure = cookie.secure
+  const expires = new Date(Date.now() + lifetimes.session)
+  context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }

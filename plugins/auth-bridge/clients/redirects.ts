@@ -49,7 +49,7 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   if (isWeb && (host === '' || host.includes('*'))) throw bad('needs a whole host: a * there would let others in')
   if (!isWeb && host.includes('*') && host !== '*') throw bad('needs a whole host, or * alone')
   if ((authority ?? '').includes('@')) throw bad('has a user before its host')
-  if (scheme === 'http:' && !isLoopback(host.replace(/^\[|\]$/g, '')))
+  if (scheme === 'http:' && !isLoopback(host))
     throw bad('is http on another machine: who listens on the way gets the codes; use https')
   if (port !== '' && port !== '*' && !/^\d{1,5}$/.test(port)) throw bad('has a port that is neither a number nor *')
   const segments = path.split('/').slice(path.startsWith('/') ? 1 : 0)
@@ -113,7 +113,7 @@ export function sameRedirect(one: string, other: string): boolean {
   if (one === other) return true
   if (!URL.canParse(one) || !URL.canParse(other)) return false
   const [a, b] = [new URL(one), new URL(other)]
-  if (a.protocol !== 'http:' || !isLoopback(a.hostname.replace(/^\[|\]$/g, ''))) return false
+  if (a.protocol !== 'http:' || !isLoopback(a.hostname)) return false
   a.port = b.port = ''
   return a.href === b.href
 }

@@ -17,6 +17,7 @@ import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
 import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
+import { cookieNames, longCookie, shortCookie } from './cookies.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
 import type { Resources } from './resources.ts'
@@ -170,22 +171,12 @@ function clientRules(options: FilledAuthBridge) {
   }
 }
 
-/**
- * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
- * by the cookie of the browser.
- */
-function cookies({ issuer, cookieKeys }: ProviderSettings) {
-  const secure = issuer.startsWith('https:')
-  const settings = { signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' }
-  return {
-    keys: cookieKeys.map(key => key.toString('base64url')),
-    names: secure
-      ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
-      : { session: 'mcp_session', interaction: 'mcp_login', resume: 'mcp_resume' },
-    long: { ...settings, path: '/', secure },
-    short: { ...settings, secure },
-  }
-}
+const cookies = ({ issuer, cookieKeys }: ProviderSettings) => ({
+  keys: cookieKeys.map(key => key.toString('base64url')),
+  names: cookieNames(issuer),
+  long: longCookie(issuer),
+  short: shortCookie(issuer),
+})
 
 const ttl = ({ lifetimes }: ProviderSettings) => ({
   AccessToken: seconds(lifetimes.accessToken),

@@ -34,9 +34,6 @@ export function createUpstream(provider: FilledProvider, { at, log, timeout }: U
       act(await connect(), ...given)
   return {
     label,
-    async discover() {
-      await connect()
-    },
     begin: connected(begin),
     finish: connected(finish),
     renew: connected(renew),

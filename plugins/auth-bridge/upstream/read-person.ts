@@ -20,12 +20,12 @@ export interface Before extends Said {
 }
 
 /** A text, or a whole number as one. */
-function textOf(value: unknown): string | undefined {
+export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string' && value !== '') return value
   return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined
 }
 
-function firstText(claims: Claims, paths: readonly string[]): string | undefined {
+export function firstText(claims: Claims, paths: readonly string[]): string | undefined {
   for (const path of paths) {
     const text = textOf(claimAt(claims, path))
     if (text !== undefined) return text
@@ -43,10 +43,16 @@ export function groupsAt(claims: Claims, paths: readonly string[]): string[] | u
 /** Exactly one `@`, and nothing that two readers could read in two ways. */
 const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
 
+/** An address in lower case; undefined for what is none. */
+export function addressOf(value: unknown): string | undefined {
+  const address = textOf(value)?.toLowerCase()
+  return address !== undefined && ADDRESS.test(address) ? address : undefined
+}
+
 function emailAt(claims: Claims, { claims: places, kind, trustEmail }: Settings): string | undefined {
   for (const path of places.email) {
-    const address = textOf(claimAt(claims, path))?.toLowerCase()
-    if (address === undefined || !ADDRESS.test(address)) continue
+    const address = addressOf(claimAt(claims, path))
+    if (address === undefined) continue
     // What says that an address is verified says it of `email` alone.
     if (trustEmail || (path === 'email' && kind.verifiedEmail(claims, address))) return address
   }

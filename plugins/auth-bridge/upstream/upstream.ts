@@ -86,9 +86,7 @@ export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
 export interface Upstream {
   /** For people, on pages: `Microsoft`, `GitHub`. */
   readonly label: string
-  /** Learns where its endpoints are, once for all who ask; a failure is not remembered. */
-  discover(): Promise<void>
-  /** Where to send the browser. */
+  /** Where to send the browser. Its metadata is read with the first question, once for all who ask; a failure is not remembered. */
   begin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
   /** `callback`: the whole URL that the browser came back to. */
   finish(

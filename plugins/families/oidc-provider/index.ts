@@ -5,18 +5,25 @@ import type { HostContext, HostMiddleware } from '../../../core/index.ts'
 
 type Serve = (ctx: HostContext) => Promise<void>
 
+/**
+ * Has oidc-provider take a request for one to its issuer, whatever it calls this host: it believes its proxy, which we are, and
+ * not what a client says of itself.
+ */
+export function nameIssuer({ issuer }: Provider, { req, ip }: Pick<HostContext, 'req' | 'ip'>): void {
+  const { host, protocol } = new URL(issuer)
+  req.headers['x-forwarded-host'] = host
+  req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  req.headers['x-forwarded-for'] = ip
+}
+
 /** Hands requests over; `ctx.path` is the address within the authorization server. */
 export function handOver(getProvider: () => Promise<Provider>): Serve {
   return async ctx => {
     const provider = await getProvider()
-    const { host, protocol, pathname } = new URL(provider.issuer)
-    const { req, res, ip } = ctx
-    // oidc-provider reads from these where it is mounted, and under which name.
-    Object.assign(req, { originalUrl: `${pathname}${req.url}` })
-    req.headers['x-forwarded-host'] = host
-    req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-    // It believes its proxy, which we are, and not what a client says of its own address.
-    req.headers['x-forwarded-for'] = ip
+    const { req, res } = ctx
+    nameIssuer(provider, ctx)
+    // It reads from this where it is mounted.
+    Object.assign(req, { originalUrl: `${new URL(provider.issuer).pathname}${req.url}` })
     ctx.respond = false
     await provider.callback()(req, res)
   }

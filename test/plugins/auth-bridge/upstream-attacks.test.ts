@@ -11,6 +11,8 @@ import {
 import { encode, inSeconds, makeKey, signatureOf } from '../../support/test-issuer.ts'
 import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
 
+const REQUEST = { redirectUri: CALLBACK, state: 'a state' }
+
 let idp: IdentityProvider
 before(async () => {
   idp = await startIdentityProvider({ redirects: [CALLBACK] })
@@ -119,7 +121,7 @@ const CALLBACKS: Readonly<Record<string, (callback: URL) => void>> = {
 describe('a callback', () => {
   it('that is not the answer to this login is refused, and no code is sent anywhere', async () => {
     const { upstream } = makeUpstream(idp.options())
-    await upstream.discover()
+    await upstream.begin(REQUEST)
     const before = idp.asked('token')
     for (const [name, change] of Object.entries(CALLBACKS)) {
       const fault = await faultOf(signIn(upstream, idp, { change }))
@@ -210,9 +212,9 @@ describe('metadata', () => {
     it(`${name} is refused`, async () => {
       idp.metadata = metadata
       const { upstream } = makeUpstream(idp.options())
-      expect(await faultOf(upstream.discover())).to.include({ fault })
+      expect(await faultOf(upstream.begin(REQUEST))).to.include({ fault })
       idp.metadata = {}
-      await upstream.discover()
+      await upstream.begin(REQUEST)
     })
   }
 })

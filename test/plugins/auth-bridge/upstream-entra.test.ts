@@ -7,6 +7,8 @@ import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.
 const MANY = Array.from({ length: 300 }, (_, index) => `group-${index}`)
 const API = 'api://reports/read'
 
+const REQUEST = { redirectUri: CALLBACK, state: 'a state' }
+
 let idp: IdentityProvider
 before(async () => {
   idp = await startIdentityProvider({ vendor: 'entra', redirects: [CALLBACK], scopes: [API] })
@@ -76,7 +78,7 @@ describe('too many groups for a token', () => {
 
   it('make a login wait for Graph: where that is away, nobody is refused for it', async () => {
     const { upstream } = makeUpstream(idp.options())
-    await upstream.discover()
+    await upstream.begin(REQUEST)
     idp.troubled = ['graph']
     idp.mood = 'down'
     expect((await faultOf(signIn(upstream, idp))).fault).to.equal('unavailable')

@@ -36,17 +36,19 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+const REQUEST = { redirectUri: CALLBACK, state: 'a state' }
+
 describe('a provider that is away', () => {
   for (const mood of ['down', 'gone', 'hangs'] as const) {
     it(`(${mood}) is unavailable, and found again when it is back`, async () => {
       const { upstream } = makeUpstream(idp.options(), { timeout: 250 })
       idp.mood = mood
-      const faults = await Promise.all([upstream.discover(), upstream.discover()].map(faultOf))
+      const faults = await Promise.all([upstream.begin(REQUEST), upstream.begin(REQUEST)].map(faultOf))
       for (const fault of faults) expect(fault.fault).to.equal('unavailable')
       idp.mood = 'well'
       const { upstream: other } = makeUpstream(idp.options())
       const ann = await signIn(other, idp)
-      await upstream.discover()
+      await upstream.begin(REQUEST)
       idp.mood = mood
       expect((await faultOf(upstream.renew(ann))).fault).to.equal('unavailable')
       expect((await faultOf(upstream.revoke(ann.tokens))).fault).to.equal('unavailable')
@@ -58,15 +60,14 @@ describe('a provider that is away', () => {
   it('is asked once for its metadata by all who begin at the same time', async () => {
     const { upstream } = makeUpstream(idp.options())
     const before = idp.asked('discovery')
-    const request = { redirectUri: CALLBACK, state: 'a state' }
-    await Promise.all(Array.from({ length: 20 }, () => upstream.begin(request)))
+    await Promise.all(Array.from({ length: 20 }, () => upstream.begin(REQUEST)))
     expect(idp.asked('discovery') - before).to.equal(1)
   })
 
   for (const endpoint of ['token', 'jwks', 'userinfo'] as const) {
     it(`only at ${endpoint} ends a login as unavailable`, async () => {
       const { upstream } = makeUpstream(idp.options({ claims: { groups: 'nowhere' } }))
-      await upstream.discover()
+      await upstream.begin(REQUEST)
       idp.troubled = [endpoint]
       idp.mood = 'down'
       expect((await faultOf(signIn(upstream, idp))).fault).to.equal('unavailable')
@@ -103,7 +104,7 @@ describe('an answer', () => {
     it(`${name} is ${fault}`, async () => {
       const issuer = await serve(listener)
       const { upstream } = makeUpstream(idp.options({ issuer }))
-      expect((await faultOf(upstream.discover())).fault).to.equal(fault)
+      expect((await faultOf(upstream.begin(REQUEST))).fault).to.equal(fault)
     })
   }
 
