@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
-/** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
+/** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
 function entryPoints(root: string): string[] {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const named: string[] = []
@@ -14,7 +14,8 @@ function entryPoints(root: string): string[] {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  return [...new Set(named)].map(file => join(root, file))
+  const threads = scriptsIn(join(root, 'dist')).filter(file => /(?:^|\/)thread\/main\.js$/.test(file))
+  return [...new Set(named), ...threads.map(file => join('dist', file))].map(file => join(root, file))
 }
 
 const require = createRequire(import.meta.url)

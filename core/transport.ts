@@ -101,3 +101,4 @@ export type {
 export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
 export type { Resumption } from './sessions/stream-parts.ts'
 export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export { startThread } from './threads/start-thread.ts'

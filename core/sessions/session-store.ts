@@ -15,8 +15,11 @@ type Awaitable<Value> = Value | Promise<Value>
 export interface SessionStore {
   /** This node, as the store names it. */
   readonly node: string
-  /** True where every node finds its records; false where they are of this process alone, and end with it. */
-  readonly shared: boolean
+  /**
+   * True where every node finds its records; `host` where all processes of this host do, on one machine; false where they are
+   * of this process alone, and end with it.
+   */
+  readonly shared: boolean | 'host'
   /**
    * False, and nothing is kept, where its holder has `bounds.maxPerOwner` already. The node has a copy then, and uses
    * it.

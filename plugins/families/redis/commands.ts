@@ -1,6 +1,6 @@
 // The commands that plugins may send: what Redis 6.2 has, and no more. For connection.ts, which hands them out.
 // Each counts the batch that it is written with: what is sent in one turn of the loop leaves together.
-import type { RedisClientType } from 'redis'
+import type { RedisClientType } from '@redis/client'
 
 /** Names as node-redis has them; none of them is newer than Redis 6.2. What takes several steps is a script. */
 const COMMANDS = [

@@ -1,6 +1,6 @@
 // A client of one Redis or of a Redis Cluster that connects again for ever. For connection.ts, which says what waits
 // and what is refused meanwhile. node-redis is loaded when the first one connects.
-import type { RedisClientType, RedisClusterType } from 'redis'
+import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
 import type { ResolvedRedis } from './settings.ts'
 
@@ -85,7 +85,7 @@ function serverLink(settings: LinkSettings): Link {
       return client?.isReady ?? false
     },
     async open() {
-      const { createClient } = await import('redis')
+      const { createClient } = await import('@redis/client')
       if (closed) return
       const options = clientOptions(settings)
       const [address] = redis.addresses
@@ -132,7 +132,7 @@ function clusterLink(settings: LinkSettings): Link {
       return cluster?.isReady === true && cluster.masters.every(({ client }) => client?.isReady === true)
     },
     async open() {
-      const { createCluster } = await import('redis')
+      const { createCluster } = await import('@redis/client')
       if (closed) return
       const { RESP, ...defaults } = clientOptions(settings)
       const rootNodes = redis.addresses.map(socket => ({ socket: { ...socket } }))

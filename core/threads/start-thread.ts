@@ -1,0 +1,22 @@
+// Starts a thread of this package beside the event loop: compiled as it is published, or by tsx as it stands in the source.
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
+
+/** Two folders up, from here as from `dist/core/chunks`, where the package has it. */
+const root = new URL('../../', import.meta.url)
+const extension = extname(fileURLToPath(import.meta.url))
+
+/** What a thread in TypeScript begins with: on Node 20 it has none of the loaders of the thread that starts it. */
+const compiling = (entry: URL) =>
+  `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
+
+/**
+ * Starts the file at `path`, from the root of the package and without extension, such as `plugins/store-sqlite/thread/main`.
+ * The package keeps files of the name `thread/main` for it. What it fails with is the worker's `error` event.
+ */
+export function startThread(path: string, options: Omit<WorkerOptions, 'eval'> = {}): Worker {
+  const entry = new URL(`${path}${extension}`, root)
+  if (extension !== '.ts') return new Worker(entry, options)
+  return new Worker(compiling(entry), { ...options, eval: true })
+}
