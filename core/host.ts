@@ -143,7 +143,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await setUpPlugins(instances, hostFor, report)
   const isSetUp = problems.count() === planned
   slots.seal()
-  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
+  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared !== false
   // What a plugin with a mistake did not fill in, it will.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))

@@ -122,7 +122,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (!facts.admitted) admit(facts)
     const id = ids.create(ownerOf(facts))
     const digest = digestOf(id)
-    const opening = openingOf(facts, transport, store.shared)
+    const opening = openingOf(facts, transport, store.shared !== false)
     const record = { opening, state: FIRST_STATE, version: 1, home: name }
     const created = store.create(digest, record, bounds)
     if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
@@ -237,7 +237,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     },
     async close(reason, patience) {
       stopSweeping()
-      const { shared } = store
+      const shared = store.shared !== false
       if (shared) await settleStreams(patience)
       for (const session of [...sessions.values()]) session.dispose(reason, shared)
       await runs.close(patience)

@@ -130,8 +130,8 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
   'mcp.config.example.ts': mayExampleImport,
 }
 
-/** The only file whose `import()` computes its module. */
-const LOADER = 'core/config/import-module.ts'
+/** The only files whose `import()` computes its module. */
+const LOADERS = ['core/config/import-module.ts', 'core/threads/start-thread.ts']
 
 /** The verbs that call any server speak to it with the official client, and so do tests with `mcp-host/testing`. */
 const isOfficialClient = (from: string, name: string | undefined) =>
@@ -139,7 +139,7 @@ const isOfficialClient = (from: string, name: string | undefined) =>
 
 /** Whether a file of the repository may import this. The other official SDKs are for tests and benchmarks alone. */
 export function mayImport(from: string, imported: Import): boolean {
-  if (imported.specifier === '?') return from === LOADER
+  if (imported.specifier === '?') return LOADERS.includes(from)
   const name = packageOf(imported.specifier)
   if (name?.startsWith('@modelcontextprotocol/')) return isOfficialClient(from, name)
   const rule = RULES[from.split('/')[0] ?? '']
