@@ -41,6 +41,7 @@ export type SecureServer = ReturnType<typeof createServer>
 const PATTERNS: ReadonlyArray<readonly [RegExp, HandshakeFault]> = [
   [/^ERR_TLS_HANDSHAKE_TIMEOUT$/, 'timeout'],
   [/HTTP_REQUEST$/, 'plain_http'],
+  [/NOT_RETURN_A_CERTIFICATE$/, 'client_certificate'],
   [/_ALERT_(?:.*CERTIFICATE|UNKNOWN_CA)/, 'refused_by_client'],
   [/PROTOCOL|VERSION/, 'version'],
   [/^(?:ECONNRESET|EPIPE)$/, 'gone'],
