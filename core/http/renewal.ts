@@ -111,23 +111,25 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
       if (!isSame) serve(certificate)
       return !isSame
     },
-    watch() {
-      let timer: NodeJS.Timeout | undefined
-      let over = false
-      const again = (patience: number) => {
-        if (over) return
-        timer = setTimeout(() => void run(), patience).unref()
-      }
-      async function run() {
+    watch: () =>
+      again(LOOK_INTERVAL, async () => {
         remind()
         const isSoon = await look().catch(error => keep([error]))
-        again(isSoon ? SETTLE_TIME : LOOK_INTERVAL)
-      }
-      again(LOOK_INTERVAL)
-      return () => {
-        over = true
-        clearTimeout(timer)
-      }
-    },
+        return isSoon ? SETTLE_TIME : LOOK_INTERVAL
+      }),
+  }
+}
+
+/** Runs the task after so many milliseconds, and again after those that it gives, until the returned function is called. */
+function again(patience: number, task: () => Promise<number>): () => void {
+  let over = false
+  let timer: NodeJS.Timeout | undefined
+  const wait = (time: number) => {
+    if (!over) timer = setTimeout(() => void task().then(wait), time).unref()
+  }
+  wait(patience)
+  return () => {
+    over = true
+    clearTimeout(timer)
   }
 }
