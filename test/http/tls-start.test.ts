@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
+import { testHost } from '../../core/testing.ts'
 import { createTestLog, stopHosts } from '../support/start-host.ts'
 import {
   type Authority,
@@ -167,6 +168,13 @@ describe('a start with http.tls', () => {
     // A short life is no reason to be warned all day.
     expect(await check(FILES, writePair(authority.sign({ days: [-1, 4] })))).to.have.deep.property('warnings', [])
     console.log(`      ${cases.length} certificates that clients do not like, each told`)
+  })
+
+  it('is not asked for by a host of a test, which speaks plain HTTP', async () => {
+    const config = { server: { name: 'tested', version: '1.0.0' }, ...CONFIG, http: { tls: FILES } }
+    await using host = await testHost(config, { directory: tlsFolder() })
+    expect(host.url).to.match(/^http:/)
+    expect((await fetch(`${host.url}/health`)).status).to.equal(200)
   })
 
   it('knows names with a star, addresses, and the name of publicUrl', async () => {
