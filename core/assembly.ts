@@ -26,6 +26,7 @@ import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
+import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
@@ -103,13 +104,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, stallWarning, rules } = resolveTools(config.tools)
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
   const limits = createToolLimits({ rules, callTimeout, figures })
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
     limits,
     fetchTimeout,
-    stalls: createStallWatch(stallWarning, log, notes),
+    stalls: createStallWatch(stalls, { log, figures, ...notes }),
+    overdue: watchOverdue(log, figures),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),
