@@ -10,6 +10,7 @@ import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -28,7 +29,7 @@ import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
-import { createStallWatch } from './mcp/stall-watch.ts'
+import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
@@ -52,6 +53,8 @@ export interface ServiceParts {
   readonly node: Node
   readonly figures: Figures
   readonly report: Report
+  readonly processes: number
+  readonly inEveryProcess: KernelHost['inEveryProcess']
 }
 
 /** This process among those that serve sessions together. */
@@ -106,11 +109,12 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
   const limits = createToolLimits({ rules, callTimeout, figures })
+  checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
     limits,
     fetchTimeout,
-    stalls: createStallWatch(stalls, { log, figures, ...notes }),
+    stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),

@@ -38,3 +38,26 @@ export function createStallReadiness(limit: number): (held: Held, now: number) =
     return reasonOf(held)
   }
 }
+
+/** How long the other processes may take to answer, milliseconds. */
+const PATIENCE = 1_000
+
+/**
+ * The same for an address behind which several processes serve: while half of them are free, or more, whoever balances between
+ * addresses would take those away with the one that is held. `askAll`: what each of them says of itself.
+ */
+export async function amongProcesses(
+  own: true | string,
+  askAll: () => Promise<readonly unknown[]>,
+): Promise<true | string> {
+  if (own === true) return true
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, PATIENCE, undefined)
+  })
+  const said = await Promise.race([askAll(), late]).finally(() => clearTimeout(timer))
+  // One that does not answer is held at this moment.
+  if (!said) return own
+  const held = said.filter(one => one !== true).length
+  return held * 2 > said.length ? own : true
+}

@@ -1,12 +1,14 @@
 // Says what held the event loop: while one handler computes, nobody else is served. What a handler does before its first
 // `await` is measured; what it does later is found by a timer that came late while the process computed. In the log, in the
 // figures, and in readiness where it goes on (stall-readiness.ts).
+import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { KernelNotes } from '../kernel/set-up.ts'
 import type { CatalogItem } from './catalog.ts'
-import { HeldWindow } from './held-window.ts'
-import { createStallReadiness } from './stall-readiness.ts'
+import { HeldWindow, WINDOW } from './held-window.ts'
+import { amongProcesses, createStallReadiness } from './stall-readiness.ts'
 
 /** How often the timer should come, milliseconds; what it finds may have lasted so much longer than it says. */
 const INTERVAL = 50
@@ -34,7 +36,13 @@ export interface StallSettings {
 interface Surroundings extends Pick<KernelNotes, 'ready' | 'starting' | 'closing'> {
   readonly log: Pick<Logger, 'warn' | 'debug'>
   readonly figures: Pick<Figures, 'counter'>
+  /** Those that serve behind one address. */
+  readonly processes: number
+  readonly inEveryProcess: KernelHost['inEveryProcess']
 }
+
+/** Of readiness. */
+const CONDITION = 'event loop'
 
 const OFF: StallWatch = {
   run: (_, handle) => handle(),
@@ -49,6 +57,13 @@ const HELD = {
 }
 const SEVERAL = { handler: 'several' }
 
+/** Reports what can never be. */
+export function checkStallSettings({ unready }: StallSettings, report: Report): void {
+  if (unready === undefined || unready <= WINDOW * 1_000) return
+  const what = `it is a part of the last ${WINDOW} s, so it is at most '${WINDOW}s'; 'off' leaves readiness alone`
+  report(new StartError(what, { at: ['tools', 'stallUnready'] }))
+}
+
 /** Undefined for the threshold: nothing is watched. */
 export function createStallWatch(settings: StallSettings, around: Surroundings): StallWatch {
   const { threshold, unready } = settings
@@ -56,7 +71,9 @@ export function createStallWatch(settings: StallSettings, around: Surroundings):
   const stalls = watch(threshold, around)
   if (unready !== undefined) {
     const isReady = createStallReadiness(unready)
-    around.ready.set('event loop', () => isReady(stalls.window.held(performance.now()), performance.now()))
+    const own = () => isReady(stalls.window.held(performance.now()), performance.now())
+    const askAll = around.processes === 1 ? undefined : around.inEveryProcess(CONDITION, own)
+    around.ready.set(CONDITION, () => (askAll ? amongProcesses(own(), askAll) : own()))
   }
   return stalls
 }
