@@ -1,12 +1,13 @@
 // Says what held the event loop: while one handler computes, nobody else is served. What a handler does before its first
-// `await` is measured; what it does later is found by a timer that came late while the process computed. In the log, in the
-// figures, and in readiness where it goes on (stall-readiness.ts).
+// `await` is measured; what it does later is found by a timer that came late while the process computed, and where several may
+// have done it close-watch.ts finds out who does it next. In the log, in the figures, and in readiness (stall-readiness.ts).
 import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { KernelNotes } from '../kernel/set-up.ts'
 import type { CatalogItem } from './catalog.ts'
+import { createCloseWatch } from './close-watch.ts'
 import { HeldWindow, WINDOW } from './held-window.ts'
 import { amongProcesses, createStallReadiness } from './stall-readiness.ts'
 
@@ -94,7 +95,7 @@ function createTeller({ log, figures }: Pick<Surroundings, 'log' | 'figures'>) {
 
   return {
     window,
-    /** A handler did it before it waited. */
+    /** A handler did it before it waited, or after, where it was followed. */
     one(ms: number, item: CatalogItem) {
       note(ms, [item])
       const { kind, key } = item
@@ -120,23 +121,33 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
   /** What handlers did at once since then, milliseconds. */
   const parts = new Map<CatalogItem, number>()
   const teller = createTeller(told)
+  const closely = createCloseWatch()
   let timer: NodeJS.Timeout | undefined
   let last = 0
   let cpu = process.cpuUsage()
   /** Milliseconds since the timer came last that are in the log already. */
   let inLog = 0
 
+  /** Handlers computed together for longer than the threshold. */
+  function tell(late: number, followed: ReadonlyMap<CatalogItem, number>, now: number) {
+    const known = [...parts.values()].reduce((sum, ms) => sum + ms, 0)
+    // Many short ones, one after the other: those that wait have nothing to do with it.
+    if (late - known <= threshold) return teller.among(late, [...parts.keys()])
+    const [first] = [...followed].sort(([, one], [, other]) => other - one)
+    if (first && first[1] > threshold) return teller.one(first[1], first[0])
+    const items = [...new Set([...running.keys(), ...ended])]
+    teller.among(late, items)
+    if (items.length > 1) closely.begin(now)
+  }
+
   function tick() {
     const now = performance.now()
+    const followed = closely.take(now)
     const used = process.cpuUsage(cpu)
     const late = now - last - INTERVAL - inLog
     // Late for another reason: the machine was busy with others, or slept.
     const computed = (used.user + used.system) / 1_000 - inLog
-    if (late > threshold && computed > threshold) {
-      const known = [...parts.values()].reduce((sum, ms) => sum + ms, 0)
-      // Many short ones, one after the other: those that wait have nothing to do with it.
-      teller.among(late, late - known > threshold ? [...new Set([...running.keys(), ...ended])] : [...parts.keys()])
-    }
+    if (late > threshold && computed > threshold) tell(late, followed, now)
     last = now
     cpu = process.cpuUsage()
     inLog = 0
@@ -149,14 +160,17 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
     cpu = process.cpuUsage()
     timer = setInterval(tick, INTERVAL).unref()
   })
-  closing.push(() => clearInterval(timer))
+  closing.push(() => {
+    clearInterval(timer)
+    closely.end()
+  })
 
   return {
     window: teller.window,
     run(item, handle) {
       const start = performance.now()
       try {
-        return handle()
+        return closely.run(item, handle)
       } finally {
         const ms = performance.now() - start
         if (ms > threshold) {
