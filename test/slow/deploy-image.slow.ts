@@ -1,0 +1,117 @@
+// The image of examples/deploy/docker, of a project of `mcp-host init` and the packed package: built by executing its
+// Dockerfile, and run as a container. No Docker engine is needed. `npx mocha 'test/slow/*.slow.ts'`.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Container, needsContainers, startContainer, stopContainers } from '../deploy/support/container.ts'
+import { readDockerfile } from '../deploy/support/dockerfile.ts'
+import { addBase, buildImage, type Image } from '../deploy/support/image.ts'
+import { CHILD_ENV, DEPLOY, makeProject } from '../deploy/support/project.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { modern } from '../support/rpc.ts'
+
+const SECRETS = 'a secret for tests, long enough to be one'
+const HEALTHY = (container: Container, health: readonly string[]) =>
+  eventually(
+    'the image says that it is healthy',
+    () => container.exec(health),
+    ({ code }) => code === 0,
+  )
+
+let outer: string
+let image: Image
+let mounted: ReadonlyMap<string, string>
+
+before(async function () {
+  this.timeout(240_000)
+  await needsContainers(this)
+  outer = await mkdtemp(join(tmpdir(), 'mcp-host-image-'))
+  const { folder, tarball } = await makeProject(outer)
+  const stages = readDockerfile(readFileSync(join(DEPLOY, 'docker/Dockerfile'), 'utf8'))
+  const build = { context: folder, folder: join(outer, 'stages'), registry: [tarball], env: CHILD_ENV }
+  image = buildImage(stages, build)
+})
+
+after(async () => {
+  await stopContainers()
+  if (outer !== undefined) await rm(outer, { recursive: true, force: true })
+})
+
+/** Bytes of files, and how many `gzip` leaves of them: what a registry keeps and a machine pulls. */
+function sizesOf(...paths: readonly string[]) {
+  const pack = (command: string) => Number(execFileSync('sh', ['-c', command, 'sh', ...paths], { encoding: 'utf8' }))
+  return { whole: pack('tar -cf - "$@" 2>/dev/null | wc -c'), packed: pack('tar -czf - "$@" 2>/dev/null | wc -c') }
+}
+
+const inMegabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+
+describe('the image of examples/deploy/docker', function () {
+  this.timeout(60_000)
+
+  it('has what the server reads, and no secret, test, compiler or source of the image itself', () => {
+    const has = (path: string) => existsSync(join(image.root, 'app', path))
+    expect(['mcp.config.ts', 'tools/days_between.ts', 'package.json', 'node_modules/mcp-host'].filter(has)).to.have.length(4)
+    const unwanted = ['.env', '.env.example', 'test', 'Dockerfile', 'compose.yaml', 'README.md', 'nginx.conf', 'env.example']
+    const packages = ['typescript', '@typescript', '@biomejs', 'mocha'].map(name => `node_modules/${name}`)
+    expect([...unwanted, ...packages].filter(has)).to.deep.equal([])
+  })
+
+  it('is less than 120 MB to pull: what it adds to its base, and Node', () => {
+    const added = sizesOf(join(image.root, 'app'))
+    const node = sizesOf(process.execPath)
+    console.log(`      /app: ${inMegabytes(added.whole)}, to pull ${inMegabytes(added.packed)}`)
+    console.log(`      Node ${process.version}: ${inMegabytes(node.whole)}, to pull ${inMegabytes(node.packed)}`)
+    expect(added.packed + node.packed).to.be.below(120e6)
+    expect(added.whole).to.be.below(110e6)
+  })
+
+  it('is healthy, serves, writes nothing, reloads and ends by signals: read-only, as user 1000, without privileges', async () => {
+    mounted = addBase(image).mounted
+    const port = await freePort()
+    const env = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}`, MCP_HOST_SECRETS: SECRETS }
+    const { health } = image.stage
+    const container = await startContainer(image, mounted, env)
+    await HEALTHY(container, health)
+
+    const status = readFileSync(`/proc/${container.pid}/status`, 'utf8')
+    expect(status).to.match(/^Uid:\s+1000\s+1000\s+1000\s+1000$/m)
+    expect(status).to.match(/^CapEff:\s+0+$/m)
+    const write = (place: string) => container.exec(['node', '-e', `fs.writeFileSync('${place}', '')`])
+    for (const place of ['/app/written', '/tmp/written', '/home/node/written']) {
+      expect((await write(place)).said).to.match(/EROFS/)
+    }
+
+    const args = { name: 'days_between', arguments: { from: '2026-01-01', to: '2026-12-24' } }
+    const { message } = await modern(`http://127.0.0.1:${port}/mcp`, 'tools/call', args)
+    expect(message.result.structuredContent ?? message.result.content).to.be.an('object').or.to.be.an('array')
+    expect(message.result.isError).to.not.equal(true)
+
+    container.signal('SIGHUP')
+    await eventually("the reload", () => { console.log(container.said()); return /reload/.test(container.said())})
+    container.signal('SIGTERM')
+    expect(await container.ended, container.said()).to.equal(0)
+    expect(container.said()).to.include('stopped; running requests: 0 finished, 0 cancelled')
+  })
+
+  it('is not healthy where nobody listens', async () => {
+    const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS }
+    const container = await startContainer(image, mounted, env)
+    await HEALTHY(container, image.stage.health)
+    const other = image.stage.health.map(word => word.replace('process.env.PORT', '1'))
+    expect((await container.exec(other)).code).to.equal(1)
+    const missing = image.stage.health.map(word => word.replace('/livez', '/no-such-page'))
+    expect((await container.exec(missing)).code).to.equal(1)
+    container.signal('SIGTERM')
+    expect(await container.ended).to.equal(0)
+  })
+
+  it('does not start without secrets, and says what to do', async () => {
+    const container = await startContainer(image, mounted, { PORT: String(await freePort()) })
+    expect(await container.ended, container.said()).to.equal(2)
+    expect(container.said()).to.match(/secrets/)
+  })
+})
