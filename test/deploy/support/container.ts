@@ -112,7 +112,8 @@ export async function startContainer(
       const where = ['-t', String(pid), '--mount', '--pid', '--root', '--wd', '-S', uid, '-G', gid]
       return run('nsenter', [...where, '--', `/usr/local/bin/${command[0]}`, ...command.slice(1)], { env: entering }).then(
         ({ stdout, stderr }) => ({ code: 0, said: `${stdout}${stderr}` }),
-        error => ({ code: Number(error.code), said: `${error.stdout}${error.stderr}` }),
+        // One that a signal ended has no code.
+        error => ({ code: error.code ?? -1, said: `${error.stdout}${error.stderr}` }),
       )
     },
     signal: name => void process.kill(pid, name),
