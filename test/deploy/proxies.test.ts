@@ -1,8 +1,7 @@
 // The proxies of examples/deploy carry what MCP needs: calls, streams that are read while they go on, the transport of
 // 2024-11-05, who calls; they pass over a node that is down, and send no POST twice. Real nginx and Caddy, a real host.
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
-import { join } from 'node:path'
+import { createServer, type Server } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -45,10 +44,7 @@ before(async () => {
     routes: { '/mcp': { toolsets: 'main' } },
     http: { trustProxy: 1, keepAliveTimeout: '75s' },
     plugins: { 'transport-streamable': {}, 'transport-sse': {}, health: {} },
-    configureSession: ({ ip }) => {
-      seen.push(ip)
-      return {}
-    },
+    configureSession: ({ ip }) => void seen.push(ip),
   })
   nodePort = Number(new URL(host.url).port)
   names = await startNameServer(['127.0.0.1', OTHER])
@@ -121,7 +117,12 @@ async function startBreaking(): Promise<{ readonly server: Server; broken(): num
   return { server, broken: () => broken }
 }
 
-type Sent = { readonly tool: string; readonly called?: string; readonly headers?: Record<string, string>; readonly from?: string }
+type Sent = {
+  readonly tool: string
+  readonly called?: string
+  readonly headers?: Record<string, string>
+  readonly from?: string
+}
 
 /** A call of 2026-07-28 whose answer is read while it is open. */
 function send(url: string, { tool, called, headers: more = {}, from }: Sent) {
@@ -186,7 +187,11 @@ for (const [name, program, start] of PROXIES) {
 
     it('says who calls, whatever a client writes itself', async () => {
       seen.length = 0
-      const headers = { 'X-Forwarded-For': '192.0.2.66', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' }
+      const headers = {
+        'X-Forwarded-For': '192.0.2.66',
+        'X-Forwarded-Host': 'evil.example',
+        'X-Forwarded-Proto': 'https',
+      }
       const answer = await send(url, { tool: 'counted', headers, from: '127.0.0.9' })
       expect([answer.status, await answer.text()]).to.satisfy(([status]: [number]) => status === 200)
       expect(seen).to.deep.equal(['127.0.0.9'])
@@ -206,7 +211,9 @@ for (const [name, program, start] of PROXIES) {
       const sendOne = async () => void statuses.push((await send(url, { tool: 'counted' })).status)
       await eventually('12 were sent, and some broken off', sendOne, () => statuses.length >= 12 && broken() > 0)
       const told = [...new Set(statuses)].join(' and ')
-      console.log(`      ${statuses.length} sent: ${runs - before} ran, ${broken()} were broken off; clients got ${told}`)
+      console.log(
+        `      ${statuses.length} sent: ${runs - before} ran, ${broken()} were broken off; clients got ${told}`,
+      )
       server.close()
       expect(runs - before + broken()).to.equal(statuses.length)
       expect(statuses.filter(status => status === 200)).to.have.length(runs - before)

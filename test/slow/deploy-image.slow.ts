@@ -6,13 +6,27 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { parse } from 'yaml'
 import { type Container, needsContainers, startContainer, stopContainers } from '../deploy/support/container.ts'
 import { readDockerfile } from '../deploy/support/dockerfile.ts'
 import { addBase, buildImage, type Image } from '../deploy/support/image.ts'
-import { CHILD_ENV, DEPLOY, makeProject } from '../deploy/support/project.ts'
+import { type NameServer, startNameServer } from '../deploy/support/name-server.ts'
+import {
+  nginxCommand,
+  type Proxy,
+  readExample,
+  removeFolders,
+  replaced,
+  startListening,
+  writeNginx,
+} from '../deploy/support/processes.ts'
+import { CHILD_ENV, makeProject } from '../deploy/support/project.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
+import { needsProgram } from '../support/needs-program.ts'
+import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { modern } from '../support/rpc.ts'
+import { openSession, type SessionClient } from '../support/session-client.ts'
 
 const SECRETS = 'a-secret-for-tests-that-is-long-enough'
 const HEALTHY = (container: Container, health: readonly string[]) =>
@@ -31,9 +45,10 @@ before(async function () {
   await needsContainers(this)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-image-'))
   const { folder, tarball } = await makeProject(outer)
-  const stages = readDockerfile(readFileSync(join(DEPLOY, 'docker/Dockerfile'), 'utf8'))
+  const stages = readDockerfile(readExample('deploy/docker/Dockerfile'))
   const build = { context: folder, folder: join(outer, 'stages'), registry: [tarball], env: CHILD_ENV }
   image = buildImage(stages, build)
+  mounted = addBase(image).mounted
 })
 
 after(async () => {
@@ -54,8 +69,19 @@ describe('the image of examples/deploy/docker', function () {
 
   it('has what the server reads, and no secret, test, compiler or source of the image itself', () => {
     const has = (path: string) => existsSync(join(image.root, 'app', path))
-    expect(['mcp.config.ts', 'tools/days_between.ts', 'package.json', 'node_modules/mcp-host'].filter(has)).to.have.length(4)
-    const unwanted = ['.env', '.env.example', 'test', 'Dockerfile', 'compose.yaml', 'README.md', 'nginx.conf', 'env.example']
+    expect(
+      ['mcp.config.ts', 'tools/days_between.ts', 'package.json', 'node_modules/mcp-host'].filter(has),
+    ).to.have.length(4)
+    const unwanted = [
+      '.env',
+      '.env.example',
+      'test',
+      'Dockerfile',
+      'compose.yaml',
+      'README.md',
+      'nginx.conf',
+      'env.example',
+    ]
     const packages = ['typescript', '@typescript', '@biomejs', 'mocha'].map(name => `node_modules/${name}`)
     expect([...unwanted, ...packages].filter(has)).to.deep.equal([])
   })
@@ -70,7 +96,6 @@ describe('the image of examples/deploy/docker', function () {
   })
 
   it('is healthy, serves, writes nothing, reloads and ends by signals: read-only, as user 1000, without privileges', async () => {
-    mounted = addBase(image).mounted
     const port = await freePort()
     const env = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}`, MCP_HOST_SECRETS: SECRETS }
     const { health } = image.stage
@@ -112,5 +137,73 @@ describe('the image of examples/deploy/docker', function () {
     const container = await startContainer(image, mounted, { PORT: String(await freePort()) })
     expect(await container.ended, container.said()).to.equal(2)
     expect(container.said()).to.match(/secrets/)
+  })
+})
+
+describe('compose.yaml of examples/deploy/docker, its commands run one by one', function () {
+  this.timeout(120_000)
+  const compose = parse(readExample('deploy/docker/compose.yaml'))
+  const ADDRESSES = ['127.0.0.2', '127.0.0.3']
+  /** Of every node, as in the composition, each at an address of its own. */
+  let port: number
+  let nodes: Container[]
+  let url: string
+  let names: NameServer
+  let proxy: Proxy
+
+  before(async function () {
+    needsRedis(this)
+    needsProgram(this, 'nginx', 'apt-get install nginx')
+    const [, ...args] = compose.services.redis.command.map((word: string) => word.replace(/^\$\{.*\}$/, 'a-password'))
+    const redis = await startRedis({ more: args })
+    port = await freePort()
+    const front = await freePort()
+    url = `http://127.0.0.1:${front}/mcp`
+    const shared = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${front}`, MCP_HOST_SECRETS: SECRETS }
+    const env = { ...shared, REDIS_URL: redis.url, REDIS_PASSWORD: 'a-password' }
+    nodes = await Promise.all(ADDRESSES.map(BIND_ADDRESS => startContainer(image, mounted, { ...env, BIND_ADDRESS })))
+    const [program, ...health] = compose.services.host.healthcheck.test
+      .slice(1)
+      .map((word: string) => word.replaceAll('$$', '$'))
+    for (const [at, node] of nodes.entries()) {
+      const check = [program, ...health.map((word: string) => word.replace('127.0.0.1', ADDRESSES[at] ?? ''))]
+      await eventually(
+        `node ${at + 1} is ready; it said ${node.said()}`,
+        () => node.exec(check),
+        ({ code }) => code === 0,
+      )
+    }
+    names = await startNameServer(ADDRESSES)
+    const text = replaced(readExample('deploy/docker/nginx.conf'), [
+      ['host:3000', `host:${port}`],
+      ['resolver 127.0.0.11', `resolver 127.0.0.1:${names.port}`],
+      ['listen 8080;', `listen 127.0.0.1:${front};`],
+      ['/dev/stdout', 'mcp.log'],
+    ])
+    proxy = await startListening(nginxCommand(writeNginx(text)), front)
+  })
+  after(async () => {
+    names?.close()
+    await proxy?.stop()
+    removeFolders()
+    await stopRedis()
+  })
+
+  const call = async (session: SessionClient) =>
+    (await session.request('tools/call', { name: 'days_between', arguments: { from: '2026-01-01', to: '2026-12-24' } }))
+      .status
+
+  it('serves a session at either node, and goes on with one that drains: no call of 40 is lost', async () => {
+    const session = await openSession(url)
+    const statuses = new Set<number>()
+    for (let count = 0; count < 20; count++) statuses.add(await call(session))
+    nodes[0]?.signal('SIGTERM')
+    for (let count = 0; count < 20; count++) statuses.add(await call(session))
+    expect([...statuses]).to.deep.equal([200])
+    expect(await nodes[0]?.ended).to.equal(0)
+    const log = nodes.map(node => node.said()).join('')
+    expect(log).to.not.match(/"level":[56]0/)
+    console.log(`      the name server was asked ${names.asked} times`)
+    expect(names.asked).to.be.at.least(1)
   })
 })

@@ -74,7 +74,8 @@ function findFirst(parent: number): number | undefined {
   const child = pids.find(pid => new RegExp(`^PPid:\\s+${parent}$`, 'm').test(statusOf(pid)))
   if (child === undefined) return undefined
   // Before it is the command it is still `unshare`.
-  if (/^Name:\s+(?!unshare|sh$)/m.test(statusOf(child)) && /^NSpid:(\s+\d+)*\s+1$/m.test(statusOf(child))) return Number(child)
+  if (/^Name:\s+(?!unshare|sh$)/m.test(statusOf(child)) && /^NSpid:(\s+\d+)*\s+1$/m.test(statusOf(child)))
+    return Number(child)
   return findFirst(Number(child))
 }
 
@@ -110,7 +111,9 @@ export async function startContainer(
     said: () => text,
     exec: async command => {
       const where = ['-t', String(pid), '--mount', '--pid', '--root', '--wd', '-S', uid, '-G', gid]
-      return run('nsenter', [...where, '--', `/usr/local/bin/${command[0]}`, ...command.slice(1)], { env: entering }).then(
+      return run('nsenter', [...where, '--', `/usr/local/bin/${command[0]}`, ...command.slice(1)], {
+        env: entering,
+      }).then(
         ({ stdout, stderr }) => ({ code: 0, said: `${stdout}${stderr}` }),
         // One that a signal ended has no code.
         error => ({ code: error.code ?? -1, said: `${error.stdout}${error.stderr}` }),

@@ -2,7 +2,12 @@
 import { type Arg, type Copy, DockerfileParser, type Env, type From } from 'dockerfile-ast'
 
 export type Step =
-  | { readonly what: 'copy'; readonly from: string | undefined; readonly sources: readonly string[]; readonly to: string }
+  | {
+      readonly what: 'copy'
+      readonly from: string | undefined
+      readonly sources: readonly string[]
+      readonly to: string
+    }
   | { readonly what: 'run'; readonly command: string }
 
 export interface Stage {
@@ -64,7 +69,8 @@ export function readDockerfile(text: string): readonly Stage[] {
     if (!stage) throw new Error(`${keyword} before FROM`)
     if (keyword === 'WORKDIR') stage.workdir = content
     else if (keyword === 'ENV')
-      for (const property of (instruction as Env).getProperties()) stage.env[property.getName()] = property.getValue() ?? ''
+      for (const property of (instruction as Env).getProperties())
+        stage.env[property.getName()] = property.getValue() ?? ''
     else if (keyword === 'COPY') stage.steps.push(copyStep(instruction as Copy))
     else if (keyword === 'RUN') stage.steps.push({ what: 'run', command: content })
     else if (keyword === 'USER') stage.user = content

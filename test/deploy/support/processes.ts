@@ -103,7 +103,11 @@ export function caddyEnv(folder: string, { site, nodes }: CaddySettings): NodeJS
 
 /** The Caddyfile as Caddy reads it, without the port for its administration, which others on this machine may have. */
 export function adaptCaddyfile(file: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
-  const json = execFileSync('caddy', ['adapt', '--config', file, '--adapter', 'caddyfile'], { env, encoding: 'utf8', stdio: 'pipe' })
+  const json = execFileSync('caddy', ['adapt', '--config', file, '--adapter', 'caddyfile'], {
+    env,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  })
   return { ...JSON.parse(json), admin: { disabled: true } }
 }
 

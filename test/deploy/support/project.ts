@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '../../..')
-export const DEPLOY = join(ROOT, 'examples/deploy')
+const DEPLOY = join(ROOT, 'examples/deploy')
 const run = promisify(execFile)
 
 /** Children find the Node that runs the tests, and no loader of ours. */
