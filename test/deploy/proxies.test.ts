@@ -17,7 +17,7 @@ import {
   caddyEnv,
   nginxCommand,
   ownFolder,
-  type Proxy,
+  type RunningProxy,
   readExample,
   removeFolders,
   replaced,
@@ -57,7 +57,7 @@ after(async () => {
 
 const startNginx = (text: string, port: number) => startListening(nginxCommand(writeNginx(text)), port)
 
-const PROXIES: readonly (readonly [name: string, program: string, start: (port: number) => Promise<Proxy>])[] = [
+const PROXIES: readonly (readonly [name: string, program: string, start: (port: number) => Promise<RunningProxy>])[] = [
   [
     'nginx/mcp.conf',
     'nginx',
@@ -135,7 +135,7 @@ function send(url: string, { tool, called, headers: more = {}, from }: Sent) {
 
 for (const [name, program, start] of PROXIES) {
   describe(`examples/deploy/${name}`, () => {
-    let proxy: Proxy
+    let proxy: RunningProxy
     let url: string
     before(async function () {
       needsProgram(this, program, `apt-get install ${program}`)

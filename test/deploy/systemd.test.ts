@@ -124,7 +124,9 @@ describe('what the host asks of the kernel', function () {
     const child = spawn('strace', ['-f', '-qq', '-o', log, ...host], { stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''
     for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', part => void (said += part))
+      stream.setEncoding('utf8').on('data', part => {
+        said += part
+      })
     const ended = once(child, 'exit')
     await eventually(
       'it listens',

@@ -98,7 +98,10 @@ export async function startContainer(
   })
   running.add(child)
   let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', part => void (text += part))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', part => {
+      text += part
+    })
   const ended = once(child, 'exit').then(([code]) => {
     running.delete(child)
     return code as number | null

@@ -4,6 +4,8 @@ import { once } from 'node:events'
 
 export interface NameServer {
   readonly port: number
+  /** Gives others from now on. */
+  give(addresses: readonly string[]): void
   /** How often it was asked. */
   readonly asked: number
   close(): void
@@ -19,8 +21,9 @@ function questionEnd(query: Buffer): number {
 const answerOf = (address: string): Buffer =>
   Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, ...address.split('.').map(Number)])
 
-export async function startNameServer(addresses: readonly string[]): Promise<NameServer> {
+export async function startNameServer(first: readonly string[]): Promise<NameServer> {
   const socket = createSocket('udp4')
+  let addresses = first
   let asked = 0
   socket.on('message', (query, { address, port }) => {
     asked += 1
@@ -32,6 +35,9 @@ export async function startNameServer(addresses: readonly string[]): Promise<Nam
   await once(socket, 'listening')
   return {
     port: socket.address().port,
+    give: next => {
+      addresses = next
+    },
     get asked() {
       return asked
     },

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '../../support/eventually.ts'
 
-export interface Proxy {
+export interface RunningProxy {
   readonly port: number
   stop(): Promise<void>
 }
@@ -26,12 +26,19 @@ const connects = (port: number) =>
   })
 
 /** Resolves when something listens on the port; throws what it said where it ended before. */
-export async function startListening(command: readonly string[], port: number, env = process.env): Promise<Proxy> {
+export async function startListening(
+  command: readonly string[],
+  port: number,
+  env = process.env,
+): Promise<RunningProxy> {
   const [program = '', ...args] = command
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
   let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', part => void (said += part))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', part => {
+      said += part
+    })
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   async function stop() {
     running.delete(child)

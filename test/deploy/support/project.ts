@@ -5,7 +5,6 @@ import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '../../..')
-const DEPLOY = join(ROOT, 'examples/deploy')
 const run = promisify(execFile)
 
 /** Children find the Node that runs the tests, and no loader of ours. */
@@ -29,8 +28,11 @@ export async function makeProject(outer: string): Promise<DeployedProject> {
   await mkdir(folder)
   const cli = join(ROOT, 'dist/cli/main.js')
   await run(process.execPath, [cli, 'init', folder, '--yes', '--name', 'my-server'], { cwd: outer, env: CHILD_ENV })
-  await cp(join(DEPLOY, 'mcp.config.ts'), join(folder, 'mcp.config.ts'))
-  await cp(join(DEPLOY, 'docker'), folder, { recursive: true })
+  // As the package has them, for that is where an operator takes them from.
+  await run('tar', ['-xzf', tarball, '-C', outer, 'package/examples/deploy'])
+  const deploy = join(outer, 'package/examples/deploy')
+  await cp(join(deploy, 'mcp.config.ts'), join(folder, 'mcp.config.ts'))
+  await cp(join(deploy, 'docker'), folder, { recursive: true })
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['mcp-host'] = `file:../${tarball.slice(outer.length + 1)}`
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
