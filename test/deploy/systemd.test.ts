@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { modern } from '../support/rpc.ts'
+import { needsContainers } from './support/container.ts'
 import { readExample, replaced } from './support/processes.ts'
 
 const run = promisify(execFile)
@@ -105,6 +106,20 @@ function allowedCalls(): ReadonlySet<string> {
   )
 }
 
+/** Of a host with one tool, and the plugins that ask the system most. */
+function hostCommand(folder: string, port: number): readonly string[] {
+  const file = join(folder, 'mcp.config.mjs')
+  const config = `import { defineTool } from '${pathToFileURL(bundledFile('core/index.ts')).href}'
+    export default {
+      server: { name: 'traced', version: '1.0.0' }, http: { port: ${port} },
+      toolsets: { main: defineTool({ name: 'one', input: { type: 'object' }, handler: () => 'one' }) },
+      routes: { '/mcp': { toolsets: 'main' } },
+      plugins: { 'transport-streamable': {}, health: {}, metrics: { port: 0 } },
+    }`
+  writeFileSync(file, config)
+  return [process.execPath, bundledFile('cli/main.ts'), 'start', '--config', file]
+}
+
 describe('what the host asks of the kernel', function () {
   this.timeout(90_000)
   before(function () {
@@ -112,15 +127,33 @@ describe('what the host asks of the kernel', function () {
     needsProgram(this, 'strace', 'apt-get install strace')
   })
 
+  it('is answered enough by the /proc that the unit leaves it: it serves with its own processes alone', async function () {
+    await needsContainers(this)
+    const port = await freePort()
+    const child = spawn(
+      'unshare',
+      [
+        ...['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c'],
+        'mount -t proc -o subset=pid,hidepid=invisible proc /proc && ! test -e /proc/meminfo && exec "$@"',
+        'sh',
+        ...hostCommand(folder, port),
+      ],
+      { stdio: 'ignore' },
+    )
+    const url = `http://127.0.0.1:${port}/mcp`
+    const call = () => modern(url, 'tools/call', { name: 'one', arguments: {} }).catch(() => undefined)
+    try {
+      expect((await eventually('it answers', call, Boolean, 60_000))?.status).to.equal(200)
+    } finally {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    }
+  })
+
   it('is what the unit lets it ask: a start, a call, a reload and a drain', async () => {
     const [port, log] = [await freePort(), join(folder, 'calls')]
-    const tools = pathToFileURL(bundledFile('core/index.ts')).href
-    const config = `import { defineTool } from '${tools}'
-      export default { server: { name: 'traced', version: '1.0.0' }, http: { port: ${port} },
-      toolsets: { main: defineTool({ name: 'one', input: { type: 'object' }, handler: () => 'one' }) },
-      routes: { '/mcp': { toolsets: 'main' } }, plugins: { 'transport-streamable': {}, health: {} } }`
-    writeFileSync(join(folder, 'mcp.config.mjs'), config)
-    const host = [process.execPath, bundledFile('cli/main.ts'), 'start', '--config', join(folder, 'mcp.config.mjs')]
+    const host = hostCommand(folder, port)
     const child = spawn('strace', ['-f', '-qq', '-o', log, ...host], { stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''
     for (const stream of [child.stdout, child.stderr])

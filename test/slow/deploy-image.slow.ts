@@ -41,7 +41,7 @@ let image: Image
 let mounted: ReadonlyMap<string, string>
 
 before(async function () {
-  this.timeout(240_000)
+  this.timeout(400_000)
   await needsContainers(this)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-image-'))
   const { folder, tarball } = await makeProject(outer)
@@ -131,6 +131,13 @@ describe('the image of examples/deploy/docker', function () {
     expect((await container.exec(missing)).code).to.equal(1)
     container.signal('SIGTERM')
     expect(await container.ended).to.equal(0)
+  })
+
+  it('would need a place to write to without TSX_DISABLE_CACHE', async () => {
+    const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS, TSX_DISABLE_CACHE: '' }
+    const container = await startContainer(image, mounted, env)
+    expect(await container.ended, container.said()).to.equal(2)
+    expect(container.said()).to.match(/EROFS|EACCES/)
   })
 
   it('does not start without secrets, and says what to do', async () => {
