@@ -137,7 +137,7 @@ describe('the image of examples/deploy/docker', function () {
     const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS, TSX_DISABLE_CACHE: '' }
     const container = await startContainer(image, mounted, env)
     expect(await container.ended, container.said()).to.equal(2)
-    expect(container.said()).to.match(/EROFS|EACCES/)
+    expect(container.said()).to.include("mkdir '/tmp/tsx-1000'")
   })
 
   it('does not start without secrets, and says what to do', async () => {
