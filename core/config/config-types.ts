@@ -46,6 +46,8 @@ export interface HttpSettings {
   port?: number
   /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
   backlog?: number
+  /** Serves HTTPS. Files are relative to the config, and read again when they change. */
+  tls?: HttpTls
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
   /** Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413. Default `4mb`. */
@@ -62,6 +64,22 @@ export interface HttpSettings {
   allowedOrigins?: string[]
   /** Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them. Default `false`. */
   trustProxy?: boolean | number | string[]
+}
+
+/** Serves HTTPS. Files are relative to the config, and read again when they change. */
+export interface HttpTls {
+  /** The certificate, then those that signed it: PEM, or the path of a PEM file. */
+  cert: string
+  /** Its key: PEM, or the path of a PEM file. */
+  key: string
+  /** Of a key that is encrypted. */
+  passphrase?: string
+  /** Clients must show a certificate that these have signed: PEM, or the path of a PEM file. */
+  clientCa?: string
+  /** The oldest version that is spoken. Default `TLSv1.2`. */
+  minVersion?: 'TLSv1.2' | 'TLSv1.3'
+  /** How long a handshake may take. Default `10s`. */
+  handshakeTimeout?: Duration
 }
 
 /** Limits for every tool. */
@@ -157,6 +175,7 @@ export interface FilledHttpSettings extends HttpSettings {
   host: string
   port: number
   backlog: number
+  tls?: FilledHttpTls
   maxBodySize: Size
   keepAliveTimeout: Duration
   requestTimeout: Duration
@@ -164,6 +183,12 @@ export interface FilledHttpSettings extends HttpSettings {
   allowedHosts: string[]
   allowedOrigins: string[]
   trustProxy: boolean | number | string[]
+}
+
+/** HttpTls with its defaults filled in. */
+export interface FilledHttpTls extends HttpTls {
+  minVersion: 'TLSv1.2' | 'TLSv1.3'
+  handshakeTimeout: Duration
 }
 
 /** ToolLimits with its defaults filled in. */

@@ -5,6 +5,7 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { hoist, toDef } from './hoist.ts'
+import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
@@ -52,6 +53,7 @@ const http = closed(
       default: 4096,
       description: 'Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn).',
     },
+    tls: httpTls,
     publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
       format: 'uri',
       pattern: HTTP_URL_PATTERN,

@@ -3,7 +3,7 @@ import type { ResolvedHttp } from '../http/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
-export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSettings): ResolvedHttp => ({
+export const resolveHttp = ({ publicUrl, trustProxy, tls: _, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,
   publicUrl,
   maxBodySize: parseSize(given.maxBodySize),

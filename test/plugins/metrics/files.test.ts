@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
 import { ERROR_KINDS } from '../../../core/transport.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { makeAuthority, needsOpenssl, removeTlsFolders } from '../../http/tls-certificates.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -77,6 +78,17 @@ async function everythingOn() {
   return familiesIn(await (await fetch(metered.address)).text())
 }
 
+/** Of a host that speaks HTTPS, after a handshake that failed. */
+async function securedToo() {
+  const metered = await startMetered({
+    toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+    routes: { '/mcp': { toolsets: 'all' } },
+    http: { tls: makeAuthority().sign() },
+  })
+  await fetch(metered.url.replace('https:', 'http:')).catch(() => undefined)
+  return familiesIn(await (await fetch(metered.address)).text())
+}
+
 /** Labels that Prometheus itself adds. */
 const ADDED = ['instance', 'job', 'le']
 
@@ -139,11 +151,13 @@ describe('what is written of the metrics', function () {
 
   before(async function () {
     needsRedis(this)
-    real = await everythingOn()
+    needsOpenssl(this)
+    real = new Map([...(await securedToo()), ...(await everythingOn())])
   })
   after(async () => {
     await stopHosts()
     await removeFolders()
+    removeTlsFolders()
     await Promise.all([stopRedis(), stopIssuers()])
   })
 
