@@ -3,13 +3,14 @@ import type { Duration, Size } from '../mcp/units.ts'
 import type {
   ConfigureSession,
   PluginsSettings,
+  RedisPassword,
   RoutePluginsSettings,
   RunSession,
   Secrets,
   ServerSettings,
   ToolsetSource,
 } from './config-parts.ts'
-import type { RedisTls } from './shared-shapes.ts'
+import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
 
 export interface Config {
   /** Who this server says it is. */
@@ -94,8 +95,8 @@ export interface RedisSettings {
   url?: string
   /** The ACL user, where the URL names none. */
   username?: string
-  /** Its password, where the URL has none. */
-  password?: string
+  /** Its password, where the URL has none; in code also a function that gives it for each connection. */
+  password?: RedisPassword
   /** For rediss:// alone. */
   tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
@@ -104,6 +105,8 @@ export interface RedisSettings {
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
+  /** Sentinels that name the primary, in the place of `url`. */
+  sentinel?: RedisSentinel
 }
 
 /** What is served at this path. */
