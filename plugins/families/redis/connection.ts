@@ -64,6 +64,8 @@ async function closeAll(connections: ReadonlySet<SharedConnection>) {
 }
 
 const RESET_AT_MOST_EVERY = 1_000
+/** A primary that was replaced and still answers loses what is written to it meanwhile, milliseconds. */
+const ASK_SENTINELS = 500
 /** How long a cluster where a command was refused is not asked whether it still does, milliseconds. */
 const HOLD = 5_000
 
@@ -121,7 +123,10 @@ class SharedConnection implements RedisConnection {
     const moved = (primary: RedisAddress) => {
       for (const link of [this.#link, ...this.#readers]) link.moved(primary)
     }
-    return new Sentinels({ redis, log: this.#log, interval: this.#interval, moved }, redis.sentinel)
+    return new Sentinels(
+      { redis, log: this.#log, interval: Math.min(this.#interval, ASK_SENTINELS), moved },
+      redis.sentinel,
+    )
   }
 
   #createLink(blocking: number, changed: (cause?: unknown) => void): Link {
