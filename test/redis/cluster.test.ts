@@ -26,6 +26,35 @@ describe('a Redis Cluster of three masters with a replica each', () => {
     await stopRedis()
   })
 
+  it('keeps its connections where nothing is asked of it for long', async () => {
+    const cluster = await startReplicatedCluster()
+    const { connection, log } = await startRedisHost({
+      cluster: [cluster.masters[0]?.url ?? ''],
+      commandTimeout: '1s',
+    })
+    await whenHealthy(connection)
+    const reader = await connection.duplicate()
+    const ours = () =>
+      cluster.masters.flatMap(node =>
+        node
+          .cli('CLIENT', 'LIST')
+          .filter(line => line.includes('name=mcp-host'))
+          .map(line => line.split(' ')[0]),
+      )
+    const first = await eventually('two connections to each', ours, ids => ids.length === 6)
+    const beats = () =>
+      cluster.masters.map(node =>
+        Number(/cmdstat_time:calls=(\d+)/.exec(node.cli('INFO', 'commandstats').join(' '))?.[1] ?? 0),
+      )
+    // A socket that says nothing for a second is given up; that is five of these.
+    await eventually('twelve beats of each connection at every master', beats, counts =>
+      counts.every(count => count >= 24),
+    )
+    expect(ours()).to.deep.equal(first)
+    expect(log.filter(({ level, redis }) => level === 'warn' && redis !== undefined)).to.deep.equal([])
+    reader.close()
+  })
+
   it('goes on with a replica in the place of a master that was killed, and with the master when it is back', async () => {
     const cluster = await startReplicatedCluster()
     const [one] = cluster.masters

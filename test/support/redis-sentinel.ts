@@ -26,6 +26,8 @@ export interface Watched {
   replaced(old: RedisServer): Promise<RedisServer>
   /** Resolves once each Sentinel knows the others and every replica, and the replicas have what the primary has. */
   settled(): Promise<void>
+  /** The same, as it is now. */
+  settledNow(): boolean
 }
 
 const NAME = 'mymaster'
@@ -96,12 +98,8 @@ export async function startWatched({
       const isNew = (one: RedisServer | undefined) => one !== undefined && one !== old && roleOf(one) === 'master'
       return (await eventually('another primary', named, isNew)) as RedisServer
     },
-    settled: async () =>
-      void (await eventually(
-        'Sentinels that know all',
-        () => sentinels.map(isSettled),
-        all => all.every(Boolean),
-      )),
+    settledNow: () => sentinels.every(isSettled),
+    settled: async () => void (await eventually('Sentinels that know all', watched.settledNow)),
   }
   await watched.settled()
   return watched

@@ -1,17 +1,16 @@
 // A client of a Redis Cluster. node-redis follows its slots; where that does not lead anywhere for long, as when a node that
 // it is told of is gone, or certificates were renewed, all of it is made anew from every node that is known.
+import { setMaxListeners } from 'node:events'
 import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
-import { backOff, clientOptions, type Link, type LinkSettings, noClient } from './link.ts'
+import { backOff, clientOptions, type Link, type LinkSettings, noClient, silenceOf } from './link.ts'
 import type { RedisAddress } from './settings.ts'
 import { readTls } from './tls.ts'
 import { within } from './waiting.ts'
 
 /** How long a node is away before the others are asked who has its slots, milliseconds. */
 const ASK_OTHERS = 500
-/** A cluster that is not whole for so many times as long as a command may take is given up. */
-const PATIENCES = 2
 
 export const clusterLink = (settings: LinkSettings): Link => new ClusterLink(settings)
 
@@ -21,7 +20,10 @@ class ClusterLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #cluster: RedisClusterType | undefined
+  /** Ends every socket of the cluster, also those that it is still opening. */
+  #life = new AbortController()
   #timer: NodeJS.Timeout | undefined
+  #heartbeat: NodeJS.Timeout | undefined
   /** Runs while the cluster is not whole. */
   #patience: NodeJS.Timeout | undefined
   /** The nodes of the config, and those that were masters when it was whole. */
@@ -53,7 +55,14 @@ class ClusterLink implements Link {
 
   async open() {
     await import('@redis/client')
-    if (!this.#closed) void this.#connect()
+    if (this.#closed) return
+    this.#heartbeat = setInterval(() => this.#beat(), silenceOf(this.#settings.redis) / 2.5).unref()
+    void this.#connect()
+  }
+
+  /** What the host asks at each beat one node answers: the sockets of the others would be taken for dead. */
+  #beat() {
+    for (const client of this.#clients()) if (client?.isReady) client.time().catch(() => undefined)
   }
 
   /** Its clients let commands wait themselves: one node may be there, and another not. */
@@ -67,6 +76,7 @@ class ClusterLink implements Link {
   close() {
     this.#closed = true
     clearTimeout(this.#timer)
+    clearInterval(this.#heartbeat)
     this.#credentials.close()
     this.#drop()
   }
@@ -75,6 +85,8 @@ class ClusterLink implements Link {
     clearTimeout(this.#patience)
     this.#patience = undefined
     const cluster = this.#cluster
+    this.#cluster = undefined
+    this.#life.abort()
     if (cluster?.isOpen) cluster.destroy()
   }
 
@@ -83,9 +95,11 @@ class ClusterLink implements Link {
       const cluster = await this.#createCluster()
       if (this.#closed) return
       this.#cluster = cluster
-      // Of a master that is away it waits for ever.
-      await within(cluster.connect(), this.#settings.redis.commandTimeout)
-      if (this.#closed) return
+      // It waits for ever for a master that it is told of and that is away: who has its slots may be known next time.
+      const failed = new Promise<never>((_, reject) => void cluster.once('node-error', reject))
+      await within(Promise.race([cluster.connect(), failed]), silenceOf(this.#settings.redis))
+      if (this.#cluster !== cluster) return
+      this.#remember(cluster)
       this.#changed()
     } catch (cause) {
       if (this.#closed) return
@@ -109,7 +123,7 @@ class ClusterLink implements Link {
       this.#patience = undefined
       this.#remember(of)
     } else if (cause !== undefined && this.#hasNewCertificates()) this.#renew()
-    else this.#patience ??= setTimeout(() => this.#renew(), PATIENCES * this.#settings.redis.commandTimeout).unref()
+    else this.#patience ??= setTimeout(() => this.#renew(), silenceOf(this.#settings.redis)).unref()
   }
 
   #remember({ masters }: RedisClusterType) {
@@ -122,7 +136,7 @@ class ClusterLink implements Link {
     if (this.#closed) return
     this.#drop()
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#connect(), 0)
+    void this.#connect()
   }
 
   #readCertificates(): string {
@@ -143,13 +157,18 @@ class ClusterLink implements Link {
     this.#certificates = this.#readCertificates()
     const { blocking, random } = this.#settings
     const { RESP, commandOptions, ...options } = clientOptions(this.#settings, this.#credentials)
-    const reconnectStrategy = (retries: number) => backOff(retries, random)
+    this.#life = new AbortController()
+    const { signal } = this.#life
+    setMaxListeners(0, signal)
+    const reconnectStrategy = (retries: number) => !signal.aborted && backOff(retries, random)
+    // Node's sockets take a signal, which the types of node-redis do not know.
+    const socket: typeof options.socket = Object.assign({ reconnectStrategy, signal }, options.socket)
     const cluster = createCluster({
       RESP,
       commandOptions,
       rootNodes: this.#known.map(({ host, port }) => ({ socket: { host, port } })),
       // What blocks has a client of its own, whose commands wait for it.
-      defaults: { ...options, disableOfflineQueue: blocking === 0, socket: { ...options.socket, reconnectStrategy } },
+      defaults: { ...options, disableOfflineQueue: blocking === 0, socket },
       topologyRefreshOnReconnectionAttemptStrategy: ASK_OTHERS,
     }) as unknown as RedisClusterType
     const heard = (cause?: unknown) => this.#nodeChanged(cluster, cause)
