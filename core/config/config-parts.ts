@@ -12,12 +12,6 @@ export type ToolsetSource = string | Definition | ReadonlyArray<string | Definit
 /** Undefined entries are skipped: what the environment does not hold. */
 export type Secrets = ReadonlyArray<string | undefined>
 
-/** A password of Redis, and until when it is good for: a Date, or milliseconds since 1970. */
-type RedisToken = string | { readonly password: string; readonly expires?: Date | number }
-
-/** The password of Redis, or a function that gives it: called for each connection, and before it expires. */
-export type RedisPassword = string | (() => RedisToken | Promise<RedisToken>)
-
 type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
 
 /** Built-in plugins by name; your own as configured values, or by package or file name with plain options. */

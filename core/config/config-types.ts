@@ -3,13 +3,13 @@ import type { Duration, Size } from '../mcp/units.ts'
 import type {
   ConfigureSession,
   PluginsSettings,
-  RedisPassword,
   RoutePluginsSettings,
   RunSession,
   Secrets,
   ServerSettings,
   ToolsetSource,
 } from './config-parts.ts'
+import type { SecretSource } from './secret-source.ts'
 import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
 
 export interface Config {
@@ -96,7 +96,7 @@ export interface RedisSettings {
   /** The ACL user, where the URL names none. */
   username?: string
   /** Its password, where the URL has none; in code also a function that gives it for each connection. */
-  password?: RedisPassword
+  password?: SecretSource
   /** For rediss:// alone. */
   tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */

@@ -32,7 +32,7 @@ export const REDIS_PROPERTIES = {
   username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
   password: {
     anyOf: [{ type: 'string' }, { callable: true }],
-    tsType: 'RedisPassword',
+    tsType: 'SecretSource',
     writeOnly: true as const,
     description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
   } as JsonSchema,

@@ -107,7 +107,6 @@ export async function underLoad(
     await announcing
     await balancer.stop()
   }
-  if (process.env['DBG']) console.log('DBG', nodes[0]?.log.filter(l=>/Redis|prim/.test(String(l.message))).map(l=>`${l.level} ${l.message} ${l['reason']??''} ${l['primary']??''} ${l['seconds']??''}`).join('\n'))
   if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('\n'))
   return { tally, announced: announced.count, nodes, unfinished: [...unfinished] }
 }
