@@ -36,6 +36,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Connect a client', '/docs/connect'),
       page('Operating', '/docs/operating'),
       page('Scaling', '/docs/scaling'),
+      page('Running Redis', '/docs/redis'),
       page('Embedding', '/docs/embedding'),
       page('Proxy', '/docs/proxy'),
       page('Errors', '/docs/errors'),

@@ -149,6 +149,36 @@ describe('Redis over TLS, with certificates on both sides', () => {
     )
   })
 
+  it('uses renewed certificates in a Redis Cluster, too', async () => {
+    const { ours, other, folder } = create()
+    const first = { ...ours.issue('redis'), ca: ours.cert }
+    const node = await startRedis({
+      cluster: true,
+      tls: first,
+      more: ['--tls-cluster', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+    })
+    node.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+    await eventually(
+      'a cluster of one node',
+      () => node.cli('CLUSTER', 'INFO'),
+      lines => lines.some(line => line.startsWith('cluster_state:ok')),
+    )
+    const files = { ca: join(folder, 'ca.pem'), cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+    const put = (from: typeof files, to: typeof files) => {
+      for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(from[kind], to[kind])
+    }
+    put({ ...ours.issue('mcp'), ca: ours.cert }, files)
+    const { connection } = await startRedisHost({ cluster: [node.url], tls: files, commandTimeout: 1_000 })
+    await whenHealthy(connection)
+    put({ ...other.issue('redis'), ca: other.cert }, first)
+    put({ ...other.issue('mcp'), ca: other.cert }, files)
+    await node.kill()
+    await whenHealthy(connection, false)
+    await node.start()
+    await whenHealthy(connection)
+    expect(await connection.run(client => client.set('mcp-host:a', 'b'))).to.equal('OK')
+  })
+
   it('is for Sentinels and the primary that they name', async () => {
     const { ours } = create()
     const tls = { ...ours.issue('redis'), ca: ours.cert }
