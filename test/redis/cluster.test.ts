@@ -17,7 +17,9 @@ async function countAll(connection: RedisConnection) {
   return counted.flatMap(outcome => (outcome.status === 'fulfilled' ? [Number(outcome.value)] : []))
 }
 
-describe('a Redis Cluster of three masters with a replica each', () => {
+describe('a Redis Cluster of three masters with a replica each', function () {
+  // Several servers each, which elect and load at their own pace.
+  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })

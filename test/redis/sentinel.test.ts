@@ -28,7 +28,9 @@ async function untilWritten(connection: RedisConnection, key: string, at: RedisS
   return refused
 }
 
-describe('Sentinels', () => {
+describe('Sentinels', function () {
+  // Several servers each, which elect and load at their own pace.
+  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })
