@@ -9,7 +9,8 @@ import type {
   ServerSettings,
   ToolsetSource,
 } from './config-parts.ts'
-import type { RedisTls } from './shared-shapes.ts'
+import type { SecretSource } from './secret-source.ts'
+import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
 
 export interface Config {
   /** Who this server says it is. */
@@ -124,8 +125,8 @@ export interface RedisSettings {
   url?: string
   /** The ACL user, where the URL names none. */
   username?: string
-  /** Its password, where the URL has none. */
-  password?: string
+  /** Its password, where the URL has none; in code also a function that gives it for each connection. */
+  password?: SecretSource
   /** For rediss:// alone. */
   tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
@@ -134,6 +135,8 @@ export interface RedisSettings {
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
+  /** Sentinels that name the primary, in the place of `url`. */
+  sentinel?: RedisSentinel
 }
 
 /** What is served at this path. */

@@ -37,6 +37,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Operating', '/docs/operating'),
       page('Deploying', '/docs/deploy'),
       page('Scaling', '/docs/scaling'),
+      page('Running Redis', '/docs/redis'),
       page('Embedding', '/docs/embedding'),
       page('Proxy', '/docs/proxy'),
       page('Errors', '/docs/errors'),
