@@ -62,7 +62,7 @@ function holdOrBegin<Value>(
   // Between writing the name and holding the lock another crew came, or there is one, which may be about to end.
   begun = !begun && lockOut(db, PATIENCE.other) ? begin(db, crew, prepare) : undefined
   if (begun && hold(db, crew)) return begun
-  throw new StoreFault('crew', `another mcp-host has it (${nameIn(db) ?? 'it does not say which'})`)
+  throw new StoreFault('crew', `another host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 
 /** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first. */

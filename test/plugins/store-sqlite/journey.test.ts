@@ -133,7 +133,7 @@ if (hasSqlite) {
       const first = await start(folder)
       const { code, stderr } = await runCli(['start'], folder)
       expect(code).to.equal(1)
-      expect(stderr).to.include(`${folder}/state/sessions.db`).and.to.include('another mcp-host has the file')
+      expect(stderr).to.include(`${folder}/state/sessions.db`).and.to.include('another host has the file')
       expect(stderr).to.include(`process ${first.running.child.pid}`).and.to.include('cluster-redis')
       await end(first, 'SIGKILL')
       const second = await start(folder)

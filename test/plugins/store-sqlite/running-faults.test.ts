@@ -144,15 +144,18 @@ if (hasSqlite) {
     it('refuses everything once it is found to be damaged, until it is replaced', async () => {
       const path = newFile()
       const file = await openFile(path)
-      for (let known = 0; known < 300; known++)
-        await file.events.append('session', 'stream', `${known} `.repeat(500), known)
+      // More than is kept in memory of it.
+      const streams = Array.from({ length: 80 }, (_, index) => `stream-${index}`)
+      await Promise.all(streams.map(stream => file.events.append('session', stream, 'x'.repeat(100_000), 0)))
       await file.writer.close()
       const again = await openFile(path)
       // By another process, as it would be: to close the file here would end locks.
       const { execFileSync } = await import('node:child_process')
-      const overwrite = `const d = fs.openSync(process.argv[1], 'r+'); fs.writeSync(d, Buffer.alloc(300000, 171), 0, 300000, 20000)`
+      const overwrite = `const d = fs.openSync(process.argv[1], 'r+'); fs.writeSync(d, Buffer.alloc(6000000, 171), 0, 6000000, 500000)`
       execFileSync(process.execPath, ['-e', overwrite, path])
-      const read = async () => again.events.after('session', 'stream', 0)
+      const read = async () => {
+        for (const stream of streams) await again.events.after('session', stream, 0)
+      }
       const look = () =>
         read().then(
           () => again.writer.trouble,
