@@ -141,6 +141,42 @@ if (hasSqlite) {
       })
     }
 
+    it('has all its processes go on with one new file where it is deleted, and with a backup that is put in its place', async () => {
+      const path = newFile()
+      const files = await Promise.all([1, 2, 3].map(() => openFile(path)))
+      const [one] = files as [OpenedFile, ...OpenedFile[]]
+      await one.grants.set('granted:one', 'first', 60_000)
+      const { DatabaseSync } = await import('node:sqlite')
+      const shell = new DatabaseSync(path)
+      shell.exec(`VACUUM INTO '${path}.backup'`)
+      shell.close()
+      const known = async (key: string) =>
+        Promise.all(files.map(({ grants }) => grants.get(key).catch(() => 'refused')))
+      for (const [act, found] of [
+        [() => rmSync(path), undefined],
+        [() => renameSync(`${path}.backup`, path), 'first'],
+      ] as const) {
+        // Something that is in the log of the file alone.
+        await Promise.all(
+          files.map(({ grants }, index) => grants.set(`granted:log-${index}`, 'x'.repeat(9_000), 60_000)),
+        )
+        act()
+        await eventually(
+          'all have the other',
+          () => known('granted:one'),
+          all => all.every(value => value === found),
+        )
+        await Promise.all(files.map(({ grants }, index) => grants.set(`granted:new-${index}`, 'new', 60_000)))
+        for (const index of files.keys())
+          expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
+        expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
+      }
+      await Promise.all(files.map(({ writer }) => writer.close()))
+      const after = new DatabaseSync(path)
+      expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
+      after.close()
+    })
+
     it('refuses everything once it is found to be damaged, until it is replaced', async () => {
       const path = newFile()
       const file = await openFile(path)
