@@ -20,6 +20,7 @@ import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
 import { createConnectionNews, offerHttpFigures } from './http-figures.ts'
+import type { prepareTls } from './http-tls.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding } from './kernel/ending.ts'
@@ -110,6 +111,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
   let listening = ''
+  const { tls: secured } = config.http
+  const scheme = secured ? 'https' : 'http'
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
   const author = createAuthorNotes()
   let settled = false
@@ -135,6 +138,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       ? node.name
       : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const figures = createFigures()
+  const tlsParts = { directory, log, figures, report }
+  const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures }
   const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
@@ -175,6 +180,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     inFlight,
     node,
     figures,
+    processes,
+    inEveryProcess,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never
@@ -182,7 +189,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await definePlugins(notes, services, report)
   if (problems.count() > declared) problems.assertNone()
   await services.complete()
-  const { inspected, leastScopes, sessions, runtime } = services
+  const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
@@ -207,7 +214,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }, inFlight)
   const handle = app.callback()
   const news = createConnectionNews(log, figures)
-  const { server: httpServer, waiting } = createHttpServer(handle, http, news)
+  const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make)
   offerHttpFigures(figures, inFlight, waiting)
 
   const host: BuiltHost['host'] = {
@@ -220,14 +227,15 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     runtime,
     start: life.start,
     inspect(path) {
-      listening ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, notes, author })
+      listening ||= `${scheme}://${http.host}:${http.port}`
+      return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
+      tls?.watch()
       loadAhead(log)
     },
     callback() {
@@ -256,9 +264,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }
   const { catalog, offered, combinations, review } = services
   const { reconfigure } = notes
-  const built = { config, instances, routes, toolsets, server, secrets, log }
+  const built = { config, instances, routes, toolsets, server, secrets, log, tls }
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
+
+/** What speaks TLS is loaded for those alone who want it. */
+const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
 /** Where one process serves. */
 const here: InEveryProcess = (_name, answer) => async () => [await answer()]

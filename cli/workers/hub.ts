@@ -41,9 +41,11 @@ export interface Member {
   gone(): void
 }
 
+/** Calls back once the message has left this process. */
+type Send = (message: FromHub, sent: () => void) => void
+
 export interface Hub {
-  /** `send` calls back once it has left this process. */
-  connect(send: (message: FromHub, sent: () => void) => void): Member
+  connect(send: Send): Member
 }
 
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
@@ -73,43 +75,48 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   }
 }
 
+/** The way to one of them: bounded, for whoever takes nothing must not fill the primary. */
+class Outlet {
+  readonly #send: Send
+  /** Characters that may be on their way. */
+  readonly #most: number
+  readonly #last: () => number
+  #underWay = 0
+  #missed = false
+
+  constructor(send: Send, most: number, last: () => number) {
+    this.#send = send
+    this.#most = most
+    this.#last = last
+  }
+
+  get isFull() {
+    return this.#underWay > this.#most
+  }
+
+  send(message: FromHub, size = 0) {
+    this.#underWay += size
+    this.#send(message, () => {
+      this.#underWay -= size
+      if (this.#missed && this.#underWay === 0) {
+        this.#missed = false
+        this.send({ from: 'missed', number: this.#last() })
+      }
+    })
+  }
+
+  tell(first: number, texts: readonly string[], size: number) {
+    if (this.#missed || this.isFull) this.#missed = true
+    else this.send({ from: 'told', first, texts }, size)
+  }
+}
+
 /** `begin`: the number before the first; never one that an earlier hub may have given. */
 export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds> = {}): Hub {
   const all = { ...BOUNDS, ...bounds }
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
   const joined = new Map<string, Outlet>()
-
-  /** The way to one of them. */
-  class Outlet {
-    readonly #send: (message: FromHub, sent: () => void) => void
-    #underWay = 0
-    #missed = false
-
-    constructor(send: (message: FromHub, sent: () => void) => void) {
-      this.#send = send
-    }
-
-    get isFull() {
-      return this.#underWay > all.underWay
-    }
-
-    send(message: FromHub, size = 0) {
-      this.#underWay += size
-      this.#send(message, () => {
-        this.#underWay -= size
-        if (this.#missed && this.#underWay === 0) {
-          this.#missed = false
-          this.send({ from: 'missed', number: recent.last })
-        }
-      })
-    }
-
-    tell(first: number, texts: readonly string[], size: number) {
-      if (this.#missed || this.isFull) this.#missed = true
-      else this.send({ from: 'told', first, texts }, size)
-    }
-  }
 
   function tell(texts: readonly string[]): true {
     const first = recent.last + 1
@@ -140,7 +147,7 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
 
   return {
     connect(send) {
-      const outlet = new Outlet(send)
+      const outlet = new Outlet(send, all.underWay, () => recent.last)
       return {
         take(message) {
           if (message.to === 'hear') {

@@ -27,6 +27,7 @@ const WORST: Readonly<Record<string, Aggregator>> = {
   mcp_host_sqlite_up: 'min',
   mcp_host_sqlite_file_bytes: 'max',
   mcp_host_key_age_seconds: 'max',
+  mcp_host_tls_certificate_expiry_timestamp_seconds: 'min',
 }
 
 const COMBINE: Partial<Record<Aggregator, (one: number, other: number) => number>> = { min: Math.min, max: Math.max }

@@ -110,6 +110,8 @@ describe('the keys that hold secrets', () => {
     const expected = [
       'secrets',
       'secrets.0',
+      'http.tls.key',
+      'http.tls.passphrase',
       ...takers
         .flatMap(taker => (taker === 'redis' ? [taker] : under(taker)))
         .flatMap(at => redis.map(key => `${at}.${key}`)),

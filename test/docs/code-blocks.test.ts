@@ -100,10 +100,12 @@ const metricsAnywhere = ({ plugins }: Config) => {
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
 async function startAndEnd(config: Config, directory: string): Promise<unknown> {
   writeToolFiles(config.toolsets, directory)
+  // Its certificate is not on this machine.
+  const { tls: _, ...http } = config.http ?? {}
   const making = createHost(
     {
       ...config,
-      http: { ...config.http, host: '127.0.0.1', port: 0 },
+      http: { ...http, host: '127.0.0.1', port: 0 },
       plugins: { 'transport-streamable': {}, ...config.plugins, ...metricsAnywhere(config) },
       secrets: ['a secret for tests, long enough to be one'],
       ...(usesRedis(config) && { redis: { ...config.redis, url: (await redis())?.url ?? 'redis://127.0.0.1:1' } }),
