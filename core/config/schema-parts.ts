@@ -1,7 +1,7 @@
 // The pieces that our own JSON Schemas are written with: texts, lists, objects that know their keys.
 // For host-schema.ts, which describes a config, and definition-schema.ts, which describes tools, resources and prompts.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN } from '../mcp/units.ts'
+import { DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
 
 export const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'string',
@@ -33,6 +33,12 @@ export const duration = (description: string, extra: JsonSchema = {}): JsonSchem
   minimum: 0,
   description,
   ...extra,
+})
+export const size = (description: string): JsonSchema => ({
+  type: ['string', 'number'],
+  pattern: SIZE_PATTERN,
+  minimum: 0,
+  description,
 })
 export const oneOrMore = (what: string): JsonSchema => ({
   anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],

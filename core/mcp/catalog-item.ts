@@ -9,6 +9,7 @@ import {
   type ResourceDefinition,
   type ToolDefinition,
 } from './define.ts'
+import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
@@ -31,6 +32,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
+  /** Its handler runs in a thread, within these. */
+  readonly isolate: IsolateBounds | undefined
 }
 /** A resource or a family of them, compiled. */
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -58,6 +61,9 @@ const digestOf = (wire: object, definition: Definition) =>
 
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout } = definition
+  const isolate = isolateBounds(definition.isolate)
+  const fault = isolate && isolateFault(definition)
+  if (fault !== undefined) throw new Error(`it has \`isolate\`, and ${fault}`)
   const input = compileSchema(definition.input, 'input')
   const output = definition.output && compileSchema(definition.output, 'output')
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
@@ -72,6 +78,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     output,
     headerParams: collectHeaderParams(input.json),
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
+    isolate,
   }
 }
 

@@ -3,8 +3,10 @@ import { HostError } from '../http/errors.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
+import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError, type UpstreamTokenRequest } from './define.ts'
+import type { Isolation } from './isolate.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
 import type { UpstreamTokens } from './upstream-tokens.ts'
@@ -19,6 +21,8 @@ export interface HandlerSettings {
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
+  /** Runs the handlers of tools with `isolate`. */
+  readonly isolation: Isolation
   /** Headers that go along with `ctx.fetch` of a call. */
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
   /** The service of a route. */
@@ -126,11 +130,11 @@ class HandlerContext implements CallContext {
     return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)
   }
   get fetch(): typeof fetch {
-    return (input, init) => {
-      const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
-      if (init?.signal) signals.push(init.signal)
-      return fetch(input, { ...init, ...this.#carry(input, init), signal: AbortSignal.any(signals) })
-    }
+    return createCallFetch({
+      signal: () => this.signal,
+      timeout: this.#settings.fetchTimeout,
+      headers: () => this.#settings.headersFor(this.#call),
+    })
   }
 
   get upstreamToken() {
@@ -146,16 +150,6 @@ class HandlerContext implements CallContext {
         setImmediate(release)
       }
     }
-  }
-
-  /** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
-  #carry(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): { headers: Headers } | undefined {
-    const added = Object.entries(this.#settings.headersFor(this.#call))
-    if (added.length === 0) return undefined
-    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-    if (added.some(([name]) => headers.has(name))) return undefined
-    for (const [name, value] of added) headers.set(name, value)
-    return { headers }
   }
 
   #reportProgress({

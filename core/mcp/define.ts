@@ -150,6 +150,12 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   output?: JsonSchema | StandardSchema
   /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
   timeout?: string | number
+  /**
+   * Runs the handler in a thread, where an endless loop or a hog of memory ends its own call alone. `memory` (default
+   * `'128mb'`, at least `'64mb'`): what the thread may hold; `cpuTime` (default `'5s'`): what one call may compute, waiting
+   * not counted; `threads` (default 4): calls at a time. For tools that a module exports.
+   */
+  isolate?: true | { memory?: string | number; cpuTime?: string | number; threads?: number }
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 

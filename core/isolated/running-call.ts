@@ -1,0 +1,102 @@
+// One call inside of its thread: what its handler says and asks on the way to the host, and what comes back.
+import type { CallContext } from '../mcp/define.ts'
+import { crossingFault } from './crossing.ts'
+import type { AskMessage, Asked, CallData, FromThread, Told, ToThread } from './messages.ts'
+import { packError, unpackError } from './pack-error.ts'
+import { createThreadContext } from './thread-context.ts'
+
+/** Messages to the client that may be on their way: what is said meanwhile is left out. */
+const MAX_ON_THEIR_WAY = 100
+
+interface Wiring {
+  readonly id: number
+  readonly post: (message: FromThread) => void
+  /** How many of what was told since the thread began the host has read. */
+  readonly read: Int32Array<SharedArrayBuffer>
+}
+
+interface Waiting {
+  resolve(value: never): void
+  reject(reason: Error): void
+}
+
+export interface Running {
+  readonly id: number
+  readonly ctx: CallContext
+  hear(message: ToThread): void
+  answer(value: unknown, held: number): void
+  /** What its handler still says is not heard. */
+  over(): void
+}
+
+/** Of this thread. */
+let told = 0
+
+export function createRunning(data: CallData, { id, post, read }: Wiring): Running {
+  const controller = new AbortController()
+  const waiting = new Map<number, Waiting>()
+  let together: AskMessage[] = []
+  let asked = 0
+  let isOver = false
+
+  function tell(what: Told, args: readonly unknown[]) {
+    if (isOver || told - Atomics.load(read, 0) >= MAX_ON_THEIR_WAY) return
+    post({ kind: 'tell', id, what, args })
+    told++
+  }
+
+  /** What is asked in one turn of the event loop leaves together. */
+  function leave() {
+    const asks = together
+    together = []
+    try {
+      post({ kind: 'ask', id, asks })
+    } catch (cause) {
+      const error = new TypeError('what ctx asks must be data, without functions', { cause })
+      for (const { n } of asks) settle(n, one => one.reject(error))
+    }
+  }
+
+  function settle(n: number, end: (one: Waiting) => void) {
+    const one = waiting.get(n)
+    waiting.delete(n)
+    if (one) end(one)
+  }
+
+  function ask<T>(what: Asked, args: readonly unknown[]): Promise<T> {
+    const answer = new Promise<T>((resolve, reject) => {
+      waiting.set(asked, { resolve, reject })
+      if (together.length === 0) setImmediate(leave)
+      together.push({ n: asked, what, args })
+      asked++
+    })
+    // Whoever asks and does not wait has no error to hear of.
+    answer.catch(() => undefined)
+    return answer
+  }
+
+  return {
+    id,
+    ctx: createThreadContext(data, { signal: controller.signal, tell, ask }),
+    hear(message) {
+      if (message.id !== id) return
+      if (message.kind === 'abort') controller.abort(unpackError(message.reason))
+      else if (message.kind === 'answer') settle(message.n, one => one.resolve(message.value as never))
+      else if (message.kind === 'refusal') settle(message.n, one => one.reject(unpackError(message.error)))
+    },
+    answer(value, held) {
+      const fault = crossingFault(value)
+      const refuse = (why: string) =>
+        post({ kind: 'thrown', id, error: packError(new TypeError(`its result cannot leave the thread: ${why}`)), held })
+      if (fault !== undefined) return refuse(fault)
+      try {
+        post({ kind: 'value', id, value, held })
+      } catch (error) {
+        refuse(error instanceof Error ? error.message : String(error))
+      }
+    },
+    over() {
+      isOver = true
+    },
+  }
+}

@@ -1,0 +1,100 @@
+// What a thread of isolated tools begins with: imports their module as the host imported it, then runs one call at a time.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { readlinkSync } from 'node:fs'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { workerData } from 'node:worker_threads'
+import { importModule } from '../../config/import-module.ts'
+import { freezeUser } from '../../kernel/user.ts'
+import { type CallContext, kindOf, type ToolDefinition } from '../../mcp/define.ts'
+import { HELD } from '../held.ts'
+import type { FromThread, ThreadData, ToThread } from '../messages.ts'
+import { packError } from '../pack-error.ts'
+import { createRunning, type Running } from '../running-call.ts'
+
+type CallMessage = Extract<ToThread, { kind: 'call' }>
+
+const { port, file, memory, read } = workerData as ThreadData
+// A tool's module has no business with it.
+Reflect.deleteProperty(workerData, 'port')
+
+const post = (message: FromThread) => port.postMessage(message)
+const running = new AsyncLocalStorage<Running>()
+let current: Running | undefined
+
+/** Bytes that the thread holds; `collect`: what is garbage is thrown away before. */
+function held(collect: boolean): number {
+  if (collect) collectGarbage()
+  const { used_heap_size, external_memory } = getHeapStatistics()
+  return used_heap_size + external_memory
+}
+
+/** What it keeps when a call is over: garbage is looked for only where there is much. */
+function kept(): number {
+  const all = held(false)
+  return all > memory ? held(true) : all
+}
+
+/** V8 shows it to contexts that are made while its flag is set. */
+function findCollector(): () => void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  setFlagsFromString('--no-expose-gc')
+  return collect
+}
+
+const collectGarbage = findCollector()
+// The host asks by the inspector, which interrupts what runs.
+Object.defineProperty(globalThis, HELD, { value: held })
+
+/** The number that Linux has for this thread. */
+function taskNumber(): string | undefined {
+  try {
+    return /\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+process.on('uncaughtException', thrown => {
+  post({ kind: 'uncaught', id: (running.getStore() ?? current)?.id, error: packError(thrown) })
+})
+
+function findTool(exported: Readonly<Record<string, unknown>>, { name, index, tool }: CallMessage['at']) {
+  const value = exported[name]
+  const found = index === undefined ? value : Array.isArray(value) ? value[index] : undefined
+  if (kindOf(found) === 'tool' && (found as ToolDefinition).name === tool) return found as ToolDefinition
+  const where = index === undefined ? name : `${name}[${index}]`
+  throw new Error(
+    `${file} does not export the tool "${tool}" as ${where} in a thread, as it did at start: reload or restart ` +
+      'after a change, and let what it exports depend on nothing but the module itself',
+  )
+}
+
+async function run(exported: Readonly<Record<string, unknown>>, { id, at, args, data }: CallMessage) {
+  const user = data.user && freezeUser(data.user)
+  const call = createRunning({ ...data, user }, { id, post, read })
+  current = call
+  try {
+    const tool = findTool(exported, at)
+    const handler = tool.handler as (args: unknown, ctx: CallContext) => unknown
+    const value = await running.run(call, () => handler(args, call.ctx))
+    call.answer(value, kept())
+  } catch (error) {
+    post({ kind: 'thrown', id, error: packError(error), held: kept() })
+  } finally {
+    call.over()
+    if (current === call) current = undefined
+  }
+}
+
+try {
+  const exported = await importModule(file)
+  port.on('message', (message: ToThread) => {
+    if (message.kind === 'call') run(exported, message)
+    else current?.hear(message)
+  })
+  post({ kind: 'ready', task: taskNumber() })
+} catch (error) {
+  post({ kind: 'unloadable', error: packError(error) })
+}
