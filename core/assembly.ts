@@ -29,6 +29,7 @@ import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createStallWatch } from './mcp/stall-watch.ts'
+import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -69,6 +70,7 @@ export function createNode(): Node {
 export interface BuiltServices extends Services {
   /** For `access`: what decides about an address, and what is there. */
   readonly inspected: Parameters<typeof createLeastScopes>[0]
+  readonly limits: ToolLimits
   /** Takes what plugins contribute, after both of their phases. Reports where what a route would serve clashes. */
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
@@ -103,12 +105,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const { callTimeout, fetchTimeout, stallWarning, rules } = resolveTools(config.tools)
+  const limits = createToolLimits({ rules, callTimeout, figures })
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, figures })
   notes.closing.push(isolation.close)
   const settings: HandlerSettings = {
-    callTimeout,
+    limits,
     fetchTimeout,
     stalls: createStallWatch(stallWarning, log, notes),
     isolation,
@@ -171,10 +174,15 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     catalog,
     combinations,
     inspected,
+    limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     async complete() {
       await addContributions(author, catalog, methods, report)
+      limits.check(
+        routes.flatMap(route => itemsOn(inspected, route)),
+        report,
+      )
       checkViews(routes, offers, report)
     },
     admit,

@@ -176,7 +176,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await definePlugins(notes, services, report)
   if (problems.count() > declared) problems.assertNone()
   await services.complete()
-  const { inspected, leastScopes, sessions, runtime } = services
+  const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
@@ -215,7 +215,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     start: life.start,
     inspect(path) {
       listening ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, notes, author })
+      return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError(ONLY_ASKED)

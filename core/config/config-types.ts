@@ -72,6 +72,27 @@ export interface ToolLimits {
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
+  /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
+  limits?: Record<string, LimitsOfTools>
+}
+
+/** Limits of each of these tools. */
+export interface LimitsOfTools {
+  /** How long one call may take, its wait for a place counted. */
+  timeout?: Duration
+  /** How many calls run at a time in one process; more wait. */
+  concurrency?: number
+  /** Runs in a thread, within bounds. */
+  isolate?:
+    | true
+    | {
+        /** What its thread may hold. */
+        memory?: Size
+        /** What one call may compute. */
+        cpuTime?: Duration
+        /** Calls at a time. */
+        threads?: number
+      }
 }
 
 /** Sessions of clients that open them: revisions before 2026-07-28. */

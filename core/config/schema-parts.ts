@@ -14,6 +14,8 @@ export const flag = (description: string, extra: JsonSchema = {}): JsonSchema =>
   description,
   ...extra,
 })
+/** A whole number, at least 1. */
+export const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 1, description })
 export const list = (items: JsonSchema, description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'array',
   items,
@@ -53,3 +55,16 @@ export const icon = closed(
   },
   { required: ['src'] },
 )
+
+/** Of a tool, and of the config's `tools.limits`. */
+export const isolate: JsonSchema = {
+  anyOf: [
+    { const: true },
+    closed({
+      memory: size('What its thread may hold.'),
+      cpuTime: duration('What one call may compute.'),
+      threads: { type: 'integer', minimum: 1, maximum: 64, description: 'Calls at a time.' },
+    }),
+  ],
+  description: 'Runs in a thread, within bounds.',
+}

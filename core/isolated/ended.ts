@@ -1,6 +1,6 @@
 // Why a thread was ended, in words: for the model, and for whoever reads the log.
 import { ToolError } from '../mcp/define.ts'
-import type { IsolateBounds } from '../mcp/isolate.ts'
+import { type IsolateBounds, sizeInWords, timeInWords } from '../mcp/isolate.ts'
 
 export type Over = 'memory' | 'cpuTime' | 'stopped'
 
@@ -12,10 +12,6 @@ export interface Ended {
   readonly bound?: number
   readonly thrown?: unknown
 }
-
-/** `128 MB`, `5 s`. */
-export const sizeInWords = (bytes: number): string => `${Number((bytes / 1_024 ** 2).toFixed(1))} MB`
-export const timeInWords = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`)
 
 interface EndOfCall {
   readonly error: Error

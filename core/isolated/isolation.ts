@@ -3,7 +3,7 @@ import { shuttingDown } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Definition } from '../mcp/define.ts'
-import type { IsolatedCall, Isolation } from '../mcp/isolate.ts'
+import type { IsolatedCall, Isolation } from '../mcp/isolation.ts'
 import type { Pools } from './pools.ts'
 
 export interface IsolationSettings {

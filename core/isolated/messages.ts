@@ -1,8 +1,8 @@
 // What a thread and its host say to each other, by structured clone.
 import type { MessagePort } from 'node:worker_threads'
+import type { User } from '../kernel/user.ts'
 import type { ClientCapabilities, Implementation, Meta } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
-import type { User } from '../kernel/user.ts'
 import type { PackedError } from './pack-error.ts'
 
 /** What a thread begins with. */
@@ -65,4 +65,4 @@ export type FromThread =
   | { readonly kind: 'value'; readonly id: number; readonly value: unknown; readonly held: number }
   | { readonly kind: 'thrown'; readonly id: number; readonly error: PackedError; readonly held: number }
   /** Something was thrown where nobody catches it. `id`: by the call of this number, where that is known. */
-  | { readonly kind: 'uncaught'; readonly id: number | undefined; readonly error: PackedError }
+  | { readonly kind: 'uncaught'; readonly id: number | undefined; readonly tool: string; readonly error: PackedError }

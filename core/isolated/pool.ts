@@ -2,7 +2,7 @@
 // wait in line. One thread is kept when all is quiet.
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { ToolError } from '../mcp/define.ts'
-import type { IsolatedCall } from '../mcp/isolate.ts'
+import type { IsolatedCall } from '../mcp/isolation.ts'
 import { type ThreadSettings, ToolThread } from './tool-thread.ts'
 
 /** Calls that may wait for a thread. */

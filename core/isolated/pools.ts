@@ -2,8 +2,9 @@
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Definition } from '../mcp/define.ts'
-import { type IsolatedCall, moduleOf } from '../mcp/isolate.ts'
-import { type Ended, sizeInWords, timeInWords } from './ended.ts'
+import { moduleOf, sizeInWords, timeInWords } from '../mcp/isolate.ts'
+import type { IsolatedCall } from '../mcp/isolation.ts'
+import type { Ended } from './ended.ts'
 import { Pool } from './pool.ts'
 import { openProbe } from './probe.ts'
 

@@ -1,7 +1,7 @@
 // One call inside of its thread: what its handler says and asks on the way to the host, and what comes back.
 import type { CallContext } from '../mcp/define.ts'
 import { crossingFault } from './crossing.ts'
-import type { AskMessage, Asked, CallData, FromThread, Told, ToThread } from './messages.ts'
+import type { Asked, AskMessage, CallData, FromThread, Told, ToThread } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { createThreadContext } from './thread-context.ts'
 
@@ -10,6 +10,7 @@ const MAX_ON_THEIR_WAY = 100
 
 interface Wiring {
   readonly id: number
+  readonly tool: string
   readonly post: (message: FromThread) => void
   /** How many of what was told since the thread began the host has read. */
   readonly read: Int32Array<SharedArrayBuffer>
@@ -22,6 +23,7 @@ interface Waiting {
 
 export interface Running {
   readonly id: number
+  readonly tool: string
   readonly ctx: CallContext
   hear(message: ToThread): void
   answer(value: unknown, held: number): void
@@ -32,20 +34,18 @@ export interface Running {
 /** Of this thread. */
 let told = 0
 
-export function createRunning(data: CallData, { id, post, read }: Wiring): Running {
-  const controller = new AbortController()
+/** The asks of one call: what is asked in one turn of the event loop leaves together. */
+function createAsking({ id, post }: Wiring) {
   const waiting = new Map<number, Waiting>()
   let together: AskMessage[] = []
   let asked = 0
-  let isOver = false
 
-  function tell(what: Told, args: readonly unknown[]) {
-    if (isOver || told - Atomics.load(read, 0) >= MAX_ON_THEIR_WAY) return
-    post({ kind: 'tell', id, what, args })
-    told++
+  function settle(n: number, end: (one: Waiting) => void) {
+    const one = waiting.get(n)
+    waiting.delete(n)
+    if (one) end(one)
   }
 
-  /** What is asked in one turn of the event loop leaves together. */
   function leave() {
     const asks = together
     together = []
@@ -55,12 +55,6 @@ export function createRunning(data: CallData, { id, post, read }: Wiring): Runni
       const error = new TypeError('what ctx asks must be data, without functions', { cause })
       for (const { n } of asks) settle(n, one => one.reject(error))
     }
-  }
-
-  function settle(n: number, end: (one: Waiting) => void) {
-    const one = waiting.get(n)
-    waiting.delete(n)
-    if (one) end(one)
   }
 
   function ask<T>(what: Asked, args: readonly unknown[]): Promise<T> {
@@ -75,8 +69,37 @@ export function createRunning(data: CallData, { id, post, read }: Wiring): Runni
     return answer
   }
 
+  return { ask, settle }
+}
+
+/** A handler's value, or why that cannot leave the thread. */
+function answerTo({ id, post }: Wiring, value: unknown, held: number): void {
+  const refuse = (why: string) =>
+    post({ kind: 'thrown', id, error: packError(new TypeError(`its result cannot leave the thread: ${why}`)), held })
+  const fault = crossingFault(value)
+  if (fault !== undefined) return refuse(fault)
+  try {
+    post({ kind: 'value', id, value, held })
+  } catch (error) {
+    refuse(error instanceof Error ? error.message : String(error))
+  }
+}
+
+export function createRunning(data: CallData, wiring: Wiring): Running {
+  const { id, tool, post, read } = wiring
+  const controller = new AbortController()
+  const { ask, settle } = createAsking(wiring)
+  let isOver = false
+
+  function tell(what: Told, args: readonly unknown[]) {
+    if (isOver || told - Atomics.load(read, 0) >= MAX_ON_THEIR_WAY) return
+    post({ kind: 'tell', id, what, args })
+    told++
+  }
+
   return {
     id,
+    tool,
     ctx: createThreadContext(data, { signal: controller.signal, tell, ask }),
     hear(message) {
       if (message.id !== id) return
@@ -84,17 +107,7 @@ export function createRunning(data: CallData, { id, post, read }: Wiring): Runni
       else if (message.kind === 'answer') settle(message.n, one => one.resolve(message.value as never))
       else if (message.kind === 'refusal') settle(message.n, one => one.reject(unpackError(message.error)))
     },
-    answer(value, held) {
-      const fault = crossingFault(value)
-      const refuse = (why: string) =>
-        post({ kind: 'thrown', id, error: packError(new TypeError(`its result cannot leave the thread: ${why}`)), held })
-      if (fault !== undefined) return refuse(fault)
-      try {
-        post({ kind: 'value', id, value, held })
-      } catch (error) {
-        refuse(error instanceof Error ? error.message : String(error))
-      }
-    },
+    answer: (value, held) => answerTo(wiring, value, held),
     over() {
       isOver = true
     },

@@ -1,9 +1,9 @@
 // One call as the host has it while its handler runs in a thread: what the handler tells and asks is done here, by the
 // call's own `ctx`.
 import type { CallContext } from '../mcp/define.ts'
-import type { IsolatedCall } from '../mcp/isolate.ts'
+import type { IsolatedCall } from '../mcp/isolation.ts'
 import type { AskMessage, CallData, FromThread, Told, ToThread } from './messages.ts'
-import { packError, type PackedError, unpackError } from './pack-error.ts'
+import { type PackedError, packError, unpackError } from './pack-error.ts'
 
 /** How long a rejected `upstreamToken` may still become the call's answer, milliseconds: it crosses to the thread and back. */
 const HELD_FOR = 250

@@ -1,7 +1,7 @@
 // One thread of isolated tools, as the host has it: loads their module, runs one call at a time, and is ended where a call
 // goes over its bounds.
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
-import type { IsolatedCall } from '../mcp/isolate.ts'
+import type { IsolatedCall } from '../mcp/isolation.ts'
 import { startThread } from '../threads/start-thread.ts'
 import { computedBy } from './cpu-time.ts'
 import { type Ended, endedBy, type Over } from './ended.ts'
@@ -171,11 +171,11 @@ export class ToolThread {
     tell({ tool: this.#lastTool, over: 'kept', bound: memory })
   }
 
-  #uncaught({ id, error }: Extract<FromThread, { kind: 'uncaught' }>) {
+  #uncaught({ id, tool, error }: Extract<FromThread, { kind: 'uncaught' }>) {
     this.isSpent = true
     const thrown = unpackError(error)
     if (this.#running && (id === undefined || id === this.#running.served.id)) this.#settle()?.reject(thrown)
-    else this.#settings.tell({ tool: this.#lastTool, over: 'uncaught', thrown })
+    else this.#settings.tell({ tool: tool || this.#lastTool, over: 'uncaught', thrown })
     if (!this.#running) this.end()
   }
 

@@ -32,6 +32,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
+  /** Calls that may run at a time; undefined: any number. */
+  readonly concurrency: number | undefined
   /** Its handler runs in a thread, within these. */
   readonly isolate: IsolateBounds | undefined
 }
@@ -60,10 +62,10 @@ const digestOf = (wire: object, definition: Definition) =>
     .slice(0, 22)
 
 function compileTool(definition: ToolDefinition): ToolItem {
-  const { name, title, description, icons, annotations, _meta, timeout } = definition
+  const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
   const isolate = isolateBounds(definition.isolate)
   const fault = isolate && isolateFault(definition)
-  if (fault !== undefined) throw new Error(`it has \`isolate\`, and ${fault}`)
+  if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
   const output = definition.output && compileSchema(definition.output, 'output')
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
@@ -78,6 +80,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     output,
     headerParams: collectHeaderParams(input.json),
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
+    concurrency,
     isolate,
   }
 }

@@ -151,6 +151,11 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
   timeout?: string | number
   /**
+   * How many calls of it run at a time in one process, at least 1; default: any number. More wait in order, their time-out
+   * running, at most 32 of one user or address and 256 in all; past that they are refused with `tooManyRequests` (429).
+   */
+  concurrency?: number
+  /**
    * Runs the handler in a thread, where an endless loop or a hog of memory ends its own call alone. `memory` (default
    * `'128mb'`, at least `'64mb'`): what the thread may hold; `cpuTime` (default `'5s'`): what one call may compute, waiting
    * not counted; `threads` (default 4): calls at a time. For tools that a module exports.

@@ -1,7 +1,6 @@
 // Tools whose handlers run in threads of their own: the bounds that hold there, and the module that each tool comes from,
-// which a thread imports once more. What starts the threads is in core/isolated.
-import type { Call } from './call.ts'
-import type { CallContext, Definition, ToolDefinition } from './define.ts'
+// which a thread imports once more.
+import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
 /** What one tool may take in its thread. */
@@ -25,11 +24,19 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
   if (isolate === true) return DEFAULTS
   const { memory, cpuTime, threads = DEFAULTS.threads } = isolate
   const bytes = memory === undefined ? DEFAULTS.memory : parseSize(memory)
-  if (bytes < LEAST_MEMORY) throw new RangeError('its isolate.memory is less than 64mb, which a thread itself takes half of')
+  if (bytes < LEAST_MEMORY)
+    throw new RangeError('its isolate.memory is less than 64mb, which a thread itself takes half of')
   const computing = cpuTime === undefined ? DEFAULTS.cpuTime : parseDuration(cpuTime)
   if (computing < 1) throw new RangeError('its isolate.cpuTime lets no call end; give it such as 5s')
   return { memory: bytes, cpuTime: computing, threads }
 }
+
+/** `128 MB`, `5 s`. */
+export const sizeInWords = (bytes: number): string => `${Number((bytes / MEGABYTE).toFixed(1))} MB`
+export const timeInWords = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`)
+
+export const boundsInWords = ({ memory, cpuTime }: IsolateBounds): string =>
+  `which may hold ${sizeInWords(memory)}; a call may compute for ${timeInWords(cpuTime)}`
 
 /** The narrower of both, where there are two. */
 export function narrowerBounds(
@@ -77,21 +84,3 @@ export const isolateFault = (definition: ToolDefinition): string | undefined =>
     ? undefined
     : 'a thread must import it, so it cannot be written in the config or added at run time: ' +
       'export it from a module of its own, and name that file in a toolset'
-
-/** What a handler is run with, beside its arguments. */
-export interface IsolatedCall {
-  readonly tool: ToolDefinition
-  readonly origin: ModuleTool
-  readonly bounds: IsolateBounds
-  readonly args: unknown
-  readonly call: Pick<Call, 'hold'>
-  readonly ctx: CallContext
-  /** Headers that go along with `ctx.fetch`. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** Runs handlers in threads. */
-export interface Isolation {
-  /** What the handler gives or throws; a ToolError where it went over its bounds, and is ended. */
-  run(isolated: IsolatedCall): Promise<unknown>
-}

@@ -37,7 +37,12 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   },
   stateless: false,
   secrets: ['a long random string', undefined],
-  tools: { fetchTimeout: '30s', callTimeout: 'off', stallWarning: '200ms' },
+  tools: {
+    fetchTimeout: '30s',
+    callTimeout: 'off',
+    stallWarning: '200ms',
+    limits: { 'heavy_*': { timeout: '10s', concurrency: 2 } },
+  },
   sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100, maxCallsPerSession: 32, maxCallsPerOwner: 256 },
   redis: {
     url: 'rediss://redis.acme.example:6380/2',

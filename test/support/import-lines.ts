@@ -77,7 +77,6 @@ const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-re
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
-  'families/glob': ['tool-policy', 'rate-limit'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit'],

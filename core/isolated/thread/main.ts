@@ -57,7 +57,8 @@ function taskNumber(): string | undefined {
 }
 
 process.on('uncaughtException', thrown => {
-  post({ kind: 'uncaught', id: (running.getStore() ?? current)?.id, error: packError(thrown) })
+  const call = running.getStore() ?? current
+  post({ kind: 'uncaught', id: call?.id, tool: call?.tool ?? '', error: packError(thrown) })
 })
 
 function findTool(exported: Readonly<Record<string, unknown>>, { name, index, tool }: CallMessage['at']) {
@@ -73,7 +74,7 @@ function findTool(exported: Readonly<Record<string, unknown>>, { name, index, to
 
 async function run(exported: Readonly<Record<string, unknown>>, { id, at, args, data }: CallMessage) {
   const user = data.user && freezeUser(data.user)
-  const call = createRunning({ ...data, user }, { id, post, read })
+  const call = createRunning({ ...data, user }, { id, tool: at.tool, post, read })
   current = call
   try {
     const tool = findTool(exported, at)

@@ -4,12 +4,13 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
-import { type HandlerSettings, runHandler } from '../context.ts'
+import type { HandlerSettings } from '../context.ts'
 import { type CallContext, ToolError } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
+import { runHandler } from '../run-handler.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
@@ -29,12 +30,14 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => unknown
-  const bounds = tool.isolate
+  const { queue, isolate } = settings.limits.of(tool)
+  // Outside of what a tool fails with: the host refuses, as it refuses other requests.
+  const turn = queue?.enter(call)
+  const handle = isolate
+    ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, checked.value, ctx)
+    : (ctx: CallContext) => handler(checked.value, ctx)
   return afterHandler(
-    () =>
-      runHandler(call, tool, settings, ctx =>
-        bounds ? runIsolated(call, settings, tool, bounds, checked.value, ctx) : handler(checked.value, ctx),
-      ),
+    () => runHandler(call, tool, settings, handle, turn),
     value => finish(call, tool, value),
     error => failed(tool, error),
   )
