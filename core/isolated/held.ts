@@ -1,4 +1,4 @@
-// Where a thread tells what it holds.
+// Where a thread is asked to look at what it holds.
 
-/** On the global object of a thread: the bytes that it holds, and whether to throw garbage away before. */
-export const HELD = Symbol.for('mcp-host.held')
+/** On the global object of a thread: looks, and stops where it is too much. */
+export const LOOK = Symbol.for('mcp-host.look')

@@ -60,6 +60,8 @@ export type FromThread =
   | { readonly kind: 'ready'; readonly task: string | undefined }
   | { readonly kind: 'unloadable'; readonly error: PackedError }
   | { readonly kind: 'tell'; readonly id: number; readonly what: Told; readonly args: readonly unknown[] }
+  /** It holds too much, and stands still. */
+  | { readonly kind: 'over'; readonly id: number }
   | { readonly kind: 'ask'; readonly id: number; readonly asks: readonly AskMessage[] }
   /** `held`: bytes that the thread holds, without garbage where that alone would be too much. */
   | { readonly kind: 'value'; readonly id: number; readonly value: unknown; readonly held: number }

@@ -9,7 +9,7 @@ import { Pool } from './pool.ts'
 import { openProbe } from './probe.ts'
 
 /** How often what runs is looked at, milliseconds. */
-const LOOK_EVERY = 50
+const LOOK_EVERY = 25
 
 export interface PoolsSettings {
   /** Milliseconds. */
@@ -123,7 +123,6 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
     async close() {
       clearInterval(timer)
       await Promise.all(all().map(pool => pool.close()))
-      probe?.close()
     },
   }
 }

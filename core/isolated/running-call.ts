@@ -1,4 +1,5 @@
 // One call inside of its thread: what its handler says and asks on the way to the host, and what comes back.
+import { errorText } from '../http/describe-thrown.ts'
 import type { CallContext } from '../mcp/define.ts'
 import { crossingFault } from './crossing.ts'
 import type { Asked, AskMessage, CallData, FromThread, Told, ToThread } from './messages.ts'
@@ -74,15 +75,15 @@ function createAsking({ id, post }: Wiring) {
 
 /** A handler's value, or why that cannot leave the thread. */
 function answerTo({ id, post }: Wiring, value: unknown, held: number): void {
-  const refuse = (why: string) =>
-    post({ kind: 'thrown', id, error: packError(new TypeError(`its result cannot leave the thread: ${why}`)), held })
-  const fault = crossingFault(value)
-  if (fault !== undefined) return refuse(fault)
+  let fault = crossingFault(value)
   try {
-    post({ kind: 'value', id, value, held })
+    if (fault === undefined) post({ kind: 'value', id, value, held })
   } catch (error) {
-    refuse(error instanceof Error ? error.message : String(error))
+    fault = errorText(error)
   }
+  if (fault === undefined) return
+  const error = new TypeError(`its result cannot leave the thread: ${fault}`)
+  post({ kind: 'thrown', id, error: packError(error), held })
 }
 
 export function createRunning(data: CallData, wiring: Wiring): Running {

@@ -18,6 +18,8 @@ const MEGABYTE = 1_024 ** 2
 const BEYOND = 3_072
 /** How long a handler may go on when its call is over, milliseconds. */
 const STOP_TIME = 1_000
+/** Between the first and the second try to end a thread, milliseconds. */
+const TRY_AGAIN = 25
 /** Bytes by which the process grew since a thread was asked what it holds; without growth it is asked every second. */
 const GROWTH = 16 * MEGABYTE
 const ASK_EVERY = 1_000
@@ -62,7 +64,8 @@ export class ToolThread {
   #task: string | undefined
   #lastTool = ''
   #failure: Error | undefined
-  #isAsking = false
+  #isEnding = false
+  #terminating: NodeJS.Timeout | undefined
   #asked = 0
   #sizeThen = 0
 
@@ -79,6 +82,8 @@ export class ToolThread {
       resourceLimits: { maxOldGenerationSizeMb: Math.round(settings.memory / MEGABYTE) + BEYOND },
     })
     this.#worker = worker
+    // Each try to end it waits for its end.
+    worker.setMaxListeners(0)
     this.ready = new Promise((resolve, reject) => {
       port1.on('message', (message: FromThread) => {
         if (message.kind === 'ready') {
@@ -155,6 +160,7 @@ export class ToolThread {
     if (!running || !('id' in message) || message.id !== running.served.id) return
     if (message.kind === 'tell') running.served.tell(message)
     else if (message.kind === 'ask') running.served.ask(message)
+    else if (message.kind === 'over') this.#endOver('memory')
     else if (message.kind === 'value' || message.kind === 'thrown') {
       this.#keeps(message.held)
       const ended = this.#settle()
@@ -207,23 +213,8 @@ export class ToolThread {
     else if (size - this.#sizeThen > GROWTH || now - this.#asked > ASK_EVERY) {
       this.#asked = now
       this.#sizeThen = size
-      this.#lookAtMemory(running)
-    }
-  }
-
-  async #lookAtMemory(running: Running) {
-    const { probe } = this.#settings
-    if (this.#isAsking || !probe) return
-    this.#isAsking = true
-    const isOver = async (collect: boolean) =>
-      ((await probe.held(this.#worker, collect)) ?? 0) > this.#settings.memory && this.#running === running
-    try {
-      if ((await isOver(false)) && (await isOver(true))) this.#endOver('memory')
-    } finally {
-      this.#isAsking = false
-      // Where it holds most of what it may, the next look is soon.
-      this.#sizeThen = Math.min(this.#sizeThen, process.memoryUsage.rss())
-    }
+      this.#settings.probe?.(this.#worker)
+    } else this.#sizeThen = Math.min(this.#sizeThen, size)
   }
 
   #endOver(over: Over) {
@@ -235,6 +226,7 @@ export class ToolThread {
   /** The thread is no more: by us, by `process.exit`, or by what V8 could not go on with. */
   #lost(code: number) {
     this.isSpent = true
+    clearTimeout(this.#terminating)
     this.#port.close()
     const running = this.#settle()
     if (!running) return
@@ -251,6 +243,13 @@ export class ToolThread {
   /** At once, whatever runs in it. */
   end(): void {
     this.isSpent = true
+    if (!this.#isEnding) this.#terminate(TRY_AGAIN)
+    this.#isEnding = true
+  }
+
+  /** Again until it is done: what comes while the inspector looks ends that look alone. */
+  #terminate(after: number) {
     this.#worker.terminate().catch(() => undefined)
+    this.#terminating = setTimeout(() => this.#terminate(2 * after), after)
   }
 }

@@ -148,7 +148,6 @@ const odd: Readonly<Record<string, (n: number) => unknown>> = {
     await pause(n)
     return 'slept'
   },
-  flood: async () => 'see flood',
 }
 export const oddities = Object.entries(odd).map(([name, handler]) =>
   defineTool({
@@ -158,3 +157,99 @@ export const oddities = Object.entries(odd).map(([name, handler]) =>
     handler: async ({ n = 0 }) => (await handler(n)) as string,
   }),
 )
+
+export const sees = defineTool({
+  name: 'sees',
+  isolate,
+  handler: (_, ctx) => {
+    const { user, session, route, headers, client, meta } = ctx
+    const isFrozen = user !== undefined && Object.isFrozen(user) && Object.isFrozen(user.claims)
+    const facts = { subject: user?.subject, isFrozen, session: session?.id, path: route.path, params: route.params }
+    return { ...facts, agent: headers['x-agent'], client: client.info?.name, revision: client.revision, meta }
+  },
+})
+
+export const tells = defineTool({
+  name: 'tells',
+  isolate,
+  handler: (_, { progress, log }) => {
+    progress(1, 2, 'half')
+    log('warning', { text: 'nearly' }, 'tells')
+    progress(2, 2)
+    return 'told'
+  },
+})
+
+export const chatters = defineTool({
+  name: 'chatters',
+  isolate,
+  handler: (_, { progress, log }) => {
+    for (let n = 0; isTrue(); n++) {
+      progress(n)
+      log('info', n)
+    }
+  },
+})
+
+export const asksTwo = defineTool({
+  name: 'asks_two',
+  isolate,
+  handler: async (_, { elicit, roots }) => {
+    const requestedSchema = { type: 'object', properties: { city: { type: 'string' } } } as const
+    const [where, known] = await Promise.all([elicit({ message: 'Which city?', requestedSchema }), roots()])
+    const again = await elicit({ message: 'Sure?', requestedSchema: { type: 'object', properties: {} } })
+    return { city: where.content?.['city'], roots: known.roots.length, sure: again.action }
+  },
+})
+
+export const wantsToken = defineTool({
+  name: 'wants_token',
+  isolate,
+  handler: async (_, { upstreamToken }) => (await upstreamToken({ scope: 'api' })).length,
+})
+
+export const fetches = defineTool({
+  name: 'fetches',
+  isolate,
+  input: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] } as const,
+  handler: async ({ url }, ctx) => (await ctx.fetch(url)).text(),
+})
+
+export const stays = defineTool({
+  name: 'stays',
+  isolate,
+  input: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] } as const,
+  handler: async ({ url }) => {
+    await fetch(url)
+    await new Promise(() => undefined)
+  },
+})
+
+export const changes = defineTool({
+  name: 'changes',
+  isolate,
+  handler: async (_, { host }) => {
+    host.resourceUpdated('test://one')
+    await host.settled()
+    try {
+      host.tools.remove('echo')
+    } catch (error) {
+      return `${error}`
+    }
+  },
+})
+
+export const obeys = defineTool({
+  name: 'obeys',
+  isolate,
+  timeout: '200ms',
+  handler: (_, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+})
+
+export const ignores = defineTool({
+  name: 'ignores',
+  isolate,
+  timeout: '200ms',
+  handler: () => new Promise(() => undefined),
+})

@@ -7,7 +7,7 @@ import { workerData } from 'node:worker_threads'
 import { importModule } from '../../config/import-module.ts'
 import { freezeUser } from '../../kernel/user.ts'
 import { type CallContext, kindOf, type ToolDefinition } from '../../mcp/define.ts'
-import { HELD } from '../held.ts'
+import { LOOK } from '../held.ts'
 import type { FromThread, ThreadData, ToThread } from '../messages.ts'
 import { packError } from '../pack-error.ts'
 import { createRunning, type Running } from '../running-call.ts'
@@ -44,8 +44,17 @@ function findCollector(): () => void {
 }
 
 const collectGarbage = findCollector()
-// The host asks by the inspector, which interrupts what runs.
-Object.defineProperty(globalThis, HELD, { value: held })
+
+/** Garbage is looked for only where there is much. */
+const isTooMuch = () => held(false) > memory && held(true) > memory
+
+/** Called by the inspector, which interrupts what runs: what holds too much goes no further, and the host ends it. */
+function look() {
+  if (!current || !isTooMuch()) return
+  post({ kind: 'over', id: current.id })
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+}
+Object.defineProperty(globalThis, LOOK, { value: look })
 
 /** The number that Linux has for this thread. */
 function taskNumber(): string | undefined {
