@@ -13,7 +13,7 @@ const config = {
   server: { name: 'isolated', version: '1' },
   toolsets: { all: TOOLS },
   routes: { '/:tenant?': { toolsets: 'all' } },
-  tools: { fetchTimeout: '150ms' },
+  tools: { fetchTimeout: '3s' },
 } as const
 
 describe('a call in a thread', () => {
