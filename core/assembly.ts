@@ -11,6 +11,7 @@ import type { Report } from './http/start-error.ts'
 import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -27,8 +28,9 @@ import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
+import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
-import { createStallWatch } from './mcp/stall-watch.ts'
+import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
@@ -52,6 +54,8 @@ export interface ServiceParts {
   readonly node: Node
   readonly figures: Figures
   readonly report: Report
+  readonly processes: number
+  readonly inEveryProcess: KernelHost['inEveryProcess']
 }
 
 /** This process among those that serve sessions together. */
@@ -105,16 +109,22 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, stallWarning, rules } = resolveTools(config.tools)
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
   const limits = createToolLimits({ rules, callTimeout, figures })
+  checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, figures })
   notes.closing.push(isolation.close)
   const settings: HandlerSettings = {
     limits,
     fetchTimeout,
+<<<<<<< HEAD
     stalls: createStallWatch(stallWarning, log, notes),
     isolation,
+=======
+    stalls: createStallWatch(stalls, { ...parts, ...notes }),
+    overdue: watchOverdue(log, figures),
+>>>>>>> h-watch
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),

@@ -169,6 +169,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     inFlight,
     node,
     figures,
+    processes,
+    inEveryProcess,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never

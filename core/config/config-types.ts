@@ -72,6 +72,8 @@ export interface ToolLimits {
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
+  /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
+  stallUnready?: 'off' | Duration
   /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
   limits?: Record<string, LimitsOfTools>
 }
@@ -180,6 +182,7 @@ export interface FilledToolLimits extends ToolLimits {
   fetchTimeout: Duration
   callTimeout: 'off' | Duration
   stallWarning: 'off' | Duration
+  stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */

@@ -5,8 +5,13 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { hoist, toDef } from './hoist.ts'
+<<<<<<< HEAD
 import { closed, count, duration, flag, icon, isolate, list, oneOrMore, text } from './schema-parts.ts'
+=======
+import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+>>>>>>> h-watch
 import { collectSections, type Sections } from './sections.ts'
+import { tools } from './tools-schema.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -97,6 +102,7 @@ const http = closed(
   { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
 )
 
+<<<<<<< HEAD
 const tools = closed(
   {
     fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
@@ -128,6 +134,8 @@ const tools = closed(
   { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
 
+=======
+>>>>>>> h-watch
 const sessions = closed(
   {
     idleTimeout: duration('A session that nothing used for so long ends; an open GET is a use.', { default: '2h' }),

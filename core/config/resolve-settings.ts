@@ -25,6 +25,7 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
 /** Milliseconds; undefined: off. */
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
+<<<<<<< HEAD
 function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
   try {
     return isolateBounds(isolate)
@@ -38,6 +39,20 @@ export const resolveTools = ({ fetchTimeout, callTimeout, stallWarning, limits =
   callTimeout: timeoutOf(callTimeout),
   stallWarning: timeoutOf(stallWarning),
   rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
+=======
+export const resolveTools = ({
+  fetchTimeout,
+  callTimeout,
+  stallWarning,
+  stallUnready,
+  limits = {},
+}: FilledToolLimits) => ({
+  fetchTimeout: parseDuration(fetchTimeout),
+  callTimeout: timeoutOf(callTimeout),
+  threshold: timeoutOf(stallWarning),
+  unready: timeoutOf(stallUnready),
+  rules: Object.entries(limits).map(([glob, { timeout, concurrency }]) => ({
+>>>>>>> h-watch
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,

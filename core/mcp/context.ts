@@ -23,6 +23,8 @@ export interface HandlerSettings {
   readonly stalls: StallWatch
   /** Runs the handlers of tools with `isolate`. */
   readonly isolation: Isolation
+  /** Is told of an item whose time, in milliseconds, is over; what it gives, once its handler is. */
+  readonly overdue: (item: CatalogItem, limit: number) => () => void
   /** Headers that go along with `ctx.fetch` of a call. */
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
   /** The service of a route. */

@@ -64,16 +64,27 @@ function run(
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
   const { stalls } = settings
+  const { timeout } = settings.limits.of(item)
+  const since = timeout === undefined ? 0 : performance.now() - waited
   const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
   stalls.begin(item)
-  const { timeout } = settings.limits.of(item)
   return new Promise((resolve, reject) => {
-    const timer = timeout === undefined ? undefined : setTimeout(stop, Math.max(0, timeout - waited), timeout)
+    let outlived: (() => void) | undefined
+    // What it computed before it waited is part of its time, too.
+    const timer =
+      timeout === undefined ? undefined : setTimeout(stop, Math.max(0, timeout - (performance.now() - since)), timeout)
     function stop(limit: number) {
       const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms${ofWhich(waited)}` })
+      outlived = settings.overdue(item, limit)
       ctx.end(error)
       ctx.whenTold(() => reject(error))
+    }
+    const ended = () => {
+      clearTimeout(timer)
+      outlived?.()
+      stalls.end(item)
+      ctx.finish()
     }
     settle = result => {
       clearTimeout(timer)
@@ -82,15 +93,11 @@ function run(
     }
     value.then(
       result => {
-        clearTimeout(timer)
-        stalls.end(item)
-        ctx.finish()
+        ended()
         resolve(ctx.whenTold(() => result))
       },
       error => {
-        clearTimeout(timer)
-        stalls.end(item)
-        ctx.finish()
+        ended()
         ctx.whenTold(() => reject(error))
       },
     )

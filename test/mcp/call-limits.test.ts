@@ -256,16 +256,26 @@ describe('the concurrency of a tool', () => {
   })
 
   it('counts what a call waited as part of its time', async () => {
-    const held = createHeld('held', { concurrency: 1, timeout: '700ms' })
-    const { url } = await serve([held])
+    const held = createHeld('held', { concurrency: 1, timeout: '1500ms' })
+    const free = createHeld('free', { timeout: '1500ms' })
+    const { url } = await serve([held, free])
     const first = modern(url, 'held', 'first')
     await eventually('it runs', () => held.runs.length === 1)
-    const second = modern(url, 'held', 'second')
+    const ended: string[] = []
+    const note = (answer: Promise<Answer>) => answer.then(one => ended.push(textOf(one)))
+    const second = note(modern(url, 'held', 'second'))
     await waitingAre('held', 1)
+    // Some time goes by before the third begins, and then the second: its time is over before that of the third all the same.
+    for (let call = 0; call < 30; call++) await modern(url, 'held', 5, '127.0.0.1', { name: 'none' })
+    const third = note(modern(url, 'free', 'third'))
+    await eventually('it runs', () => free.runs.length === 1)
     held.endOne()
     expect(textOf(await first)).to.equal('ran first')
-    expect(textOf(await second)).to.match(/stopped after 700 ms, of which it waited \d+ ms for its turn$/)
+    await Promise.all([second, third])
+    expect(ended[0]).to.match(/^held: .*stopped after 1500 ms, of which it waited \d+ ms for its turn$/)
+    expect(ended[1]).to.equal('free: The call took too long: stopped after 1500 ms')
     held.endOne()
+    free.endOne()
   })
 
   it('is given back by handlers that fail in any way, that ask, and whose state is a lie', async () => {

@@ -52,6 +52,7 @@ async function everythingOn() {
     {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
       routes: { '/mcp': { toolsets: 'all' } },
+      tools: { stallWarning: '1h' },
       redis: { url: redis.url },
       plugins: {
         'auth-jwt': { authority: issuer.url, audience: 'us' },
@@ -167,6 +168,10 @@ describe('what is written of the metrics', function () {
       'mcp_host_client_questions_total protocol_version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
+      'mcp_host_event_loop_held_seconds_total handler',
+      'mcp_host_tool_calls state',
+      'mcp_host_tool_calls tool',
+      'mcp_host_tool_calls_refused_total tool',
       'mcp_host_rate_limited_total limit',
       'mcp_host_rate_limit_uncounted_total on_failure',
     ])
