@@ -118,13 +118,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const settings: HandlerSettings = {
     limits,
     fetchTimeout,
-<<<<<<< HEAD
-    stalls: createStallWatch(stallWarning, log, notes),
-    isolation,
-=======
     stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures),
->>>>>>> h-watch
+    isolation,
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),

@@ -5,11 +5,7 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { hoist, toDef } from './hoist.ts'
-<<<<<<< HEAD
-import { closed, count, duration, flag, icon, isolate, list, oneOrMore, text } from './schema-parts.ts'
-=======
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
->>>>>>> h-watch
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 
@@ -102,40 +98,6 @@ const http = closed(
   { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
 )
 
-<<<<<<< HEAD
-const tools = closed(
-  {
-    fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
-    callTimeout: {
-      anyOf: [{ const: 'off' }, duration('How long one call may take.')],
-      default: 'off',
-      description: "For a whole call; a tool's own timeout wins.",
-    },
-    stallWarning: {
-      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
-      default: '200ms',
-      description: 'A handler that holds the event loop for longer is told of in the log.',
-    },
-    limits: {
-      type: 'object',
-      description:
-        "Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds.",
-      additionalProperties: closed(
-        {
-          timeout: duration('How long one call may take, its wait for a place counted.'),
-          concurrency: count('How many calls run at a time in one process; more wait.'),
-          isolate,
-        },
-        { title: 'LimitsOfTools', minProperties: 1, description: 'Limits of each of these tools.' },
-      ),
-      examples: [{ 'heavy_*': { timeout: '10s', concurrency: 2 } }],
-    },
-  },
-  { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
-)
-
-=======
->>>>>>> h-watch
 const sessions = closed(
   {
     idleTimeout: duration('A session that nothing used for so long ends; an open GET is a use.', { default: '2h' }),

@@ -25,7 +25,6 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
 /** Milliseconds; undefined: off. */
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
-<<<<<<< HEAD
 function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
   try {
     return isolateBounds(isolate)
@@ -34,12 +33,6 @@ function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
   }
 }
 
-export const resolveTools = ({ fetchTimeout, callTimeout, stallWarning, limits = {} }: FilledToolLimits) => ({
-  fetchTimeout: parseDuration(fetchTimeout),
-  callTimeout: timeoutOf(callTimeout),
-  stallWarning: timeoutOf(stallWarning),
-  rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
-=======
 export const resolveTools = ({
   fetchTimeout,
   callTimeout,
@@ -51,8 +44,7 @@ export const resolveTools = ({
   callTimeout: timeoutOf(callTimeout),
   threshold: timeoutOf(stallWarning),
   unready: timeoutOf(stallUnready),
-  rules: Object.entries(limits).map(([glob, { timeout, concurrency }]) => ({
->>>>>>> h-watch
+  rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
