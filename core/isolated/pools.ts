@@ -1,4 +1,5 @@
 // Every thread of a host: a pool for each version of a module and each bound of memory, and the watch over what they take.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Definition } from '../mcp/define.ts'
@@ -10,6 +11,8 @@ import { openProbe } from './probe.ts'
 
 /** How often what runs is looked at, milliseconds. */
 const LOOK_EVERY = 25
+/** How long the end of a host waits for its threads, milliseconds. */
+const CLOSE_WITHIN = 2_000
 
 export interface PoolsSettings {
   /** Milliseconds. */
@@ -109,6 +112,7 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
       }
     },
     keepOnly(definitions) {
+      for (const pool of retired) if (pool.threads.size === 0) retired.delete(pool)
       const served = new Set<object | undefined>([...definitions].map(definition => moduleOf(definition)?.exported))
       for (const [exported, bounds] of pools) {
         if (served.has(exported)) continue
@@ -122,7 +126,9 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
     countThreads: () => all().reduce((sum, pool) => sum + pool.threads.size, 0),
     async close() {
       clearInterval(timer)
-      await Promise.all(all().map(pool => pool.close()))
+      // What computes in native code ends later: the process waits for it, the host does not.
+      const late = pause(CLOSE_WITHIN, undefined, { ref: false })
+      await Promise.race([Promise.all(all().map(pool => pool.close())), late])
     },
   }
 }

@@ -16,7 +16,12 @@ async function connect(): Promise<Probe | undefined> {
   if (!process.features.inspector) return undefined
   const { Session } = await import('node:inspector')
   const session = new Session()
-  session.connect()
+  try {
+    session.connect()
+  } catch {
+    // Node's permissions refuse it.
+    return undefined
+  }
   /** By the number of the thread. */
   const attached = new Map<string, string>()
   /** Of whom the answer is not there: a second question is lost, and all that come after it, where it comes amid the first. */
@@ -40,7 +45,7 @@ async function connect(): Promise<Probe | undefined> {
 
 let connecting: Promise<Probe | undefined> | undefined
 
-/** One for the process, for good: what is opened a second time sees no threads. Undefined where Node has no inspector. */
+/** One for the process, for good: what is opened a second time sees no threads. Undefined where Node has no inspector for us. */
 export function openProbe(): Promise<Probe | undefined> {
   connecting ??= connect()
   return connecting

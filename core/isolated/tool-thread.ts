@@ -13,7 +13,7 @@ import { dataOf, type ServedCall, serveCall } from './serve-call.ts'
 const MEGABYTE = 1_024 ** 2
 /**
  * V8's limit is beyond ours by so much: at its own, it ends the process where a single allocation is larger than what is left.
- * Nothing is taken for it.
+ * Nothing is taken for it. Where nobody can look, it is all there is.
  */
 const BEYOND = 3_072
 /** How long a handler may go on when its call is over, milliseconds. */
@@ -79,7 +79,9 @@ export class ToolThread {
       workerData,
       transferList: [port2],
       name: 'isolated tools',
-      resourceLimits: { maxOldGenerationSizeMb: Math.round(settings.memory / MEGABYTE) + BEYOND },
+      resourceLimits: {
+        maxOldGenerationSizeMb: Math.round(settings.memory / MEGABYTE) + (settings.probe ? BEYOND : 0),
+      },
     })
     this.#worker = worker
     // Each try to end it waits for its end.
@@ -250,6 +252,6 @@ export class ToolThread {
   /** Again until it is done: what comes while the inspector looks ends that look alone. */
   #terminate(after: number) {
     this.#worker.terminate().catch(() => undefined)
-    this.#terminating = setTimeout(() => this.#terminate(2 * after), after)
+    this.#terminating = setTimeout(() => this.#terminate(2 * after), after).unref()
   }
 }
