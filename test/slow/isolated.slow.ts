@@ -2,6 +2,7 @@
 // grow with them. What was tried is counted.
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { describeThrown } from '../../core/http/describe-thrown.ts'
 import { type TestHost, testHost } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -53,7 +54,10 @@ describe('isolated tools that misbehave, one after the other', function () {
     }
     console.log(`      ${ended} calls ended, ${before} ports before and ${threads()} after`)
     expect(ended).to.equal(TIMES * BAD.length)
-    expect((await client.callTool('echo', { text: 'last' })).text).to.equal('last')
+    const { text } = await client.callTool('echo', { text: 'last' })
+    const failures = host.logged('error').filter(line => line['name'] === 'echo' || line['over'] !== undefined)
+    const why = failures.map(line => describeThrown(line['err'], true))
+    expect(text, JSON.stringify(why)).to.equal('last')
     await eventually('their threads are gone', threads, found => found <= before + 2)
   })
 })
