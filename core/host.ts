@@ -262,10 +262,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
     }),
   }
-  const { catalog, offered, combinations, review } = services
+  const { catalog, isolation, offered, combinations, review } = services
   const { reconfigure } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
+  return { host, parts: { ...built, reconfigure, catalog, isolation, offered, combinations, review } }
 }
 
 /** What speaks TLS is loaded for those alone who want it. */
