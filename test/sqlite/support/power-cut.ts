@@ -100,7 +100,7 @@ function readRecords(log: Buffer): FileRecord[] {
 }
 
 interface Content {
-  bytes: Buffer
+  bytes: Buffer<ArrayBufferLike>
   size: number
 }
 
