@@ -52,6 +52,7 @@ import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
@@ -82,6 +83,8 @@ export interface HostInput {
   readonly processes?: number | undefined
   /** Asks all of them. Default: this one alone. */
   readonly inEveryProcess?: InEveryProcess | undefined
+  /** The way between them. Default: there is none. */
+  readonly neighbours?: Neighbours | undefined
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
 }
@@ -102,7 +105,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
   const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
-  const { purpose = 'serve', processes = 1, inEveryProcess = here } = input
+  const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
@@ -121,14 +124,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name)
+  const defaults = defaultSlots(node.name, neighbours)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+    general || !own || !provides('peers', own)
+      ? node.name
+      : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const figures = createFigures()
   const among = { purpose, processes, inEveryProcess, figures }
   const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
@@ -143,13 +148,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await setUpPlugins(instances, hostFor, report)
   const isSetUp = problems.count() === planned
   slots.seal()
-  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared !== false
+  const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
+  const isCarried = neighbours !== undefined
   // What shares sessions says itself that it has no keys.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
-  if (isPlanned) checkSharing({ processes, routes, isFilled, isShared, ownKeys, suggest, report })
+  if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
   if (!isSetUp) problems.assertNone()
 
