@@ -23,8 +23,8 @@ interface Committed {
 
 async function commitUntilKilled(recorded: Recorded, synchronous: string, killAt: number): Promise<Committed[]> {
   const file = join(recorded.folder, 'rows.db')
-  const env = { ...process.env, ...recorded.env(killAt), NODE_NO_WARNINGS: '1' }
-  const args = [PROGRAM, file, synchronous, env.POWER_CUT_LOG ?? '', String(COMMITS)]
+  const env: NodeJS.ProcessEnv = { ...process.env, ...recorded.env(killAt), NODE_NO_WARNINGS: '1' }
+  const args = [PROGRAM, file, synchronous, env['POWER_CUT_LOG'] ?? '', String(COMMITS)]
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -73,7 +73,12 @@ export async function startCrewProcess({ config, workers, port, env }: CrewSetti
   const child = spawn(
     process.execPath,
     [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config), ...more],
-    { cwd: ROOT, env: { ...process.env, ...env, PORT: String(port) }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd: ROOT,
+      env: { ...process.env, ...env, PORT: String(port) },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   )
   running.add(child)
   const ended = once(child, 'exit').then(() => void running.delete(child))
@@ -113,7 +118,7 @@ export async function startCrewProcess({ config, workers, port, env }: CrewSetti
       const all = [...serving]
       killGroup(child)
       await ended
-      await eventually(() => !all.some(isAlive))
+      await eventually('every worker has ended', () => !all.some(isAlive))
     },
     async stop() {
       child.kill('SIGTERM')

@@ -131,7 +131,10 @@ function changed(content: Content | undefined, records: readonly FileRecord[]): 
   let now = content
   for (const record of records) {
     if (record.kind === 'remove') now = undefined
-    else change((now ??= { bytes: Buffer.alloc(0), size: 0 }), record)
+    else {
+      now ??= { bytes: Buffer.alloc(0), size: 0 }
+      change(now, record)
+    }
   }
   return now
 }
@@ -169,7 +172,10 @@ export class Disk {
 
   do(record: FileRecord): void {
     const { kind, name } = record
-    if (name === '') return this.#syncFolder()
+    if (name === '') {
+      this.#syncFolder()
+      return
+    }
     const file = this.#files.get(name) ?? { synced: undefined, pending: [] }
     this.#files.set(name, file)
     if (kind === 'sync') {
@@ -195,7 +201,10 @@ export class Disk {
   cut(random: SeededRandom): Map<string, Buffer> {
     const found = new Map<string, Buffer>()
     for (const [name, { synced, pending }] of this.#files) {
-      let content = synced && { bytes: Buffer.from(synced.bytes.subarray(0, synced.size)), size: synced.size }
+      let content: Content | undefined = synced && {
+        bytes: Buffer.from(synced.bytes.subarray(0, synced.size)),
+        size: synced.size,
+      }
       let rest: readonly FileRecord[] = pending
       for (let removed = indexOfRemoval(rest); removed >= 0; removed = indexOfRemoval(rest)) {
         // What came after a removal is of another file, which is not there before the removal is.
