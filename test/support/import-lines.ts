@@ -80,8 +80,9 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/glob': ['tool-policy', 'rate-limit'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
-  'families/own-file': ['access-log', 'audit'],
+  'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
+  'families/secrets': ['session-store-redis', 'grant-store-redis', 'store-sqlite'],
 }
 
 /** The plugins that are made of others of their family. */

@@ -2,7 +2,7 @@
 // scripts, and which failures pass. Its members are named in test/architecture.test.ts; they import this file alone.
 export { type RedisConnection, type RedisReader, redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable } from './failures.ts'
-export { claimOf, demandSecrets } from './own-keys.ts'
+export { claimOf } from './own-keys.ts'
 export { type RedisScript, redisScript } from './script.ts'
 export {
   REDIS_PROPERTIES,

@@ -1,0 +1,81 @@
+// Which processes may have the file: those of one `mcp-host start`. A second small file beside it has the name of their crew, and
+// each of them holds a shared lock on it for as long as it lives; whoever is of another crew needs it for itself, to write its own
+// name, and does not get it. Locks end with their process, so a kill leaves nothing.
+import { DatabaseSync } from 'node:sqlite'
+import { createPrivate } from './database.ts'
+import { faultOf, StoreFault } from './faults.ts'
+
+/** Milliseconds: the first of a crew may look through a large file; a crew that ends may take a moment. */
+const PATIENCE = { same: 60_000, other: 2_000 }
+const ATTEMPTS = 20
+
+export interface Joined<Value> {
+  readonly value: Value
+  leave(): void
+}
+
+function nameIn(db: DatabaseSync): string | undefined {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'crew'").get()
+  return table && (db.prepare('SELECT name FROM crew').get()?.['name'] as string | undefined)
+}
+
+/** Holds the shared lock where the name is this crew's. */
+function hold(db: DatabaseSync, crew: string): boolean {
+  db.exec(`PRAGMA busy_timeout = ${PATIENCE.same}; BEGIN`)
+  if (nameIn(db) === crew) return true
+  db.exec('ROLLBACK')
+  return false
+}
+
+/** False where others hold it. */
+function lockOut(db: DatabaseSync): boolean {
+  try {
+    db.exec(`PRAGMA busy_timeout = ${PATIENCE.other}; BEGIN EXCLUSIVE`)
+    return true
+  } catch (error) {
+    if (faultOf(error).word === 'locked') return false
+    throw error
+  }
+}
+
+/** Writes the name, unless another process of the crew did meanwhile; gives what `prepare` does before anybody else can. */
+function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } | undefined {
+  try {
+    const begun = nameIn(db) === crew ? undefined : { value: prepare() }
+    db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
+    db.prepare('INSERT INTO crew VALUES (?)').run(crew)
+    db.exec('COMMIT')
+    return begun
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function holdOrBegin<Value>(
+  db: DatabaseSync,
+  crew: string,
+  prepare: () => Value,
+): { readonly value: Value } | undefined {
+  let begun: { readonly value: Value } | undefined
+  // Between writing the name and holding the lock another crew may come.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (hold(db, crew)) return begun
+    if (begun || !lockOut(db)) break
+    begun = begin(db, crew, prepare)
+  }
+  throw new StoreFault('crew', `another mcp-host has it (${nameIn(db) ?? 'it does not say which'})`)
+}
+
+/** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first. */
+export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
+  createPrivate(file)
+  const db = new DatabaseSync(file)
+  try {
+    const begun = holdOrBegin(db, crew, () => prepare(true))
+    return { value: begun ? begun.value : prepare(false), leave: () => db.close() }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}

@@ -1,0 +1,123 @@
+// The file: how it is opened, what is in it, and of which version that is. For main.ts.
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { faultOf, StoreFault } from './faults.ts'
+import { MIGRATIONS } from './schema.ts'
+
+export const MEMORY = ':memory:'
+
+/** In the header of the file: it is ours. */
+const APPLICATION = 0x4d435048
+
+/** Milliseconds that another process may hold the file. */
+const BUSY = { start: 5_000, serving: 2_000 }
+
+/** Bytes of the log beside the file that stay once it was written back. */
+const LOG_LIMIT = 16 * 1_048_576
+
+/** Such as `-wal`: what belongs to the file, and is nothing without it. */
+const COMPANIONS = ['', '-wal', '-shm']
+
+/** Only the owner may read it: there are addresses and names of users in it. */
+export function createPrivate(file: string) {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    // Never opened otherwise: to close a descriptor of the file would end the locks that this process holds on it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
+  }
+}
+
+export const numberOf = (db: DatabaseSync, pragma: string): number =>
+  Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
+
+function checkOwner(db: DatabaseSync): number {
+  const version = numberOf(db, 'user_version')
+  const application = numberOf(db, 'application_id')
+  const isEmpty = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0
+  if (application !== APPLICATION && !isEmpty) throw new StoreFault('foreign', 'it is a database of another program')
+  if (version > MIGRATIONS.length) {
+    throw new StoreFault('newer', `it is of version ${version}, and this program knows ${MIGRATIONS.length}`)
+  }
+  return isEmpty ? 0 : version
+}
+
+/** To the version of this program, whole or not at all. */
+function migrate(db: DatabaseSync, version: number) {
+  if (version === MIGRATIONS.length) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    for (const step of MIGRATIONS.slice(checkOwner(db))) db.exec(step)
+    db.exec(`PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${MIGRATIONS.length}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function checkWhole(db: DatabaseSync) {
+  const [first] = db.prepare('PRAGMA quick_check(1)').all()
+  const said = String(Object.values(first ?? {})[0])
+  if (said !== 'ok') throw new StoreFault('damaged', said)
+}
+
+function limitSize(db: DatabaseSync, maxSize: number) {
+  db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
+}
+
+/** `whole`: it is read from end to end, to find damage before anything hangs on it. Throws what `faultOf` understands. */
+export function openDatabase(file: string, maxSize: number, whole: boolean): DatabaseSync {
+  if (file !== MEMORY) createPrivate(file)
+  const db = new DatabaseSync(file)
+  try {
+    db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
+    const version = checkOwner(db)
+    // Before anything is in it.
+    if (version === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
+    if (mode !== 'wal' && file !== MEMORY)
+      throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
+    migrate(db, version)
+    if (whole) checkWhole(db)
+    limitSize(db, maxSize)
+    if (file !== MEMORY) chmodSync(file, 0o600)
+    db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Puts a damaged file aside and begins anew; gives the name that the old one has now. */
+export function replaceDamaged(file: string): string {
+  const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  for (const suffix of COMPANIONS) {
+    if (statSync(`${file}${suffix}`, { throwIfNoEntry: false })) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
+  }
+  return aside
+}
+
+/** Which file there is under this name: changes where it is deleted or replaced. */
+export function identityOf(file: string): string {
+  if (file === MEMORY) return MEMORY
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? `${found.dev}:${found.ino}` : 'none'
+}
+
+/** Writes the log back into the file, and closes it. */
+export function closeDatabase(db: DatabaseSync): void {
+  try {
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    // It stays in the log, where the next start finds it.
+    if (faultOf(error).word === 'bug') throw error
+  } finally {
+    db.close()
+  }
+}
