@@ -30,6 +30,12 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
       `stop the host and put a backup in the place of ${file}, or delete it with what begins with its name; or start with ` +
       "`ifDamaged: 'replace'`, which puts it aside and begins an empty one",
   }),
+  alien: file => ({
+    reason: 'the file is no database',
+    fix:
+      `name another file in the option \`file\` where ${file} is something else; where it was this host's it is damaged: ` +
+      "put a backup in its place, or start with `ifDamaged: 'replace'`, which puts it aside and begins an empty one",
+  }),
   foreign: file => ({
     reason: 'the file is a database of another program',
     fix: `name a file of its own for this host in the option \`file\`, and leave ${file} to whose it is`,

@@ -18,7 +18,7 @@ import { createSqliteEventStore } from './event-store.ts'
 import { offerFigures } from './figures.ts'
 import { createSqliteGrantStore } from './grant-store.ts'
 import { createSqliteSessionStore } from './session-store.ts'
-import type { StoreBounds } from './thread/messages.ts'
+import type { StoreBounds } from './thread/bounds.ts'
 import { Writer } from './writer.ts'
 
 type Options = FilledOptions['store-sqlite']

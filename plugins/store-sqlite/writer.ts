@@ -207,6 +207,7 @@ export class Writer {
     const { log, file } = this.#settings
     const before = this.#trouble
     this.#trouble = fault
+    if (fault && fault.word === before?.word) return
     if (fault) {
       const { reason, fix } = explainTrouble(fault, file)
       log.error(

@@ -7,7 +7,6 @@ import { faultOf, StoreFault } from './faults.ts'
 
 /** Milliseconds: the first of a crew may look through a large file; a crew that ends may take a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }
-const ATTEMPTS = 20
 
 export interface Joined<Value> {
   readonly value: Value
@@ -27,10 +26,10 @@ function hold(db: DatabaseSync, crew: string): boolean {
   return false
 }
 
-/** False where others hold it. */
-function lockOut(db: DatabaseSync): boolean {
+/** False where others hold it for longer than this. */
+function lockOut(db: DatabaseSync, patience: number): boolean {
   try {
-    db.exec(`PRAGMA busy_timeout = ${PATIENCE.other}; BEGIN EXCLUSIVE`)
+    db.exec(`PRAGMA busy_timeout = ${patience}; BEGIN EXCLUSIVE`)
     return true
   } catch (error) {
     if (faultOf(error).word === 'locked') return false
@@ -38,32 +37,31 @@ function lockOut(db: DatabaseSync): boolean {
   }
 }
 
-/** Writes the name, unless another process of the crew did meanwhile; gives what `prepare` does before anybody else can. */
-function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } | undefined {
+/** Writes the name; gives what `prepare` does before anybody else can. */
+function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } {
   try {
-    const begun = nameIn(db) === crew ? undefined : { value: prepare() }
+    const value = prepare()
     db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
     db.prepare('INSERT INTO crew VALUES (?)').run(crew)
     db.exec('COMMIT')
-    return begun
+    return { value }
   } catch (error) {
     db.exec('ROLLBACK')
     throw error
   }
 }
 
+/** Undefined where others of the crew have it already. */
 function holdOrBegin<Value>(
   db: DatabaseSync,
   crew: string,
   prepare: () => Value,
 ): { readonly value: Value } | undefined {
-  let begun: { readonly value: Value } | undefined
-  // Between writing the name and holding the lock another crew may come.
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (hold(db, crew)) return begun
-    if (begun || !lockOut(db)) break
-    begun = begin(db, crew, prepare)
-  }
+  let begun = lockOut(db, 0) ? begin(db, crew, prepare) : undefined
+  if (hold(db, crew)) return begun
+  // Between writing the name and holding the lock another crew came, or there is one, which may be about to end.
+  begun = !begun && lockOut(db, PATIENCE.other) ? begin(db, crew, prepare) : undefined
+  if (begun && hold(db, crew)) return begun
   throw new StoreFault('crew', `another mcp-host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 

@@ -10,8 +10,8 @@ export const MEMORY = ':memory:'
 /** In the header of the file: it is ours. */
 const APPLICATION = 0x4d435048
 
-/** Milliseconds that another process may hold the file. */
-const BUSY = { start: 5_000, serving: 2_000 }
+/** Milliseconds that another process may hold the file; transactions.ts tries again by itself. */
+const BUSY = { start: 5_000, serving: 1 }
 
 /** Bytes of the log beside the file that stay once it was written back. */
 const LOG_LIMIT = 16 * 1_048_576
@@ -59,6 +59,9 @@ function migrate(db: DatabaseSync, version: number) {
   }
 }
 
+/** What those who had the file before were doing is nobody's any more. */
+const FORGET_RUNNING = 'BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies; COMMIT'
+
 function checkWhole(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()
   const said = String(Object.values(first ?? {})[0])
@@ -69,8 +72,8 @@ function limitSize(db: DatabaseSync, maxSize: number) {
   db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
 }
 
-/** `whole`: it is read from end to end, to find damage before anything hangs on it. Throws what `faultOf` understands. */
-export function openDatabase(file: string, maxSize: number, whole: boolean): DatabaseSync {
+/** `isFirst`: nobody else has it, and it is read from end to end, to find damage before anything hangs on it. Throws what `faultOf` understands. */
+export function openDatabase(file: string, maxSize: number, isFirst: boolean): DatabaseSync {
   if (file !== MEMORY) createPrivate(file)
   const db = new DatabaseSync(file)
   try {
@@ -83,7 +86,8 @@ export function openDatabase(file: string, maxSize: number, whole: boolean): Dat
       throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     migrate(db, version)
-    if (whole) checkWhole(db)
+    if (isFirst) checkWhole(db)
+    if (isFirst) db.exec(FORGET_RUNNING)
     limitSize(db, maxSize)
     if (file !== MEMORY) chmodSync(file, 0o600)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)

@@ -1,7 +1,7 @@
 // What happens to the streams in the file; each runs within a transaction. An append is stored once however often it is
 // tried, and what is gone is answered as a gap.
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 
 /** Who writes, as the store beside this folder was told. */
 export interface RowWriter {

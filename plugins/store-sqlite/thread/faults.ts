@@ -11,13 +11,14 @@ const WORDS: Readonly<Record<number, Word>> = {
   11: 'damaged',
   13: 'full',
   14: 'path',
-  26: 'damaged',
+  26: 'alien',
 }
 
 /** Of the system, where the file itself is not to be had. */
 const SYSTEM: Readonly<Record<string, Word>> = {
   ENOENT: 'path',
   ENOTDIR: 'path',
+  EEXIST: 'path',
   EACCES: 'path',
   EPERM: 'path',
   EISDIR: 'path',

@@ -1,7 +1,7 @@
 // What happens to grants in the file; each runs within a transaction. A set is a text too: `[member, end, ...]` as JSON, in the
 // order in which they joined.
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 
 /** What an entry costs beside its texts, bytes. */
 const ENTRY_COST = 500

@@ -31,17 +31,14 @@ interface Opened {
   leave(): void
 }
 
-/** What those who had the file before were doing is nobody's any more. */
-const FORGET_RUNNING = 'DELETE FROM requests; DELETE FROM uses; DELETE FROM copies'
+const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
 function openWhole(isFirst: boolean): { readonly db: DatabaseSync; readonly replaced: string | undefined } {
   const { file, ifDamaged, bounds } = settings
   try {
-    const db = openDatabase(file, bounds.maxSize, isFirst)
-    if (isFirst) db.exec(`BEGIN IMMEDIATE; ${FORGET_RUNNING}; COMMIT`)
-    return { db, replaced: undefined }
+    return { db: openDatabase(file, bounds.maxSize, isFirst), replaced: undefined }
   } catch (error) {
-    if (!isFirst || ifDamaged === 'stop' || faultOf(error).word !== 'damaged') throw error
+    if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
     const replaced = replaceDamaged(file)
     return { db: openDatabase(file, bounds.maxSize, false), replaced }
   }
@@ -91,6 +88,7 @@ function openAgain() {
     tell({ news: 'lost' })
   }
   opened = open()
+  if (isDamage(trouble)) judge(undefined)
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {
@@ -101,6 +99,8 @@ function run(asks: Batch['asks']): readonly Answer[] {
     judge(fault)
     return asks.map(() => ({ fault }))
   }
+  // To go on writing would damage it more.
+  if (trouble && isDamage(trouble)) return asks.map(() => ({ fault: trouble as Fault }))
   return opened?.transactions.run(asks) ?? []
 }
 
@@ -143,7 +143,7 @@ function keepUp() {
   let more = false
   try {
     openAgain()
-    if (opened) {
+    if (opened && !isDamage(trouble)) {
       more = opened.upkeep.step()
       if (trouble) probe(opened)
       tell({ news: 'size', bytes: opened.upkeep.bytes, evicted: opened.upkeep.evicted })

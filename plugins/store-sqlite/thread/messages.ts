@@ -1,4 +1,5 @@
 // What the host and the thread that has its database tell each other.
+import type { StoreBounds } from './bounds.ts'
 import type { Operations } from './operations.ts'
 
 /** What the thread begins with. */
@@ -9,19 +10,6 @@ export interface ThreadSettings {
   readonly crew: string
   readonly ifDamaged: 'stop' | 'replace'
   readonly bounds: StoreBounds
-}
-
-export interface StoreBounds {
-  /** Milliseconds after its last event that a stream is kept. */
-  readonly ttl: number
-  /** Events of one stream; the oldest go first. */
-  readonly maxEvents: number
-  /** Bytes of the messages of one stream; the last is kept whatever its size. */
-  readonly maxBytes: number
-  /** Bytes of the file. */
-  readonly maxSize: number
-  /** Logins that nobody finished yet, and the bytes that they cost: of more, what was written first goes. */
-  readonly pending: { readonly entries: number; readonly bytes: number }
 }
 
 /** One operation; it is not begun any more once the monotonic clock of the machine (`clock`) is past `deadline`. */
@@ -37,7 +25,18 @@ export interface Batch {
   readonly asks: readonly Ask[]
 }
 
-export type Word = 'locked' | 'full' | 'readonly' | 'damaged' | 'foreign' | 'newer' | 'crew' | 'path' | 'disk' | 'late'
+export type Word =
+  | 'locked'
+  | 'full'
+  | 'readonly'
+  | 'damaged'
+  | 'alien'
+  | 'foreign'
+  | 'newer'
+  | 'crew'
+  | 'path'
+  | 'disk'
+  | 'late'
 
 /** Why something could not be done; `bug` is what nobody expected. */
 export interface Fault {

@@ -1,8 +1,8 @@
 // All that can be asked of the file, by name, and how safe each is to be once it is answered.
 import type { DatabaseSync } from 'node:sqlite'
+import type { StoreBounds } from './bounds.ts'
 import { eventOperations } from './events.ts'
 import { grantOperations } from './grants.ts'
-import type { StoreBounds } from './messages.ts'
 import { sessionOperations } from './sessions.ts'
 
 export const operationsOn = (db: DatabaseSync, bounds: StoreBounds) => ({

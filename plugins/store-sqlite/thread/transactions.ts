@@ -8,7 +8,12 @@ import { type Operations, type Weight, weightOf } from './operations.ts'
 const LATE: Answer = { fault: { word: 'late', text: 'it waited for too long' } }
 
 /** Nothing in the file can help against these: to try one after the other would fail as often. */
-const OF_ALL: ReadonlySet<string> = new Set(['locked', 'damaged', 'readonly', 'disk', 'path'])
+const OF_ALL: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
+
+/** Milliseconds that another process may hold the file. */
+const PATIENCE = 2_000
+
+const nap = new Int32Array(new SharedArrayBuffer(4))
 
 const heaviest = (asks: readonly Ask[]): Weight => {
   const weights = new Set(asks.map(({ name }) => weightOf(name)))
@@ -28,7 +33,18 @@ export function createTransactions(
 ): Transactions {
   let safety: Weight | undefined
 
+  /** Until nobody else holds the file: nothing was done where somebody does. SQLite itself would wait longer each time. */
   function within<Value>(weight: Weight, act: () => Value): Value {
+    for (const end = performance.now() + PATIENCE; ; Atomics.wait(nap, 0, 0, 1)) {
+      try {
+        return once(weight, act)
+      } catch (error) {
+        if (faultOf(error).word !== 'locked' || performance.now() > end) throw error
+      }
+    }
+  }
+
+  function once<Value>(weight: Weight, act: () => Value): Value {
     if (weight !== 'read' && weight !== safety) {
       db.exec(`PRAGMA synchronous = ${weight === 'durable' ? 'FULL' : 'NORMAL'}`)
       safety = weight

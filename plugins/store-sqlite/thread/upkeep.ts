@@ -2,6 +2,7 @@
 // longest ago. In small steps, each a transaction of its own, for others wait meanwhile.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
+import { faultOf } from './faults.ts'
 
 /** Rows of one kind in one step. */
 const STEP = 300
@@ -61,6 +62,15 @@ function dropOldest(
   return { rows, streams }
 }
 
+/** Another time, where somebody else holds the file now. */
+function giveBack(db: DatabaseSync) {
+  try {
+    db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)
+  } catch (error) {
+    if (faultOf(error).word !== 'locked') throw error
+  }
+}
+
 export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () => void) => void): Upkeep {
   const sql = prepareUpkeep(db)
   const pageSize = numberOf(db, 'page_size')
@@ -91,7 +101,7 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
         const isMore = expire()
         more = evict() || isMore
       })
-      if (free() > FREE_PAGES) db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)
+      if (free() > FREE_PAGES) giveBack(db)
       return more
     },
     isNearlyFull: () => used() > maxSize * NEARLY_FULL,

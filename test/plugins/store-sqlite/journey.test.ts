@@ -36,8 +36,10 @@ async function callPid(url: string, session: string, id: number): Promise<string
 if (hasSqlite) {
   describe('a host with store-sqlite', function () {
     this.timeout(60_000)
-    after(stopAll)
-    after(removeFolders)
+    after(async () => {
+      await stopAll()
+      await removeFolders()
+    })
 
     it('shares sessions among its workers', async () => {
       const { url, workers, running } = await startCrew(2, config())

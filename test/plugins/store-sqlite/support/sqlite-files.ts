@@ -7,7 +7,8 @@ import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-lo
 import { createSqliteEventStore } from '../../../../plugins/store-sqlite/event-store.ts'
 import { createSqliteGrantStore } from '../../../../plugins/store-sqlite/grant-store.ts'
 import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
-import type { Committed, StoreBounds, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
+import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
+import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
 
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
