@@ -1,6 +1,7 @@
 // Power cuts under the stores of store-sqlite: whatever they acknowledged before is there after, and what was ended is not.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
@@ -18,14 +19,14 @@ const CUTS = Number(process.env['CUTS'] ?? 25)
 async function workUntilKilled(recorded: Recorded, killAt: number): Promise<Acknowledged[]> {
   const env: NodeJS.ProcessEnv = { ...process.env, ...recorded.env(killAt) }
   const args = ['--import', 'tsx', PROGRAM, join(recorded.folder, 'host.db'), env['POWER_CUT_LOG'] ?? '']
-  const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
-  let printed = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text
-  })
+  // A file: what it says may be more than fits into a pipe that is not read.
+  const told = join(recorded.folder, '../told')
+  const output = openSync(told, 'w')
+  const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', output, 'inherit'] })
   await once(child, 'close')
+  closeSync(output)
   expect(child.signalCode).to.equal('SIGKILL')
-  return printed
+  return readFileSync(told, 'utf8')
     .split('\n')
     .slice(0, -1)
     .map(line => JSON.parse(line))
