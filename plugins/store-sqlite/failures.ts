@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
     fix: `start the newer mcp-host again, or name another file: this one cannot read ${file}`,
   }),
   crew: file => ({
-    reason: 'another mcp-host has the file',
+    reason: 'another host has the file',
     fix:
       `one file serves one \`mcp-host start\`: stop the other, or give this one a \`file\` of its own beside ${file}; several ` +
       'processes of one host are `--workers`, and several hosts need cluster-redis',

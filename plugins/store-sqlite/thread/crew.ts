@@ -62,16 +62,28 @@ function holdOrBegin<Value>(
   // Between writing the name and holding the lock another crew came, or there is one, which may be about to end.
   begun = !begun && lockOut(db, PATIENCE.other) ? begin(db, crew, prepare) : undefined
   if (begun && hold(db, crew)) return begun
-  throw new StoreFault('crew', `another mcp-host has it (${nameIn(db) ?? 'it does not say which'})`)
+  throw new StoreFault('crew', `another host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 
-/** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first. */
+/** What `act` does while no other process of the crew does so. */
+function alone<Value>(file: string, act: () => Value): Value {
+  const db = new DatabaseSync(file)
+  try {
+    db.exec(`PRAGMA busy_timeout = ${PATIENCE.same}; BEGIN IMMEDIATE`)
+    return act()
+  } finally {
+    db.close()
+  }
+}
+
+/** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first; one at a time. */
 export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
   createPrivate(file)
   const db = new DatabaseSync(file)
   try {
     const begun = holdOrBegin(db, crew, () => prepare(true))
-    return { value: begun ? begun.value : prepare(false), leave: () => db.close() }
+    const value = begun ? begun.value : alone(file, () => prepare(false))
+    return { value, leave: () => db.close() }
   } catch (error) {
     db.close()
     throw error

@@ -1,5 +1,5 @@
 // The file: how it is opened, what is in it, and of which version that is. For main.ts.
-import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultOf, StoreFault } from './faults.ts'
@@ -16,8 +16,8 @@ const BUSY = { start: 5_000, serving: 1 }
 /** Bytes of the log beside the file that stay once it was written back. */
 const LOG_LIMIT = 16 * 1_048_576
 
-/** Such as `-wal`: what belongs to the file, and is nothing without it. */
-const COMPANIONS = ['', '-wal', '-shm']
+/** What belongs to the file: nothing without it, and the ruin of another in its place. */
+const COMPANIONS = ['-wal', '-shm']
 
 /** Only the owner may read it: there are addresses and names of users in it. */
 export function createPrivate(file: string) {
@@ -72,9 +72,20 @@ function limitSize(db: DatabaseSync, maxSize: number) {
   db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
 }
 
-/** `isFirst`: nobody else has it, and it is read from end to end, to find damage before anything hangs on it. Throws what `faultOf` understands. */
-export function openDatabase(file: string, maxSize: number, isFirst: boolean): DatabaseSync {
-  if (file !== MEMORY) createPrivate(file)
+export interface Opening {
+  readonly maxSize: number
+  /** Nobody else has it: it is read from end to end, to find damage before anything hangs on it. */
+  readonly isFirst: boolean
+  /** The log of a file that was in this place, as `logOf` named it. */
+  readonly staleLog: string | undefined
+}
+
+/** No other process opens it meanwhile. Throws what `faultOf` understands. */
+export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Opening): DatabaseSync {
+  if (file !== MEMORY) {
+    removeStale(file, staleLog)
+    createPrivate(file)
+  }
   const db = new DatabaseSync(file)
   try {
     db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
@@ -98,20 +109,32 @@ export function openDatabase(file: string, maxSize: number, isFirst: boolean): D
   }
 }
 
-/** Puts a damaged file aside and begins anew; gives the name that the old one has now. */
+/** Puts a damaged file aside, what belongs to it first; gives the name that it has now. */
 export function replaceDamaged(file: string): string {
   const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
-  for (const suffix of COMPANIONS) {
+  for (const suffix of [...COMPANIONS, '']) {
     if (statSync(`${file}${suffix}`, { throwIfNoEntry: false })) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
   }
   return aside
 }
 
+/** Removes the log of a file that is not there any more: SQLite would write it into the one that is. */
+function removeStale(file: string, staleLog: string | undefined) {
+  const log = logOf(file)
+  if (log === NONE || (log !== staleLog && identityOf(file) !== NONE)) return
+  for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
+}
+
+const NONE = 'none'
+
+/** Which log there is. */
+export const logOf = (file: string): string => identityOf(file === MEMORY ? file : `${file}-wal`)
+
 /** Which file there is under this name: changes where it is deleted or replaced. */
 export function identityOf(file: string): string {
   if (file === MEMORY) return MEMORY
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found ? `${found.dev}:${found.ino}` : 'none'
+  return found ? `${found.dev}:${found.ino}` : NONE
 }
 
 /** Writes the log back into the file, and closes it. */

@@ -38,7 +38,7 @@ function prepareEvents(db: DatabaseSync) {
     claim: db.prepare('UPDATE streams SET epoch = ?, facts = ?, before = ? WHERE id = ?'),
     note: db.prepare('UPDATE streams SET bus = ?, finished = ?, expires = ? WHERE id = ?'),
     count: db.prepare('UPDATE streams SET last = ?, entries = ?, bytes = ? WHERE id = ?'),
-    add: db.prepare('INSERT INTO events VALUES (?, ?, ?)'),
+    add: db.prepare('INSERT INTO events (stream, seq, message) VALUES (?, ?, ?)'),
     one: db.prepare('SELECT message FROM events WHERE stream = ? AND seq = ?'),
     oldest: db.prepare('SELECT seq, octet_length(message) AS bytes FROM events WHERE stream = ? ORDER BY seq LIMIT 1'),
     remove: db.prepare('DELETE FROM events WHERE stream = ? AND seq = ?'),

@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
-import { closeDatabase, identityOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import { closeDatabase, identityOf, logOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
 import { faultOf } from './faults.ts'
 import type { Answer, Batch, Fault, News, ThreadSettings } from './messages.ts'
 import { operationsOn } from './operations.ts'
@@ -28,32 +28,40 @@ interface Opened {
   readonly transactions: Transactions
   readonly upkeep: Upkeep
   readonly identity: string
+  readonly log: string
   leave(): void
 }
 
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
-function openWhole(isFirst: boolean): { readonly db: DatabaseSync; readonly replaced: string | undefined } {
-  const { file, ifDamaged, bounds } = settings
+function openWhole(
+  isFirst: boolean,
+  staleLog?: string,
+): { readonly db: DatabaseSync; readonly replaced: string | undefined } {
+  const { file, ifDamaged } = settings
+  const { maxSize } = settings.bounds
   try {
-    return { db: openDatabase(file, bounds.maxSize, isFirst), replaced: undefined }
+    return { db: openDatabase(file, { maxSize, isFirst, staleLog }), replaced: undefined }
   } catch (error) {
     if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
     const replaced = replaceDamaged(file)
-    return { db: openDatabase(file, bounds.maxSize, false), replaced }
+    return { db: openDatabase(file, { maxSize, isFirst: false, staleLog: undefined }), replaced }
   }
 }
 
-function open(): Opened & { readonly replaced: string | undefined } {
+function open(staleLog?: string): Opened & { readonly replaced: string | undefined } {
   const { file, crew, bounds } = settings
   const joined =
-    file === MEMORY ? { value: openWhole(false), leave: () => undefined } : joinCrew(`${file}.lock`, crew, openWhole)
+    file === MEMORY
+      ? { value: openWhole(false), leave: () => undefined }
+      : joinCrew(`${file}.lock`, crew, isFirst => openWhole(isFirst, staleLog))
   const { db, replaced } = joined.value
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  return { db, transactions, upkeep, identity: identityOf(file), replaced, leave: joined.leave }
+  const names = { identity: identityOf(file), log: logOf(file) }
+  return { db, transactions, upkeep, ...names, replaced, leave: joined.leave }
 }
 
 let opened: Opened | undefined
@@ -76,18 +84,22 @@ function close() {
   }
 }
 
+/** The log of a file that is not there any more. */
+let staleLog: string | undefined
+
 /** Where the file is not the one that was opened: another program deleted or replaced it. */
 function openAgain() {
   if (opened && identityOf(settings.file) === opened.identity) return
   if (opened) {
-    try {
-      close()
-    } catch {
-      // It is gone.
-    }
+    const { db, leave, log } = opened
+    opened = undefined
+    staleLog = log
+    // Not written back: its log may be that of another file by now.
+    db.close()
+    leave()
     tell({ news: 'lost' })
   }
-  opened = open()
+  opened = open(staleLog)
   if (isDamage(trouble)) judge(undefined)
 }
 

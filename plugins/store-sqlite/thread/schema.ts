@@ -54,7 +54,9 @@ CREATE TABLE streams (
   expires INTEGER NOT NULL, UNIQUE (session, name)
 );
 CREATE INDEX streams_by_end ON streams (expires);
-CREATE TABLE events (stream INTEGER, seq INTEGER, message TEXT NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+-- With ids of their own: texts of a thousand bytes would have a page each in a table without.
+CREATE TABLE events (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, seq INTEGER NOT NULL, message TEXT NOT NULL);
+CREATE UNIQUE INDEX events_of_stream ON events (stream, seq);
 
 CREATE TABLE grants (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL, ends INTEGER NOT NULL,

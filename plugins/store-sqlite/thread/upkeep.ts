@@ -77,6 +77,7 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
   const free = () => numberOf(db, 'freelist_count')
   const bytes = () => numberOf(db, 'page_count') * pageSize
   const used = () => bytes() - free() * pageSize
+  const isNearlyFull = () => used() > maxSize * NEARLY_FULL
   let evicted = 0
 
   function expire(): boolean {
@@ -88,8 +89,7 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
   }
 
   function evict(): boolean {
-    if (used() <= maxSize * NEARLY_FULL) return false
-    const { rows, streams } = dropOldest(sql, () => true)
+    const { rows, streams } = dropOldest(sql, isNearlyFull)
     evicted += streams
     return rows >= STEP
   }
@@ -104,7 +104,7 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
       if (free() > FREE_PAGES) giveBack(db)
       return more
     },
-    isNearlyFull: () => used() > maxSize * NEARLY_FULL,
+    isNearlyFull,
     get evicted() {
       return evicted
     },

@@ -106,7 +106,7 @@ if (hasSqlite) {
       const refused = await openFile(file, { crew: 'our crew' }).catch((error: unknown) => error)
       expect(refused).to.be.instanceOf(StartError)
       const { message } = refused as StartError
-      expect(message).to.include(file).and.to.include('another mcp-host').and.to.include('their crew')
+      expect(message).to.include(file).and.to.include('another host').and.to.include('their crew')
       const more = startWriting(file, 'more', 'their crew')
       await writes(more, 10)
       await kill(theirs)
@@ -117,6 +117,23 @@ if (hasSqlite) {
       const late = startWriting(file, 'late', 'their crew')
       await eventually('it is refused', () => late.failure)
       expect(late.failure).to.include('our crew')
+    })
+
+    it('are copied while they write, as the page says, and the copy is whole', async () => {
+      const file = newFile()
+      const writing = startWriting(file, 'a', 'one crew')
+      await writes(writing, 200)
+      const { DatabaseSync } = await import('node:sqlite')
+      const shell = new DatabaseSync(file)
+      const before = new Map(writing.told)
+      shell.exec(`VACUUM INTO '${file}.backup'`)
+      shell.close()
+      await writes(writing, writing.count + 100)
+      await kill(writing)
+      const copy = await openFile(`${file}.backup`, { crew: 'another' })
+      for (const [stream, seq] of before) {
+        expect((await copy.events.shared?.state('a', stream))?.last).to.be.at.least(seq)
+      }
     })
 
     it('that are gone run nothing any more: their requests do not count after the next start', async () => {

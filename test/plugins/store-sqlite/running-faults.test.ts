@@ -141,18 +141,57 @@ if (hasSqlite) {
       })
     }
 
+    it('has all its processes go on with one new file where it is deleted, and with a backup that is put in its place', async () => {
+      const path = newFile()
+      const files = await Promise.all([1, 2, 3].map(() => openFile(path)))
+      const [one] = files as [OpenedFile, ...OpenedFile[]]
+      await one.grants.set('granted:one', 'first', 60_000)
+      const { DatabaseSync } = await import('node:sqlite')
+      const shell = new DatabaseSync(path)
+      shell.exec(`VACUUM INTO '${path}.backup'`)
+      shell.close()
+      const known = async (key: string) =>
+        Promise.all(files.map(({ grants }) => grants.get(key).catch(() => 'refused')))
+      for (const [act, found] of [
+        [() => rmSync(path), undefined],
+        [() => renameSync(`${path}.backup`, path), 'first'],
+      ] as const) {
+        // Something that is in the log of the file alone.
+        await Promise.all(
+          files.map(({ grants }, index) => grants.set(`granted:log-${index}`, 'x'.repeat(9_000), 60_000)),
+        )
+        act()
+        await eventually(
+          'all have the other',
+          () => known('granted:one'),
+          all => all.every(value => value === found),
+        )
+        await Promise.all(files.map(({ grants }, index) => grants.set(`granted:new-${index}`, 'new', 60_000)))
+        for (const index of files.keys())
+          expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
+        expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
+      }
+      await Promise.all(files.map(({ writer }) => writer.close()))
+      const after = new DatabaseSync(path)
+      expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
+      after.close()
+    })
+
     it('refuses everything once it is found to be damaged, until it is replaced', async () => {
       const path = newFile()
       const file = await openFile(path)
-      for (let known = 0; known < 300; known++)
-        await file.events.append('session', 'stream', `${known} `.repeat(500), known)
+      // More than is kept in memory of it.
+      const streams = Array.from({ length: 80 }, (_, index) => `stream-${index}`)
+      await Promise.all(streams.map(stream => file.events.append('session', stream, 'x'.repeat(100_000), 0)))
       await file.writer.close()
       const again = await openFile(path)
       // By another process, as it would be: to close the file here would end locks.
       const { execFileSync } = await import('node:child_process')
-      const overwrite = `const d = fs.openSync(process.argv[1], 'r+'); fs.writeSync(d, Buffer.alloc(300000, 171), 0, 300000, 20000)`
+      const overwrite = `const d = fs.openSync(process.argv[1], 'r+'); fs.writeSync(d, Buffer.alloc(6000000, 171), 0, 6000000, 500000)`
       execFileSync(process.execPath, ['-e', overwrite, path])
-      const read = async () => again.events.after('session', 'stream', 0)
+      const read = async () => {
+        for (const stream of streams) await again.events.after('session', stream, 0)
+      }
       const look = () =>
         read().then(
           () => again.writer.trouble,
