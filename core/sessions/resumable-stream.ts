@@ -112,12 +112,8 @@ class StoredStream implements ResumableStream {
   }
 
   write(message: string, place?: string) {
-    this.#push({ message, place, last: false })
-  }
-
-  #push(message: Unstored) {
     if (this.#over) return
-    this.#unstored.push(message)
+    this.#unstored.push({ message, place, last: false })
     if (!this.#appending) void this.#appendAll()
   }
 
