@@ -2,6 +2,7 @@
 // tried, and what is gone is answered as a gap.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
+import { bound, textOf } from './texts.ts'
 
 /** Who writes, as the store beside this folder was told. */
 export interface RowWriter {
@@ -113,12 +114,12 @@ function writing(sql: Statements, { find, establish, note, trim }: Parts) {
       const seq = known + 1
       if (found && found.last > known) {
         const stored = sql.one.get(found.id, seq)
-        if (stored && stored['message'] !== message) return 'taken' as const
+        if (stored && textOf(stored['message']) !== message) return 'taken' as const
         note(found, { ...writer, bus: '', finished: writer.finished })
         return seq
       }
       const stream = establish(session, name, found, writer, known)
-      sql.add.run(stream.id, seq, message)
+      sql.add.run(stream.id, seq, bound(message))
       const bytes = stream.bytes + Buffer.byteLength(message)
       const left = trim(stream.id, { entries: stream.entries + 1, bytes })
       sql.count.run(seq, left.entries, left.bytes, stream.id)
@@ -169,7 +170,8 @@ function reading(sql: Statements, { find }: Parts) {
     eventsAfter(session: string, name: string, seq: number) {
       const found = find(session, name)
       if (!found || seq > found.last) return undefined
-      const events = sql.after.all(found.id, seq) as Array<{ readonly seq: number; readonly message: string }>
+      const rows = sql.after.all(found.id, seq)
+      const events = rows.map(row => ({ seq: Number(row['seq']), message: textOf(row['message']) }))
       const isWhole = events.length === found.last - seq && (events[0]?.seq ?? seq + 1) === seq + 1
       return isWhole ? events : undefined
     },

@@ -2,6 +2,7 @@
 // order in which they joined.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
+import { bound, textOf } from './texts.ts'
 
 /** What an entry costs beside its texts, bytes. */
 const ENTRY_COST = 500
@@ -34,7 +35,10 @@ const setName = (key: string) => `set ${key}`
 
 function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
   const sql = prepareGrants(db)
-  const read = (name: string) => sql.find.get(name, Date.now())?.['value'] as string | undefined
+  const read = (name: string) => {
+    const found = sql.find.get(name, Date.now())
+    return found && textOf(found['value'])
+  }
 
   /** What was written first goes, but never what was written now. */
   function makeRoom(name: string) {
@@ -54,7 +58,7 @@ function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
     sql.drop.run(name)
     if (ttl <= 0) return true
     if (pending) sql.sweep.run(Date.now(), SWEPT)
-    sql.add.run(name, value, Date.now() + ttl, pending ? 1 : 0, size)
+    sql.add.run(name, bound(value), Date.now() + ttl, pending ? 1 : 0, size)
     if (pending) makeRoom(name)
     return true
   }

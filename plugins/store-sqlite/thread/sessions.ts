@@ -1,13 +1,13 @@
 // What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
 import type { DatabaseSync } from 'node:sqlite'
+import { bound, textOf } from './texts.ts'
 
 /** How long it is known of a session that it was ended, milliseconds. */
 const ENDED_LIFETIME = 3_600_000
-/** Of expired idle sessions, and of those that are to end, in one step. */
+/** In one step. */
 const MOST_EXPIRED = 100
 const MOST_VICTIMS = 200
 
-/** A record as texts. */
 export interface SessionRow {
   readonly opening: string
   readonly holder: string
@@ -109,7 +109,7 @@ function sessionParts(sql: Statements) {
       ...[row.watched.length, row.watchedBytes, Date.now() + idleTimeout],
     )
     const id = Number(lastInsertRowid)
-    for (const uri of row.watched) sql.watch.run(id, uri)
+    for (const uri of row.watched) sql.watch.run(id, bound(uri))
     return id
   }
 
@@ -117,7 +117,7 @@ function sessionParts(sql: Statements) {
     const found = find(digest)
     if (!found) return undefined
     const { opening, holder, home, version, revision, client, level } = found
-    const watched = sql.watched.all(found.id).map(({ uri }) => String(uri))
+    const watched = sql.watched.all(found.id).map(({ uri }) => textOf(uri))
     return { opening, holder, home, version, revision, client, level, watched, watchedBytes: found.watched_bytes }
   }
 
@@ -176,10 +176,10 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts) {
     if ('level' in change) sql.level.run(change.level, id)
     else if ('client' in change) sql.client.run(change.revision, change.client, id)
     else if ('unwatch' in change) {
-      if (Number(sql.unwatch.run(id, change.unwatch).changes) > 0) sql.watching.run(-1, -change.cost, id)
-    } else if (!sql.isWatched.get(id, change.watch)) {
+      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
+    } else if (!sql.isWatched.get(id, bound(change.watch))) {
       if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
-      sql.watch.run(id, change.watch)
+      sql.watch.run(id, bound(change.watch))
       sql.watching.run(1, change.cost, id)
     }
     return true
