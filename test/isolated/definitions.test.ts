@@ -1,5 +1,6 @@
 // Which tools may be isolated, by whom, and what becomes of their threads: at a reload, at the end, and where a module does
 // not load.
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import { expect } from 'chai'
@@ -103,15 +104,17 @@ describe('a tool that is isolated', () => {
   })
 
   it('runs in threads that end with the host, and none is there before the first call', async () => {
-    const before = process.getActiveResourcesInfo().filter(kind => kind === 'MessagePort').length
+    const threads = () => readdirSync('/proc/self/task').length
     const host = await testHost({ ...base, toolsets: { all: TOOLS } })
     const client = await host.client()
+    expect((await client.callTool('plain', { text: 'x' })).text).to.equal('x')
+    const before = threads()
     expect((await client.callTool('echo', { text: 'x' })).text).to.equal('x')
+    expect(threads()).to.be.above(before)
     const running = client.callTool('odd_never').catch(error => error)
     await host.close()
     await running
-    const after = process.getActiveResourcesInfo().filter(kind => kind === 'MessagePort').length
-    expect(after).to.equal(before)
+    await eventually('its threads are gone', threads, found => found <= before)
     expect(loops).to.have.lengthOf(4)
   })
 })
