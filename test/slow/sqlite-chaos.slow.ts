@@ -1,5 +1,5 @@
 // A hundred times SIGKILL, in about two minutes, to the workers of a crew on one file and to all of it: nothing is lost,
-// nothing is doubled. `SEED=7` runs one again.
+// nothing is doubled. `SEED=7`, `KILLS=20` and `WORKERS=4` are heeded.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const KILLS = Number(process.env['KILLS'] ?? 100)
-const WORKERS = 3
+const WORKERS = Number(process.env['WORKERS'] ?? 3)
 
 if (HAS_SQLITE) {
   describe(`${WORKERS} workers on one file, under load`, function () {
