@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
-/** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
+/** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
 function entryPoints(root: string): string[] {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const named: string[] = []
@@ -14,9 +14,12 @@ function entryPoints(root: string): string[] {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  const threads = scriptsIn(join(root, 'dist')).filter(file => /(?:^|\/)thread\/main\.js$/.test(file))
-  return [...new Set(named), ...threads.map(file => join('dist', file))].map(file => join(root, file))
+  return [...new Set(named)].map(file => join(root, file))
 }
+
+/** What threads begin with. They share nothing with the others: chunks in common would be more and smaller for a start to read. */
+const threadEntries = (dist: string): string[] =>
+  scriptsIn(dist).flatMap(file => (/(?:^|\/)thread\/main\.js$/.test(file) ? join(dist, file) : []))
 
 const require = createRequire(import.meta.url)
 
@@ -53,12 +56,9 @@ const requireCommonJs: Plugin = {
 const scriptsIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
 
-/** Of the package in this folder, whose `dist` is compiled. */
-export async function bundlePackage(root: string): Promise<void> {
-  const dist = join(root, 'dist')
-  const made = join(root, 'dist.bundled')
+async function bundle(entries: readonly string[], dist: string, made: string): Promise<void> {
   await build({
-    entryPoints: entryPoints(root),
+    entryPoints: [...entries],
     outbase: dist,
     outdir: made,
     bundle: true,
@@ -72,6 +72,13 @@ export async function bundlePackage(root: string): Promise<void> {
     plugins: [requireCommonJs],
     logLevel: 'warning',
   })
+}
+
+/** Of the package in this folder, whose `dist` is compiled. */
+export async function bundlePackage(root: string): Promise<void> {
+  const dist = join(root, 'dist')
+  const made = join(root, 'dist.bundled')
+  for (const entries of [entryPoints(root), threadEntries(dist)]) await bundle(entries, dist, made)
   for (const file of scriptsIn(dist)) rmSync(join(dist, file))
   for (const file of scriptsIn(made)) {
     mkdirSync(dirname(join(dist, file)), { recursive: true })

@@ -54,7 +54,7 @@ import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
-import { checkSharing, keepsSessions } from './sessions/sharing.ts'
+import { checkSharing, isServedHereAlone, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
 export type { BuiltHost, Host, HostParts } from './running-host.ts'
@@ -259,7 +259,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       inFlight,
       sessions,
       notes,
-      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
+      isAlone: () =>
+        routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
   const { catalog, isolation, offered, combinations, review } = services
