@@ -32,7 +32,7 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
-  /** Calls that may run at a time; undefined: any number. */
+  /** Calls that may run at a time; undefined: no limit. */
   readonly concurrency: number | undefined
   /** Its handler runs in a thread, within these. */
   readonly isolate: IsolateBounds | undefined

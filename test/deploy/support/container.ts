@@ -41,9 +41,21 @@ export async function needsContainers(context: Context): Promise<void> {
   context.skip()
 }
 
-const running = new Set<ChildProcess>()
+/** With process 1 of each, once it is known. */
+const running = new Map<ChildProcess, number>()
+
+/** Process 1 itself, with which all of its own end: it changed its user, and so outlives what started it. */
+function kill(child: ChildProcess) {
+  const first = running.get(child)
+  try {
+    if (first) process.kill(first, 'SIGKILL')
+  } catch {
+    // It has ended meanwhile.
+  }
+  child.kill('SIGKILL')
+}
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
+  for (const child of running.keys()) kill(child)
 })
 
 /** Shell lines that put together what the container sees, in a mount table of its own. */
@@ -96,7 +108,7 @@ export async function startContainer(
     env: entering,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  running.add(child)
+  running.set(child, 0)
   let text = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', part => {
@@ -109,6 +121,7 @@ export async function startContainer(
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   const found = () => (hasEnded() ? 0 : findFirst(child.pid ?? 0))
   const pid = (await eventually('process 1 of the container', found, pid => pid !== undefined)) ?? 0
+  if (running.has(child)) running.set(child, pid)
   return {
     pid,
     said: () => text,
@@ -130,9 +143,9 @@ export async function startContainer(
 /** Ends every container that this file started: call it in `after`. */
 export async function stopContainers(): Promise<void> {
   await Promise.all(
-    [...running].map(async child => {
+    [...running.keys()].map(async child => {
       const gone = once(child, 'exit')
-      child.kill('SIGKILL')
+      kill(child)
       await gone
     }),
   )
