@@ -122,7 +122,7 @@ export class ToolThread {
       const begun = { isolated, served, resolve, reject, stop, computedBefore: undefined }
       this.#running = { ...begun, stopTimer: undefined, over: undefined }
       this.#lastTool = tool.name
-      // While it runs it keeps the process alive, as any work does.
+      // While it runs it keeps the process alive, as other work does.
       this.#worker.ref()
       signal.addEventListener('abort', stop, { once: true })
       try {

@@ -17,7 +17,12 @@ export function needsProgram(
 ): void {
   if (isThere()) return
   if (process.env['CI']) throw new Error(`no ${program} in PATH: ${install}`)
-  if (!told.has(program)) console.log(`pending, no ${program} in PATH: ${install}`)
-  told.add(program)
+  pending(context, `no ${program} in PATH: ${install}`)
+}
+
+/** Of what nothing that is installed would mend, such as rights that this process lacks, CI's too: pending, and said once why. */
+export function pending(context: Context, why: string): void {
+  if (!told.has(why)) console.log(`pending, ${why}`)
+  told.add(why)
   context.skip()
 }

@@ -1,5 +1,5 @@
 // Several hosts in one process that share one real Redis, or as the processes of one host share a file (test-store.ts), and a
-// client's session as any of them is asked for it.
+// client's session as each of them is asked for it.
 import type { Context } from 'mocha'
 import type { Config } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'

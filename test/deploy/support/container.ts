@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Context } from 'mocha'
 import { eventually } from '../../support/eventually.ts'
-import { needsProgram } from '../../support/needs-program.ts'
+import { needsProgram, pending } from '../../support/needs-program.ts'
 import type { Image } from './image.ts'
 
 const run = promisify(execFile)
@@ -36,9 +36,7 @@ export async function needsContainers(context: Context): Promise<void> {
     () => undefined,
     error => String(error.stderr || error),
   )
-  if (why === undefined) return
-  console.log(`pending, no container can be made here: ${why.trim()}`)
-  context.skip()
+  if (why !== undefined) pending(context, `no container can be made here: ${why.trim()}`)
 }
 
 /** With process 1 of each, once it is known. */
