@@ -23,7 +23,6 @@ const require = createRequire(import.meta.url)
 /** Dependencies in CommonJS that a start imports. */
 const IN_COMMONJS = [
   ...['koa', 'koa-compose', 'koa-mount', '@koa/cors', 'pino', 'negotiator', 'proxy-addr', 'fastest-levenshtein'],
-  'cosmiconfig',
 ] as const
 
 /**

@@ -8,6 +8,9 @@ type Undici = typeof import('undici')
 
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
 
+/** Whether an environment names any proxy at all. */
+export const namesProxy = (env: NodeJS.ProcessEnv): boolean => VARIABLES.some(name => (env[name] ?? '') !== '')
+
 /** The variables that name this proxy. */
 const namesOf = (origin: string): string =>
   VARIABLES.filter(name => {

@@ -1,8 +1,8 @@
 // Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
-import { LRUCache } from 'lru-cache'
 import {
   type Claims,
+  LruMap,
   readUser,
   sameResources,
   type TokenPlace,
@@ -12,9 +12,7 @@ import {
 import type { Route, User } from '../../core/index.ts'
 import {
   type Algorithm,
-  type JsonWebToken,
   type KeySource,
-  loadJsonWebToken,
   readToken,
   signer,
   type VerificationKey,
@@ -50,10 +48,9 @@ export interface VerifierSettings {
 export function createVerifier(settings: VerifierSettings): VerifyToken {
   const { profile, own: ownIssuers = NO_OWN, resourceAt, now = Date.now } = settings
   const { issuers, validate, clockTolerance } = profile
-  const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
+  const remembered = new LruMap<string, Remembered>(MAX_REMEMBERED)
   const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
-  let jwt: JsonWebToken | undefined
 
   function issuerOf({ iss }: Claims, own: OwnIssuer | undefined): Issuer | undefined {
     const isNamed = typeof iss === 'string' && iss !== ''
@@ -86,8 +83,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found
-    jwt ??= await loadJsonWebToken()
-    const { key, reason } = signer(jwt, token, algorithm, found.keys)
+    const { key, reason } = await signer(token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
     const user = readUser(claims, name, issuer.claims, profile)

@@ -47,6 +47,7 @@ const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
 function openCounts(host: RedisHost, { store, onFailure }: FilledRateLimit): CreateCount | Promise<CreateCount> {
   if (store === 'memory') return countInMemory(host)
+  assertInstalled(['@redis/client', 'rate-limiter-flexible'], host)
   const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }

@@ -2,6 +2,7 @@
 // back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
+import { assertInstalled } from '../../../core/auth.ts'
 import { type Logger, StartError } from '../../../core/index.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
@@ -77,7 +78,7 @@ const CONNECTIONS = Symbol('connections to Redis')
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
  * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
  * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
- * StartError for options that do not go together.
+ * StartError for options that do not go together, and where @redis/client is not installed.
  */
 export function redisConnection(
   host: RedisHost,
@@ -85,6 +86,7 @@ export function redisConnection(
   needs: readonly RedisCommandName[] = [],
   { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
+  assertInstalled(['@redis/client'], host)
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
   const id = JSON.stringify(redis)
