@@ -1,10 +1,11 @@
 // Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
-// in finding and linking them. The last step of `npm run build`. Types stay as they are; nothing is minified, for whoever reads a stack.
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+// in finding and linking them. The last step of `npm run build`. Of what people wrote
+// only blanks are left out: names are what they were, and lines short, for whoever reads a stack.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build, type Metafile, type Plugin, transformSync } from 'esbuild'
 
 /** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
 function entryPoints(root: string): string[] {
@@ -14,9 +15,14 @@ function entryPoints(root: string): string[] {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  const threads = scriptsIn(join(root, 'dist')).filter(file => /(?:^|\/)thread\/main\.js$/.test(file))
-  return [...new Set(named), ...threads.map(file => join('dist', file))].map(file => join(root, file))
+  const others = scriptsIn(join(root, 'dist')).filter(
+    file => /(?:^|\/)thread\/main\.js$/.test(file) || isGenerated(file),
+  )
+  return [...new Set(named), ...others.map(file => join('dist', file))].map(file => join(root, file))
 }
+
+/** Validators, which build/write-validators.ts wrote. They come to be files of their own. */
+const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)
 
 const require = createRequire(import.meta.url)
 
@@ -49,14 +55,30 @@ const requireCommonJs: Plugin = {
   },
 }
 
+const TARGET = 'node20.19'
+
 const scriptsIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
+
+/** Part of an output that generated text must be to be all that matters in it. */
+const MOST = 0.9
+
+/** The outputs that nobody reads: esbuild wrote them with what it read for them. */
+function minifyGenerated({ outputs }: Metafile): void {
+  for (const [file, { inputs, bytes }] of Object.entries(outputs)) {
+    const generated = Object.entries(inputs).filter(([name]) => isGenerated(name))
+    const size = generated.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0)
+    if (size < MOST * bytes || size === 0) continue
+    const { code } = transformSync(readFileSync(file, 'utf8'), { format: 'esm', minify: true, target: TARGET })
+    writeFileSync(file, code)
+  }
+}
 
 /** Of the package in this folder, whose `dist` is compiled. */
 export async function bundlePackage(root: string): Promise<void> {
   const dist = join(root, 'dist')
   const made = join(root, 'dist.bundled')
-  await build({
+  const { metafile } = await build({
     entryPoints: entryPoints(root),
     outbase: dist,
     outdir: made,
@@ -66,13 +88,19 @@ export async function bundlePackage(root: string): Promise<void> {
     chunkNames: 'core/chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
-    target: 'node20.19',
+    target: TARGET,
+    minifyWhitespace: true,
+    lineLimit: 120,
+    metafile: true,
     packages: 'external',
     plugins: [requireCommonJs],
     logLevel: 'warning',
   })
+  minifyGenerated(metafile)
   for (const file of scriptsIn(dist)) rmSync(join(dist, file))
   for (const file of scriptsIn(made)) {
+    // Only the bundler needed it, to keep the text apart.
+    if (isGenerated(file)) continue
     mkdirSync(dirname(join(dist, file)), { recursive: true })
     renameSync(join(made, file), join(dist, file))
   }

@@ -1,6 +1,7 @@
 // Packages that only some installations need: package.json names them as optional peers, so whoever uses what needs one
 // installs it beside mcp-host. What is missing is told with the line that installs it, by this file alone.
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Path, StartError } from './start-error.ts'
@@ -8,13 +9,16 @@ import { type Path, StartError } from './start-error.ts'
 /** Where the missing package is told: the keys of the config that need it, or what needs it in words. */
 export type NeededBy = { readonly at: Path } | { readonly what: string }
 
+const require = createRequire(import.meta.url)
+
 /** True where Node finds the package from here; nothing of it is loaded. */
 export function isInstalled(name: string): boolean {
   try {
-    import.meta.resolve(name)
+    require.resolve(name)
     return true
-  } catch {
-    return false
+  } catch (error) {
+    // It is there, and may be for `import` alone.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND'
   }
 }
 

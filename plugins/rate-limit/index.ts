@@ -1,5 +1,6 @@
 // How often one address, user, OAuth client may call, how often a tool is called, and how many calls run at once; past it 429.
 // docs/plugins/rate-limit.md.
+import { assertInstalled } from '../../core/auth.ts'
 import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
 import { matchesGlob } from '../families/glob/index.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
