@@ -3,9 +3,9 @@
 // only blanks are left out: names are what they were, and lines short, for whoever reads a stack.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Metafile, type Plugin, transformSync } from 'esbuild'
+import { build, type Plugin, transformSync } from 'esbuild'
 
 /** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
 function entryPoints(root: string): string[] {
@@ -15,14 +15,26 @@ function entryPoints(root: string): string[] {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  const others = scriptsIn(join(root, 'dist')).filter(
-    file => /(?:^|\/)thread\/main\.js$/.test(file) || isGenerated(file),
-  )
-  return [...new Set(named), ...others.map(file => join('dist', file))].map(file => join(root, file))
+  const threads = scriptsIn(join(root, 'dist')).filter(file => /(?:^|\/)thread\/main\.js$/.test(file))
+  return [...new Set(named), ...threads.map(file => join('dist', file))].map(file => join(root, file))
 }
 
-/** Validators, which build/write-validators.ts wrote. They come to be files of their own. */
+/** Validators, which build/write-validators.ts wrote: they stay files of their own, without a line that anybody reads. */
 const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)
+
+/** Where chunks are: two folders down, as the files of core were that look for others from where they are. */
+const CHUNKS = 'core/chunks'
+
+/** Leaves them out of the chunks, which find them where they are. */
+const keepGenerated = (dist: string): Plugin => ({
+  name: 'keep-generated',
+  setup(bundling) {
+    bundling.onResolve({ filter: /\/built-[\w-]+\.js$/ }, ({ path, resolveDir }) => ({
+      path: relative(join(dist, CHUNKS), join(resolveDir, path)).replaceAll('\\', '/'),
+      external: true,
+    }))
+  },
+})
 
 const require = createRequire(import.meta.url)
 
@@ -60,18 +72,9 @@ const TARGET = 'node20.19'
 const scriptsIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
 
-/** Part of an output that generated text must be to be all that matters in it. */
-const MOST = 0.9
-
-/** The outputs that nobody reads: esbuild wrote them with what it read for them. */
-function minifyGenerated({ outputs }: Metafile): void {
-  for (const [file, { inputs, bytes }] of Object.entries(outputs)) {
-    const generated = Object.entries(inputs).filter(([name]) => isGenerated(name))
-    const size = generated.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0)
-    if (size < MOST * bytes || size === 0) continue
-    const { code } = transformSync(readFileSync(file, 'utf8'), { format: 'esm', minify: true, target: TARGET })
-    writeFileSync(file, code)
-  }
+function minify(file: string): void {
+  const { code } = transformSync(readFileSync(file, 'utf8'), { format: 'esm', minify: true, target: TARGET })
+  writeFileSync(file, code)
 }
 
 /** Of the package in this folder, whose `dist` is compiled. */
@@ -84,8 +87,7 @@ export async function bundlePackage(root: string): Promise<void> {
     outdir: made,
     bundle: true,
     splitting: true,
-    // Two folders down, as the files of core were that look for others from where they are.
-    chunkNames: 'core/chunks/[name]-[hash]',
+    chunkNames: `${CHUNKS}/[name]-[hash]`,
     format: 'esm',
     platform: 'node',
     target: TARGET,
@@ -93,14 +95,18 @@ export async function bundlePackage(root: string): Promise<void> {
     lineLimit: 120,
     metafile: true,
     packages: 'external',
-    plugins: [requireCommonJs],
+    plugins: [keepGenerated(dist), requireCommonJs],
     logLevel: 'warning',
   })
-  minifyGenerated(metafile)
-  for (const file of scriptsIn(dist)) rmSync(join(dist, file))
+  for (const [output, { imports }] of Object.entries(metafile.outputs)) {
+    const isLost = imports.some(({ path }) => isGenerated(path)) && !output.includes(`/${CHUNKS}/`)
+    if (isLost) throw new Error(`${output} imports what only chunks find`)
+  }
+  for (const file of scriptsIn(dist)) {
+    if (isGenerated(file)) minify(join(dist, file))
+    else rmSync(join(dist, file))
+  }
   for (const file of scriptsIn(made)) {
-    // Only the bundler needed it, to keep the text apart.
-    if (isGenerated(file)) continue
     mkdirSync(dirname(join(dist, file)), { recursive: true })
     renameSync(join(made, file), join(dist, file))
   }

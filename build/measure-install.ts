@@ -37,7 +37,8 @@ export const CHOICES: ReadonlyArray<readonly [what: string, names: readonly stri
   ['TypeScript that is compiled', ['@types/node']],
 ]
 
-function sizeOf(folder: string, seen = new Set<number>()): number {
+/** Bytes of all files below a folder; one that has two names is counted once. */
+export function sizeOf(folder: string, seen = new Set<number>()): number {
   let bytes = 0
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)

@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
 import { buildConfigSchema, withoutRequired } from '../core/config/host-schema.ts'
-import { createWritingAjv } from '../core/config/own-ajv.ts'
+import { createWritingAjv, OWN_FORMATS } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
 import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
@@ -94,8 +94,8 @@ const WITHOUT_REQUIRED = `function withoutRequired(strict) {
   }
 }`
 
-/** The text of the module; `formats` is where it finds own-ajv.js. */
-export function validatorsText(schemas: readonly object[], formats = './own-ajv.js'): string {
+/** The text of the module, which imports none of ours. */
+export function validatorsText(schemas: readonly object[]): string {
   const ajv = createWritingAjv()
   const own = new Map(schemas.map(schema => [schemaKey(schema), schema]))
   const lenient = [...own].flatMap(([key, schema]) => {
@@ -111,7 +111,7 @@ export function validatorsText(schemas: readonly object[], formats = './own-ajv.
     ...lenient.map(([key, strict]) => `'${key}': withoutRequired(v${keys.indexOf(strict)})`),
   ]
   return [
-    `import { OWN_FORMATS } from '${formats}'`,
+    `const OWN_FORMATS = { ${Object.entries(OWN_FORMATS).map(([name, check]) => `${name}: ${check}`)} }`,
     ...REQUIRE,
     shortened(code),
     FAIL,

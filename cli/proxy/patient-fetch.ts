@@ -1,8 +1,9 @@
 // How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
 // without a clock on streams that say nothing for a while.
 import type { Agent as AgentOf, Dispatcher } from 'undici'
-import { createProxyDispatcher, namesProxy } from '../../client/node/proxy-dispatcher.ts'
+import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { loadUndici } from '../../client/node/undici.ts'
+import { assertInstalled } from '../../core/http/optional-packages.ts'
 
 export interface Travel {
   /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, past loopback; `none`. */
@@ -54,7 +55,7 @@ async function connect({
     bodyTimeout: 0,
     connect: { timeout: connectTimeout, ...(ipv4 && { family: 4 }) },
   }
-  const isDirect = proxy === 'none' || (proxy === 'env' && !namesProxy(process.env))
+  const isDirect = !usesProxy(proxy)
   // Whoever has no proxy needs no undici.
   if (isDirect && OwnAgent) return { fetch, dispatcher: new OwnAgent(options) }
   const undici = await loadUndici()
@@ -62,8 +63,9 @@ async function connect({
   return { fetch: undici.fetch as unknown as typeof fetch, dispatcher }
 }
 
-/** A `fetch` for the server at `url` and for whatever it names. */
+/** A `fetch` for the server at `url` and for whatever it names. Throws a StartError where it needs a package that is missing. */
 export function createPatientFetch(url: string, travel: Travel): typeof fetch {
+  if (usesProxy(travel.proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
   const cookies = createCookies(new URL(url).origin)
   let connected: ReturnType<typeof connect> | undefined
   return async (input, init) => {

@@ -60,7 +60,8 @@ describe('mcp-host init', () => {
           for (const mark of ['1:', '2:', '3:']) expect(read(config)).to.match(new RegExp(`(?://|#) ${mark}`))
         const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json'))
         expect(dependencies).to.deep.equal({ 'mcp-host': `^${ownPackage.version}` })
-        expect(Object.keys(devDependencies)).to.deep.equal(['@types/node', 'tsx', 'typescript'])
+        const optional = ['@modelcontextprotocol/client', 'pino-pretty', ...(isProtected ? ['oidc-provider'] : [])]
+        expect(Object.keys(devDependencies)).to.deep.equal([...optional, '@types/node', 'tsx', 'typescript'].sort())
         expect(Object.values(devDependencies)).to.not.include('*')
         expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
       })
