@@ -248,6 +248,23 @@ describe('the dependencies', () => {
 
   it('have each a line in docs/dependencies.md, and no line is left of one that went', () => {
     const listed = [...read('docs/dependencies.md').matchAll(/^- `([^`]+)`: /gm)].map(([, name]) => name)
-    expect(listed).to.have.members([...runtime, ...Object.keys(devDependencies ?? {})])
+    const named = new Set([...runtime, ...Object.keys(peerDependencies ?? {}), ...Object.keys(devDependencies ?? {})])
+    expect(listed).to.have.members([...named])
+  })
+
+  it('that are optional are all there for development, and loaded late: no file that a start reads imports one', () => {
+    const optional = Object.keys(peerDependencies ?? {})
+    expect(Object.keys(devDependencies ?? {})).to.include.members(optional)
+    const behind =
+      /^(?:plugins\/(?:auth-bridge|dev-auth-server)\/(?!index\.ts|set-up\.ts))|^cli\/init\/ask-choices\.ts$/
+    const early = shipped
+      .filter(file => !behind.test(file))
+      .flatMap(file =>
+        [...withoutComments(read(file)).matchAll(/^import (?!type )[^;]*? from '([^'.][^']*)'/gm)].map(
+          ([, name = '']) => [file, name] as const,
+        ),
+      )
+      .filter(([, name]) => optional.includes(packageOf(name) ?? ''))
+    expect(early.map(([file, name]) => `${file} imports ${name}`)).to.deep.equal([])
   })
 })

@@ -163,7 +163,9 @@ describe('mcp-host init', () => {
 
   it('is what npm create mcp-host runs, of the very version that this is', () => {
     const { version, dependencies, bin, files } = JSON.parse(readFileSync(join(ROOT, 'create/package.json'), 'utf8'))
-    expect([version, dependencies]).to.deep.equal([ownPackage.version, { 'mcp-host': ownPackage.version }])
+    // It asks, and mcp-host itself does not bring what asks.
+    const asks = { '@clack/prompts': ownPackage.devDependencies['@clack/prompts'] }
+    expect([version, dependencies]).to.deep.equal([ownPackage.version, { ...asks, 'mcp-host': ownPackage.version }])
     expect(files).to.deep.equal([bin['create-mcp-host']])
     expect(existsSync(join(ROOT, 'create', bin['create-mcp-host']))).to.equal(true)
   })
