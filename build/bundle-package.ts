@@ -1,6 +1,6 @@
 // Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
-// in finding and linking them. The last step of `npm run build`. Of what people wrote
-// only blanks are left out: names are what they were, and lines short, for whoever reads a stack.
+// in finding and linking them. The last step of `npm run build`. What people wrote is
+// written shorter, but names are what they were, and lines short, for whoever reads a stack.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -92,6 +92,7 @@ export async function bundlePackage(root: string): Promise<void> {
     platform: 'node',
     target: TARGET,
     minifyWhitespace: true,
+    minifySyntax: true,
     lineLimit: 120,
     metafile: true,
     packages: 'external',

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
+import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { buildConfigSchema, withoutRequired } from '../core/config/host-schema.ts'
 import { createWritingAjv, OWN_FORMATS } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
@@ -66,11 +67,13 @@ const WRITTEN_ERROR = new RegExp(
 
 /**
  * The same as a call: two thousand times over, the names of its fields were a third of all. Without `schemaPath`, which nobody
- * reads of an error below the top.
+ * reads of an error below the top, and without messages where explain-problems.ts has words of its own.
  */
 const shortened = (code: string): string =>
-  code.replace(WRITTEN_ERROR, (_, _name, instancePath: string, _schemaPath, ...parts: string[]) => {
-    return `vErrors = fail(vErrors, ${[instancePath, ...parts.slice(0, 5)].join(', ')});errors++;`
+  code.replace(WRITTEN_ERROR, (_, _name, path: string, _schemaPath, keyword: string, ...rest: string[]) => {
+    const [params = '', message = '', ...others] = rest.slice(0, 4)
+    const words = DESCRIBED.has(JSON.parse(keyword)) ? "''" : message
+    return `vErrors = fail(vErrors, ${[path, keyword, params, words, ...others].join(', ')});errors++;`
   })
 
 const FAIL = `function fail(errors, instancePath, keyword, params, message, parentSchema, data) {

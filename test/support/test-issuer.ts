@@ -61,6 +61,8 @@ export interface TestIssuer {
   readonly url: string
   /** What it publishes; change it to rotate. */
   keys: TestKey[]
+  /** Published beside them as they are. */
+  others?: readonly object[]
   mood: Mood
   /** Put over the metadata document. */
   metadata: Fields
@@ -117,7 +119,7 @@ export async function startIssuer({
     if (issuer.mood === 'broken') return void response.destroy()
     const documents: Record<string, unknown> = {
       [metadataPath]: { issuer: url, jwks_uri: `${url}/jwks`, ...issuer.metadata },
-      '/jwks': { keys: issuer.keys.map(toJwk) },
+      '/jwks': { keys: [...(issuer.others ?? []), ...issuer.keys.map(toJwk)] },
     }
     const document = issuer.mood === 'missing' ? undefined : documents[path]
     response.writeHead(document === undefined ? 404 : 200, { 'Content-Type': 'application/json' })
