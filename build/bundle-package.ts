@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin, transformSync } from 'esbuild'
+import { bundleDependencies, findBundled, isBundled } from './bundle-dependencies.ts'
 
 /** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
 function entryPoints(root: string): string[] {
@@ -96,11 +97,11 @@ export async function bundlePackage(root: string): Promise<void> {
     lineLimit: 120,
     metafile: true,
     packages: 'external',
-    plugins: [keepGenerated(dist), requireCommonJs],
+    plugins: [keepGenerated(dist), findBundled, requireCommonJs],
     logLevel: 'warning',
   })
   for (const [output, { imports }] of Object.entries(metafile.outputs)) {
-    const isLost = imports.some(({ path }) => isGenerated(path)) && !output.includes(`/${CHUNKS}/`)
+    const isLost = imports.some(({ path }) => isGenerated(path) || isBundled(path)) && !output.includes(`/${CHUNKS}/`)
     if (isLost) throw new Error(`${output} imports what only chunks find`)
   }
   for (const file of scriptsIn(dist)) {
@@ -112,6 +113,7 @@ export async function bundlePackage(root: string): Promise<void> {
     renameSync(join(made, file), join(dist, file))
   }
   rmSync(made, { recursive: true })
+  await bundleDependencies(root, TARGET)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

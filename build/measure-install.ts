@@ -54,6 +54,13 @@ export function sizeOf(folder: string, seen = new Set<number>()): number {
 
 const isFolder = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
+/** What the package in a folder says of itself. */
+export function manifestOf(folder: string): InstalledPackage {
+  const { name, version, license, licenses } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const licence = license?.type ?? license ?? licenses?.map(({ type }: { type: string }) => type).join(' OR ') ?? 'none'
+  return { name, version, licence }
+}
+
 /** The packages in a `node_modules`, and in those of its packages. */
 function packagesIn(modules: string): InstalledPackage[] {
   if (!isFolder(modules)) return []
@@ -62,10 +69,7 @@ function packagesIn(modules: string): InstalledPackage[] {
   )
   return names.flatMap(folder => {
     if (folder.startsWith('.')) return []
-    const { name, version, license, licenses } = JSON.parse(readFileSync(join(modules, folder, 'package.json'), 'utf8'))
-    const licence =
-      license?.type ?? license ?? licenses?.map(({ type }: { type: string }) => type).join(' OR ') ?? 'none'
-    return [{ name, version, licence }, ...packagesIn(join(modules, folder, 'node_modules'))]
+    return [manifestOf(join(modules, folder)), ...packagesIn(join(modules, folder, 'node_modules'))]
   })
 }
 

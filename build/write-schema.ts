@@ -17,8 +17,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FOLDER = 'core/config'
 const SHARED = 'shared-shapes.ts'
 
-/** Names of core/mcp/units.ts; other names that schemas take from elsewhere are of config-parts.ts. */
+/** Names of core/mcp/units.ts and of secret-source.ts; others that schemas take from elsewhere are of config-parts.ts. */
 const UNITS = ['Duration', 'Size']
+const SECRETS = ['SecretSource']
 
 /** `AuthJwtOptions` of `auth-jwt`. */
 const typeName = (plugin: string): string =>
@@ -52,9 +53,10 @@ function fileOf(
     ...opening,
     ...importsOf(UNITS, isBelow ? '../../mcp/units.ts' : '../mcp/units.ts'),
     ...importsOf(
-      foreign.filter(name => !UNITS.includes(name)),
+      foreign.filter(name => ![...UNITS, ...SECRETS].includes(name)),
       `${here}config-parts.ts`,
     ),
+    ...importsOf(SECRETS, `${here}secret-source.ts`),
     ...importsOf(shared, `${here}${SHARED}`),
     '',
     text,

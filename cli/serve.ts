@@ -38,7 +38,7 @@ export function surviveStdout(log: Pick<Logger, 'warn'>): void {
 export async function serve(
   config: string | undefined,
   log: CliLog,
-  options: Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'observe'> = {},
+  options: Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'> = {},
 ): Promise<Served> {
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const { file } = loaded

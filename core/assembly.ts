@@ -10,6 +10,7 @@ import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -26,8 +27,10 @@ import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
+import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
-import { createStallWatch } from './mcp/stall-watch.ts'
+import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
+import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
@@ -50,6 +53,8 @@ export interface ServiceParts {
   readonly node: Node
   readonly figures: Figures
   readonly report: Report
+  readonly processes: number
+  readonly inEveryProcess: KernelHost['inEveryProcess']
 }
 
 /** This process among those that serve sessions together. */
@@ -68,6 +73,7 @@ export function createNode(): Node {
 export interface BuiltServices extends Services {
   /** For `access`: what decides about an address, and what is there. */
   readonly inspected: Parameters<typeof createLeastScopes>[0]
+  readonly limits: ToolLimits
   /** Takes what plugins contribute, after both of their phases. Reports where what a route would serve clashes. */
   complete(): Promise<void>
   /** From now on other nodes may say what concerns the sessions here. */
@@ -101,12 +107,15 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, stallWarning } = resolveTools(config.tools)
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
+  const limits = createToolLimits({ rules, callTimeout, figures })
+  checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const settings: HandlerSettings = {
-    callTimeout,
+    limits,
     fetchTimeout,
-    stalls: createStallWatch(stallWarning, log, notes),
+    stalls: createStallWatch(stalls, { ...parts, ...notes }),
+    overdue: watchOverdue(log, figures),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),
@@ -165,10 +174,15 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     catalog,
     combinations,
     inspected,
+    limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     async complete() {
       await addContributions(author, catalog, methods, report)
+      limits.check(
+        routes.flatMap(route => itemsOn(inspected, route)),
+        report,
+      )
       checkViews(routes, offers, report)
     },
     admit,

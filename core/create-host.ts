@@ -28,6 +28,7 @@ import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings } from './reload-warnings.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export type { PluginFinding } from './config/examination.ts'
@@ -38,6 +39,7 @@ export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
 export type { ReloadReport } from './reload-report.ts'
+export type { Neighbours } from './sessions/neighbours.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -56,6 +58,8 @@ export interface CreateHostOptions {
   processes?: number
   /** Asks each of them: `answer` runs in all, by its name. Default: what `answer` gives here. */
   inEveryProcess?: InEveryProcess
+  /** Carries changes and messages between them. Default: none does, so that each has its own, or a plugin carries them. */
+  neighbours?: Neighbours
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
 }
@@ -108,13 +112,13 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'observe'>
+type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>
 
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(
   loaded: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, observe }: BuildOptions,
+  { purpose, processes, inEveryProcess, neighbours, observe }: BuildOptions,
 ): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
@@ -147,7 +151,7 @@ async function build(
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
-  const settings = { purpose, processes, inEveryProcess, observe }
+  const settings = { purpose, processes, inEveryProcess, neighbours, observe }
   return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
 }
 

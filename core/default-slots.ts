@@ -8,16 +8,19 @@ import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
+import { createNeighbourBus } from './sessions/neighbour-bus.ts'
+import { createNeighbourPeers } from './sessions/neighbour-peers.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 import type { Slots } from './slots.ts'
 
-/** For one host; `node` is its name. */
-export const defaultSlots = (node: string): Slots => ({
+/** For one host; `node` is its name, `neighbours` the way to the processes beside it. */
+export const defaultSlots = (node: string, neighbours?: Neighbours): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   eventStore: createMemoryEventStore(),
-  changeBus: createMemoryChangeBus(),
+  changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node),
-  peers: createMemoryPeers(node),
+  peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   grantStore: createMemoryGrantStore(),

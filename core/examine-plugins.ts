@@ -12,9 +12,9 @@ interface Parts extends Pick<HostParts, 'config' | 'instances'> {
 }
 
 /** Where clients reach the host; undefined where that is known only once it listens. */
-function addressOf({ http: { publicUrl, host, port } }: Parts['config']): string | undefined {
+function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
-  return port === 0 ? undefined : `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 async function examineOne(instance: PluginInstance, parts: Parts): Promise<PluginFinding[]> {

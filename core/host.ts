@@ -20,6 +20,7 @@ import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { watchReaders } from './http/slow-readers.ts'
 import { createConnectionNews, offerHttpFigures } from './http-figures.ts'
+import type { prepareTls } from './http-tls.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding } from './kernel/ending.ts'
@@ -52,6 +53,7 @@ import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
@@ -82,6 +84,8 @@ export interface HostInput {
   readonly processes?: number | undefined
   /** Asks all of them. Default: this one alone. */
   readonly inEveryProcess?: InEveryProcess | undefined
+  /** The way between them. Default: there is none. */
+  readonly neighbours?: Neighbours | undefined
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
 }
@@ -102,11 +106,13 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
   const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
-  const { purpose = 'serve', processes = 1, inEveryProcess = here } = input
+  const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
   let listening = ''
+  const { tls: secured } = config.http
+  const scheme = secured ? 'https' : 'http'
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
   const author = createAuthorNotes()
   let settled = false
@@ -121,15 +127,19 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name)
+  const defaults = defaultSlots(node.name, neighbours)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
   // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own ? node.name : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+    general || !own || !provides('peers', own)
+      ? node.name
+      : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const figures = createFigures()
+  const tlsParts = { directory, log, figures, report }
+  const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures }
   const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
@@ -143,13 +153,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await setUpPlugins(instances, hostFor, report)
   const isSetUp = problems.count() === planned
   slots.seal()
-  const isShared = (route: Route) => isSetUp && slots.on('sessionStore', route).shared !== false
+  const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
+  const isCarried = neighbours !== undefined
   // What shares sessions says itself that it has no keys.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
-  if (isPlanned) checkSharing({ processes, routes, isFilled, isShared, ownKeys, suggest, report })
+  if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
   if (!isSetUp) problems.assertNone()
 
@@ -169,6 +180,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     inFlight,
     node,
     figures,
+    processes,
+    inEveryProcess,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never
@@ -176,7 +189,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await definePlugins(notes, services, report)
   if (problems.count() > declared) problems.assertNone()
   await services.complete()
-  const { inspected, leastScopes, sessions, runtime } = services
+  const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
@@ -201,7 +214,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }, inFlight)
   const handle = app.callback()
   const news = createConnectionNews(log, figures)
-  const { server: httpServer, waiting } = createHttpServer(handle, http, news)
+  const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make)
   offerHttpFigures(figures, inFlight, waiting)
 
   const host: BuiltHost['host'] = {
@@ -214,14 +227,15 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     runtime,
     start: life.start,
     inspect(path) {
-      listening ||= `http://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, notes, author })
+      listening ||= `${scheme}://${http.host}:${http.port}`
+      return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
+      tls?.watch()
       loadAhead(log)
     },
     callback() {
@@ -250,9 +264,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }
   const { catalog, offered, combinations, review } = services
   const { reconfigure } = notes
-  const built = { config, instances, routes, toolsets, server, secrets, log }
+  const built = { config, instances, routes, toolsets, server, secrets, log, tls }
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
+
+/** What speaks TLS is loaded for those alone who want it. */
+const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
 /** Where one process serves. */
 const here: InEveryProcess = (_name, answer) => async () => [await answer()]

@@ -5,7 +5,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
-import { formatPath } from './http/start-error.ts'
+import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
 import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
@@ -16,11 +16,23 @@ import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])
 const TAKEN = new Set(['server', 'configureSession', 'runSession'])
+/** Of `http.tls`; whether clients are asked for a certificate at all is settled at the start. */
+const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'clientCa', 'minVersion'])
 const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
 
 interface Comparison {
   readonly restart: string[]
   readonly taken: string[]
+}
+
+/** Its paths are named once, by what serves them. */
+function isTakenByTls(
+  [first, second, key]: Path,
+  { http: before }: FilledConfig,
+  { http: after }: FilledConfig,
+): boolean {
+  if (first !== 'http' || second !== 'tls' || !TAKEN_OF_TLS.has(String(key))) return false
+  return (before.tls?.clientCa === undefined) === (after.tls?.clientCa === undefined)
 }
 
 function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
@@ -30,7 +42,7 @@ function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
     if (APART.has(key)) continue
     const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
     if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
-    else restart.push(...paths.map(path => formatPath(path)))
+    else restart.push(...paths.filter(path => !isTakenByTls(path, before, after)).map(path => formatPath(path)))
   }
   return { restart, taken }
 }
@@ -150,6 +162,7 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.now = next.config
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
+  const isRenewed = next.tls && parts.tls?.take(next.tls)
   const failed = switchAll(plugins.switches, parts.log)
   own.config = next.config
   own.toolsets = next.toolsets
@@ -157,7 +170,11 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()
   const pluginsTaken = plugins.taken.filter(key => !failed.has(key))
-  return { restart, taken: [...values.taken, ...routes.taken, ...toolsets, ...pluginsTaken], told }
+  return {
+    restart,
+    taken: [...values.taken, ...(isRenewed ? ['http.tls'] : []), ...routes.taken, ...toolsets, ...pluginsTaken],
+    told,
+  }
 }
 
 /** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */

@@ -4,6 +4,7 @@ import type { InspectedAddress } from './access/inspect-access.ts'
 import type { BuiltServices } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import type { HostTls } from './http-tls.ts'
 import type { Ending } from './kernel/ending.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
@@ -31,10 +32,11 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly reconfigure: KernelNotes['reconfigure']
   readonly secrets: Secrets
   readonly log: Logger
+  readonly tls: HostTls | undefined
 }
 
 export interface Host extends Ending {
-  /** `http://address:port` once it listens. */
+  /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost

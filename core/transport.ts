@@ -25,6 +25,7 @@ export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
 export { encodeAnswer } from './mcp/encode-answer.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
+export { holderOf } from './mcp/holder.ts'
 export {
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
@@ -59,7 +60,7 @@ export {
   type SerializedResult,
 } from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export { type Caller, holderOf } from './sessions/callers.ts'
+export type { Caller } from './sessions/callers.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
 export { type EventId, parseEventId } from './sessions/event-id.ts'
 export {

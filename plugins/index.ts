@@ -16,6 +16,7 @@ import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
+import { storeSqlite } from './store-sqlite/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
@@ -38,6 +39,7 @@ export const builtInPlugins = {
   metrics,
   audit,
   tracing,
+  'store-sqlite': storeSqlite,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,

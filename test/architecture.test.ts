@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
+import { BUNDLED } from '../build/bundle-dependencies.ts'
 import { REVISIONS } from '../core/transport.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import {
@@ -242,8 +243,11 @@ describe('the dependencies', () => {
     expect(runtime.filter(name => name !== '@types/node' && !isUsed(name))).to.deep.equal([])
   })
 
-  it('that the source imports are each in package.json', () => {
-    expect([...runtime, ...Object.keys(peerDependencies ?? {})]).to.include.members([...used])
+  it('that the source imports are each in package.json, or in the package itself', () => {
+    expect([...runtime, ...Object.keys(peerDependencies ?? {}), ...BUNDLED]).to.include.members([...used])
+    expect([...used]).to.include.members([...BUNDLED])
+    expect(Object.keys(devDependencies ?? {})).to.include.members([...BUNDLED])
+    expect(runtime).not.to.include.oneOf([...BUNDLED])
   })
 
   it('have each a line in docs/dependencies.md, and no line is left of one that went', () => {

@@ -36,6 +36,7 @@ const LONG: Readonly<Record<string, string>> = {
   'cli/proxy/streams.ts createSessionStreams': 'the kinds of stream over the same place to come back to',
   'core/assembly.ts buildServices': 'wiring: each service once, in the order in which they need each other',
   'core/host.ts assemble': "wiring: a host's set-up in the order of its steps",
+  'core/http/renewal.ts createRenewal': 'what is served, what was found beside it, and what was told of that',
   'core/http/slow-readers.ts watchReaders': 'the connections and what each holds, under bounds for one and for all',
   'core/mcp/asks.ts createAsks': 'the kinds of question of one call, numbered together',
   'core/mcp/catalog.ts createCatalog': 'what is defined, and what is added and removed while it runs',

@@ -1,6 +1,7 @@
 // What the primary and its workers tell each other. The code of tools runs in the workers and may send messages of its
 // own: ours have a name that nobody else uses.
 import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
+import type { FromHub, ToHub } from './hub.ts'
 
 /** What a worker serves, once it listens. */
 export interface Serving {
@@ -26,6 +27,10 @@ export type Told =
   | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
   /** What it gives, to the primary's question of that number. */
   | { readonly mcpHost: 'gives'; readonly question: number; readonly given: unknown }
+
+/** From a worker to the others, and back: neighbours.ts. */
+export type ForHub = { readonly mcpHost: 'hub'; readonly message: ToHub }
+export type OfHub = { readonly mcpHost: 'hub'; readonly message: FromHub }
 
 /**
  * From the primary. `stop`: everything ends; drain as a process of its own does. `retire`: the others go on; let no
@@ -56,6 +61,10 @@ export const isOrder = (message: unknown): message is Order =>
 
 export const isPassed = (message: unknown): message is Passed =>
   hasName(message) && ['asked', 'given'].includes(String(message.mcpHost))
+
+/** Either way: a process trusts its own primary, and the primary its workers, in what `message` is. */
+export const isForHub = (message: unknown): message is ForHub => hasName(message) && message.mcpHost === 'hub'
+export const isOfHub = (message: unknown): message is OfHub => hasName(message) && message.mcpHost === 'hub'
 
 /** In the environment of a worker: whether the start hangs on it, as it does on the first. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'

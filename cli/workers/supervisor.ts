@@ -8,6 +8,7 @@ import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
 import { differingFiles } from './config-files.ts'
+import { connectWorkers } from './connect-workers.ts'
 import { endInTime } from './end-in-time.ts'
 import { passQuestions } from './every-process.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
@@ -82,6 +83,7 @@ export async function supervise(count: number, options: StartOptions): Promise<v
 
   cluster.schedulingPolicy = cluster.SCHED_RR
   passQuestions()
+  connectWorkers()
   const first = await startFirst()
   stage = 'serving'
   for (let place = 0; place < count; place++)

@@ -8,8 +8,10 @@ import { type CliLog, openLog } from '../log.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
+import { hubOfPrimary } from './connect-workers.ts'
 import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
+import { createNeighbours } from './neighbours.ts'
 import { startWatchdog } from './watchdog.ts'
 
 /** Resolves once the primary has it, or is gone. */
@@ -75,7 +77,8 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
 
 async function startHost(count: number, config: string | undefined, log: CliLog): Promise<Served> {
   try {
-    const served = await serve(config, log, { processes: count, inEveryProcess: createInEveryProcess(tell) })
+    const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
+    const served = await serve(config, log, { processes: count, ...others })
     surviveRejections(log)
     return served
   } catch (error) {

@@ -15,6 +15,7 @@ import type { AccessServices, Denial } from '../mcp/access-decider.ts'
 import type { AuthorNotes } from '../mcp/author-host.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+import type { ToolLimits } from '../mcp/tool-limits.ts'
 import { denialOnRoute, refuseAccess } from './access.ts'
 import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 
@@ -35,7 +36,7 @@ export interface InspectedAddress {
   denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
   /** How that is decided, a line for each step. */
   explain(item: CatalogItem, user: User | undefined): readonly string[]
-  /** What plugins ask beside that, of callers here or of an item: each line begins with the plugin's name. */
+  /** What plugins ask beside that, of callers here or of an item, and the item's limits: each line begins with whose it is. */
   explainPlugins(item?: CatalogItem): readonly string[]
   /** The answer that a denied caller gets. */
   refusal(denial: Denial, user: User | undefined): HostError
@@ -44,6 +45,7 @@ export interface InspectedAddress {
 export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
   readonly notes: Pick<KernelNotes, 'middleware'>
   readonly author: Pick<AuthorNotes, 'explained'>
+  readonly limits: Pick<ToolLimits, 'describe'>
 }
 
 /** A request that came over no connection. */
@@ -58,7 +60,7 @@ function contextOf(path: string, authorization: string | undefined, state: Reque
 }
 
 function inspect(path: string, { target: route, params }: Matched<CompiledRoute>, parts: InspectedParts) {
-  const { notes, author, slot } = parts
+  const { notes, author, slot, limits } = parts
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
   const access = slot('access', route)
@@ -77,10 +79,12 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
     denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
     explain: (item, user) => access.explain?.(item, user, route) ?? [],
-    explainPlugins: item =>
-      author.explained
+    explainPlugins: item => [
+      ...(item ? limits.describe(item).map(text => `limits: ${text}`) : []),
+      ...author.explained
         .filter(({ instance }) => instance.routes.includes(route))
         .flatMap(({ instance, value }) => value(item, route).map(text => `${instance.name}: ${text}`)),
+    ],
     refusal(denial, user) {
       const leastScopes = parts.leastScopes(route, params)
       return refuseAccess(denial, user, { route, params, resource: slot('protectedResource', route), leastScopes })

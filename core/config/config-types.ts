@@ -9,7 +9,8 @@ import type {
   ServerSettings,
   ToolsetSource,
 } from './config-parts.ts'
-import type { RedisTls } from './shared-shapes.ts'
+import type { SecretSource } from './secret-source.ts'
+import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
 
 export interface Config {
   /** Who this server says it is. */
@@ -46,6 +47,8 @@ export interface HttpSettings {
   port?: number
   /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
   backlog?: number
+  /** Serves HTTPS. Files are relative to the config, and read again when they change. */
+  tls?: HttpTls
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
   /** Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413. Default `4mb`. */
@@ -64,6 +67,22 @@ export interface HttpSettings {
   trustProxy?: boolean | number | string[]
 }
 
+/** Serves HTTPS. Files are relative to the config, and read again when they change. */
+export interface HttpTls {
+  /** The certificate, then those that signed it: PEM, or the path of a PEM file. */
+  cert: string
+  /** Its key: PEM, or the path of a PEM file. */
+  key: string
+  /** Of a key that is encrypted. */
+  passphrase?: string
+  /** Clients must show a certificate that these have signed: PEM, or the path of a PEM file. */
+  clientCa?: string
+  /** The oldest version that is spoken. Default `TLSv1.2`. */
+  minVersion?: 'TLSv1.2' | 'TLSv1.3'
+  /** How long a handshake may take. Default `10s`. */
+  handshakeTimeout?: Duration
+}
+
 /** Limits for every tool. */
 export interface ToolLimits {
   /** For ctx.fetch. Default `30s`. */
@@ -72,6 +91,18 @@ export interface ToolLimits {
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
+  /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
+  stallUnready?: 'off' | Duration
+  /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
+  limits?: Record<string, LimitsOfTools>
+}
+
+/** Limits of each of these tools. */
+export interface LimitsOfTools {
+  /** How long one call may take, its wait for a place counted. */
+  timeout?: Duration
+  /** How many calls run at a time in one process; more wait. */
+  concurrency?: number
 }
 
 /** Sessions of clients that open them: revisions before 2026-07-28. */
@@ -94,8 +125,8 @@ export interface RedisSettings {
   url?: string
   /** The ACL user, where the URL names none. */
   username?: string
-  /** Its password, where the URL has none. */
-  password?: string
+  /** Its password, where the URL has none; in code also a function that gives it for each connection. */
+  password?: SecretSource
   /** For rediss:// alone. */
   tls?: RedisTls
   /** What every key starts with; hosts that share only a Redis have one each. Default: 'mcp-host:'. */
@@ -104,6 +135,8 @@ export interface RedisSettings {
   commandTimeout?: Duration
   /** URLs of some nodes of a Redis Cluster, in the place of `url`. */
   cluster?: string[]
+  /** Sentinels that name the primary, in the place of `url`. */
+  sentinel?: RedisSentinel
 }
 
 /** What is served at this path. */
@@ -145,6 +178,7 @@ export interface FilledHttpSettings extends HttpSettings {
   host: string
   port: number
   backlog: number
+  tls?: FilledHttpTls
   maxBodySize: Size
   keepAliveTimeout: Duration
   requestTimeout: Duration
@@ -154,11 +188,18 @@ export interface FilledHttpSettings extends HttpSettings {
   trustProxy: boolean | number | string[]
 }
 
+/** HttpTls with its defaults filled in. */
+export interface FilledHttpTls extends HttpTls {
+  minVersion: 'TLSv1.2' | 'TLSv1.3'
+  handshakeTimeout: Duration
+}
+
 /** ToolLimits with its defaults filled in. */
 export interface FilledToolLimits extends ToolLimits {
   fetchTimeout: Duration
   callTimeout: 'off' | Duration
   stallWarning: 'off' | Duration
+  stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */

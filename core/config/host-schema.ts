@@ -5,8 +5,10 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { hoist, toDef } from './hoist.ts'
+import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
+import { tools } from './tools-schema.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
@@ -51,6 +53,7 @@ const http = closed(
       default: 4096,
       description: 'Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn).',
     },
+    tls: httpTls,
     publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
       format: 'uri',
       pattern: HTTP_URL_PATTERN,
@@ -95,23 +98,6 @@ const http = closed(
     },
   },
   { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
-)
-
-const tools = closed(
-  {
-    fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
-    callTimeout: {
-      anyOf: [{ const: 'off' }, duration('How long one call may take.')],
-      default: 'off',
-      description: "For a whole call; a tool's own timeout wins.",
-    },
-    stallWarning: {
-      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
-      default: '200ms',
-      description: 'A handler that holds the event loop for longer is told of in the log.',
-    },
-  },
-  { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
 
 const sessions = closed(

@@ -1,8 +1,9 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
 // The first step of a start; check-config.ts says whether the value is a config.
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
+import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
@@ -26,9 +27,8 @@ export interface LoadedConfig {
 const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
 
-type Loader = (file: string, source: string) => Promise<Omit<LoadedConfig, 'file'>>
-
-const loaders: Readonly<Record<string, Loader>> = {
+// A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
+const loaders: Record<string, Loader> = {
   ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
   '.json': (file, source) => loadDocument(file, source, 'readJson'),
   '.yaml': (file, source) => loadDocument(file, source, 'readYaml'),
@@ -65,29 +65,23 @@ const othersBeside = (file: string): string[] =>
 /** In a folder, in the order in which they are looked for. */
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
+/** A named file needs no search, and twenty files less. */
 async function load(path: string) {
   const source = await readFile(path, 'utf8')
   const isEmpty = source.trim() === ''
   return { filepath: path, isEmpty, config: isEmpty ? undefined : await loaders[extname(path)]?.(path, source) }
 }
 
-/** This folder and those above it, up to the nearest one with a package.json. */
-function* foldersFrom(cwd: string): Generator<string> {
-  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
-    yield folder
-    if (existsSync(join(folder, 'package.json')) || dirname(folder) === folder) return
-  }
-}
-
-const isReadableFile = (path: string): boolean =>
-  statSync(path, { throwIfNoEntry: false })?.isFile() === true && !isUnreadable(path)
-
 async function search(cwd: string) {
-  for (const folder of foldersFrom(cwd)) {
-    const path = SEARCHED.map(name => join(folder, name)).find(isReadableFile)
-    if (path !== undefined) return load(path)
-  }
-  return null
+  const { cosmiconfig } = await import('cosmiconfig')
+  const explorer = cosmiconfig('mcp', {
+    searchPlaces: SEARCHED,
+    searchStrategy: 'project',
+    ignoreEmptySearchPlaces: false,
+    cache: false,
+    loaders,
+  })
+  return explorer.search(cwd)
 }
 
 async function find(cwd: string, path: string | undefined) {
@@ -112,11 +106,12 @@ function isUnreadable(file: string): boolean {
 
 /** The search passes over what this user may not read: another config, or none, would be served in its place. */
 function assertReadable(cwd: string, found: string | undefined): void {
-  for (const folder of foldersFrom(cwd)) {
+  for (let folder = cwd; ; folder = dirname(folder)) {
     for (const file of SEARCHED.map(name => join(folder, name))) {
       if (file === found) return
       if (isUnreadable(file)) throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
     }
+    if (existsSync(join(folder, 'package.json')) || dirname(folder) === folder) return
   }
 }
 

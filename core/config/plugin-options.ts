@@ -16,6 +16,7 @@ import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metr
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
+import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
@@ -39,6 +40,7 @@ export interface BuiltInOptions {
   metrics: MetricsOptions
   audit: AuditOptions
   tracing: TracingOptions
+  'store-sqlite': StoreSqliteOptions
   'cluster-redis': ClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions
@@ -64,6 +66,7 @@ export interface FilledOptions {
   metrics: FilledMetricsOptions
   audit: FilledAuditOptions
   tracing: FilledTracingOptions
+  'store-sqlite': FilledStoreSqliteOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
   'change-bus-redis': ChangeBusRedisOptions

@@ -3,7 +3,7 @@ import type { ResolvedHttp } from '../http/http-settings.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
-export const resolveHttp = ({ publicUrl, trustProxy, ...given }: FilledHttpSettings): ResolvedHttp => ({
+export const resolveHttp = ({ publicUrl, trustProxy, tls: _, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,
   publicUrl,
   maxBodySize: parseSize(given.maxBodySize),
@@ -22,8 +22,20 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
 /** Milliseconds; undefined: off. */
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
-export const resolveTools = ({ fetchTimeout, callTimeout, stallWarning }: FilledToolLimits) => ({
+export const resolveTools = ({
+  fetchTimeout,
+  callTimeout,
+  stallWarning,
+  stallUnready,
+  limits = {},
+}: FilledToolLimits) => ({
   fetchTimeout: parseDuration(fetchTimeout),
   callTimeout: timeoutOf(callTimeout),
-  stallWarning: timeoutOf(stallWarning),
+  threshold: timeoutOf(stallWarning),
+  unready: timeoutOf(stallUnready),
+  rules: Object.entries(limits).map(([glob, { timeout, concurrency }]) => ({
+    glob,
+    timeout: timeout === undefined ? undefined : parseDuration(timeout),
+    concurrency,
+  })),
 })

@@ -14,6 +14,8 @@ export const flag = (description: string, extra: JsonSchema = {}): JsonSchema =>
   description,
   ...extra,
 })
+/** A whole number, at least 1. */
+export const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 1, description })
 export const list = (items: JsonSchema, description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'array',
   items,

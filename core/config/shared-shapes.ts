@@ -12,3 +12,17 @@ export interface RedisTls {
   /** The name in Redis's certificate. Default: the host's. */
   servername?: string
 }
+
+/** Sentinels that name the primary, in the place of `url`. */
+export interface RedisSentinel {
+  /** What they call the primary, such as mymaster. */
+  name: string
+  /** Their URLs: redis://host:26379. */
+  addresses: string[]
+  /** The ACL user at the Sentinels. */
+  username?: string
+  /** Its password there. */
+  password?: string
+  /** The number of the database at the primary; 0 if left out. */
+  database?: number
+}

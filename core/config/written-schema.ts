@@ -28,12 +28,14 @@ export function writtenSchema(plugins: Readonly<Record<string, { readonly option
 /** Keywords whose values are no schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'const', 'enum', 'required'])
 
+const isCallable = (value: unknown) => isSchema(value) && value['callable'] === true
+
 function write(node: unknown, shared: Map<string, unknown>): unknown {
-  if (Array.isArray(node)) return node.map(item => write(item, shared))
+  if (Array.isArray(node)) return node.filter(item => !isCallable(item)).map(item => write(item, shared))
   if (!isSchema(node)) return node
   const title = typeof node['title'] === 'string' ? node['title'] : undefined
   const entries = Object.entries(node).flatMap(([key, value]) => {
-    const isOurs = (isSchema(value) && value['callable'] === true) || key === 'tsType' || (key === 'title' && title)
+    const isOurs = isCallable(value) || key === 'tsType' || (key === 'title' && title)
     return isOurs ? [] : [[key, VALUES.has(key) ? value : write(value, shared)] as const]
   })
   const written = Object.fromEntries(entries)

@@ -1,7 +1,8 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { serveInTurn } from './in-turn.ts'
+import { onConnection } from './on-connection.ts'
 import { HostResponse } from './response.ts'
 import { endSlowReaders, type SlowReaders } from './slow-readers.ts'
 
@@ -39,14 +40,19 @@ export interface WatchedServer {
   waiting(): number
 }
 
-/** A server that answers with `serve`; it does not listen yet. */
+type HttpServerOptions = ServerOptions & { readonly ServerResponse: typeof HostResponse }
+/** Makes a server, as node:http's `createServer` does. */
+export type HttpServerFactory<Made = Server> = (options: HttpServerOptions, serve: RequestListener) => Made
+
+/** A server that answers with `serve`; it does not listen yet. `make`: Node's own, or one that speaks TLS. */
 export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
   news: ServerNews,
+  make: HttpServerFactory = createServer,
 ): WatchedServer {
   const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
-  const server = createServer(
+  const server = make(
     {
       ServerResponse: HostResponse,
       requestTimeout,
@@ -61,7 +67,7 @@ export function createHttpServer(
   )
   server.on('checkExpectation', inTurn)
   // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
-  server.on('connection', socket => {
+  onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()
   })
   const waiting = endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))

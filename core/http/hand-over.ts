@@ -92,10 +92,12 @@ const isSending = ({ _httpMessage: response }: Answering): boolean =>
 /** The connections of a server. */
 function createConnections(server: Server) {
   const open = new Set<Answering>()
-  server.on('connection', (socket: Socket) => {
+  const add = (socket: Socket) => {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
-  })
+  }
+  // Of HTTPS both the one below, from which a request is yet to be expected, and the one that carries it.
+  server.on('connection', add).on('secureConnection', add)
   return {
     /** Says to whoever is being answered that the connection closes with it. */
     announceClose() {

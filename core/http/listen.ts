@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
+import { isSecure } from './on-connection.ts'
 
 /** Resolves once connections are accepted. Rejects with a StartError, for a busy port too. */
 export function listenOn(server: Server, { host, port, backlog }: ResolvedHttp): Promise<void> {
@@ -19,10 +20,10 @@ export function listenOn(server: Server, { host, port, backlog }: ResolvedHttp):
   })
 }
 
-/** `http://address:port`; a server that listens everywhere is reached by loopback. */
+/** `http://address:port`, or `https`; a server that listens everywhere is reached by loopback. */
 export function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
   const name =
     family === 'IPv6' ? `[${address === '::' ? '::1' : address}]` : address === '0.0.0.0' ? '127.0.0.1' : address
-  return `http://${name}:${port}`
+  return `${isSecure(server) ? 'https' : 'http'}://${name}:${port}`
 }

@@ -1,5 +1,5 @@
-// Reads the body of a request by its events, at most `limit` bytes: every call pays for it, and a general body parser would
-// cost a fifth of a call.
+// Reads the JSON body of a message by its events, at most `limit` bytes. For transports: every call pays for it, and a
+// general body parser (koa-body) would cost a fifth of a call.
 import { constants, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
@@ -24,22 +24,17 @@ function checkType({ headers }: IncomingMessage) {
   }
 }
 
-const READ_BEFORE = 'the body of a message was read before the host could: some middleware in front parses bodies'
+const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
  * Rejects with `unsupportedMediaType` for what does not say that it is JSON, `payloadTooLarge` past `maxSize` bytes, and
  * `parseError` for text that is not UTF-8 or ends early.
  */
-export async function readBody(req: IncomingMessage, maxSize: number): Promise<string> {
-  checkType(req)
-  return readText(req, maxSize)
-}
-
-/** The same for a text of any type. */
-export function readText(req: IncomingMessage, maxSize: number): Promise<string> {
+export function readBody(req: IncomingMessage, maxSize: number): Promise<string> {
   // No text is longer: half a gigabyte.
   const limit = Math.min(maxSize, constants.MAX_STRING_LENGTH)
   return new Promise((resolve, reject) => {
+    checkType(req)
     // Its end came already: nobody would ever be told of it.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
     const body = new Gathered()

@@ -3,6 +3,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from './limits.ts'
+import { onConnection } from './on-connection.ts'
 
 /** How often they are looked at, at most, milliseconds. */
 const LOOK_INTERVAL = 1_000
@@ -137,6 +138,6 @@ export function endSlowReaders(
   ended: (readers: SlowReaders) => void,
 ): ReaderWatch['waiting'] {
   const { watch, waiting } = watchReaders(bounds, ended)
-  server.on('connection', socket => watch(socket, socket))
+  onConnection(server, socket => watch(socket, socket))
   return waiting
 }

@@ -1,8 +1,8 @@
-// Reads the body of an endpoint that asks for it into `ctx.request.body`. Transports read their own (core/http/read-body.ts).
+// Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
+// (core/http/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
-import { readText } from '../http/read-body.ts'
 import type { BodyKind, HostContext, HostMiddleware } from './endpoint.ts'
 
 export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
@@ -14,6 +14,13 @@ export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
 const VERBS = new Set(['POST', 'PUT'])
 /** More than any form that a person fills in. */
 const MAX_FIELDS = 1_000
+
+function refusalOf(error: Error, limit: number): HostError {
+  const status = 'status' in error ? error.status : undefined
+  if (status !== 413) return new HostError('parseError', { detail: 'the body is malformed' })
+  // The rest is not read: the connection ends with the answer.
+  return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
+}
 
 /** False for any charset but UTF-8, and for one that cannot be told. */
 function isUtf8({ request }: HostContext): boolean {
@@ -57,20 +64,35 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
  * Content-Type, charset or a compressed body, and `parseError` or `invalidRequest` for what cannot be read as the type that
  * it claims, or is past the bounds of JSON (core/http/json-text.ts).
  */
-export function createBodyReader(limit: number) {
+export async function createBodyReader(limit: number) {
+  const { koaBody } = await import('koa-body')
+
   return function readBodyAs(kind: BodyKind): HostMiddleware {
     const types = [...BODY_TYPES[kind]]
     const parse = PARSERS[kind]
+    // As text alone: its bounds are looked at before anything parses it.
+    const read = koaBody({
+      json: false,
+      urlencoded: false,
+      textTypes: types,
+      textLimit: limit,
+      onError(error) {
+        throw refusalOf(error, limit)
+      },
+    })
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
-    return async (ctx, next) => {
+    return (ctx, next) => {
       if (!VERBS.has(ctx.method)) return next()
+      const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
       const fitting = ctx.is(types)
       // Null: neither a length nor chunks are announced.
       if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
       if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
-      Object.assign(ctx.request, { body: parse(await readText(ctx.req, limit)) })
-      return next()
+      return read(ctx as Parameters<typeof read>[0], () => {
+        request.body = parse(String(request.body))
+        return next()
+      })
     }
   }
 }

@@ -26,7 +26,7 @@ export const ORDER = [
   ['identify', 'R      '],
   // Plugins: may they use this route; limits per user. 401 403 429
   ['admit', 'R      '],
-  // The body, where the endpoint asks for it: transports read theirs themselves. 400 413 415
+  // The body, by koa-body, where the endpoint asks for it: transports read theirs themselves. 400 413 415
   ['body', 'R P F  '],
   // The endpoint's methods, or the mounted app. 405
   ['verb', 'R P F  '],

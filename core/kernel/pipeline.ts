@@ -81,7 +81,7 @@ async function createSteps(
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
-  const readBody = served.some(({ body }) => body !== undefined) ? createBodyReader(http.maxBodySize) : undefined
+  const readBody = served.some(({ body }) => body !== undefined) ? await createBodyReader(http.maxBodySize) : undefined
 
   return {
     // `next()` of one never throws: what those behind it throw is an answer by then.

@@ -31,6 +31,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
+  /** Calls that may run at a time; undefined: any number. */
+  readonly concurrency: number | undefined
 }
 /** A resource or a family of them, compiled. */
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -57,7 +59,7 @@ const digestOf = (wire: object, definition: Definition) =>
     .slice(0, 22)
 
 function compileTool(definition: ToolDefinition): ToolItem {
-  const { name, title, description, icons, annotations, _meta, timeout } = definition
+  const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
   const input = compileSchema(definition.input, 'input')
   const output = definition.output && compileSchema(definition.output, 'output')
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
@@ -72,6 +74,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     output,
     headerParams: collectHeaderParams(input.json),
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
+    concurrency,
   }
 }
 

@@ -1,5 +1,4 @@
-// The second argument of every handler, and the run of one handler: its time limit, its questions, its end.
-import { HostError } from '../http/errors.ts'
+// The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
@@ -7,18 +6,21 @@ import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError, type UpstreamTokenRequest } from './define.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
+import type { ToolLimits } from './tool-limits.ts'
 import type { UpstreamTokens } from './upstream-tokens.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
-  /** Milliseconds; undefined: no limit. */
-  readonly callTimeout: number | undefined
+  /** For how long each item's handler may run, and how many of it at a time. */
+  readonly limits: ToolLimits
   /** Milliseconds. */
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
+  /** Is told of an item whose time, in milliseconds, is over; what it gives, once its handler is. */
+  readonly overdue: (item: CatalogItem, limit: number) => () => void
   /** Headers that go along with `ctx.fetch` of a call. */
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
   /** The service of a route. */
@@ -32,9 +34,10 @@ export interface HandlerSettings {
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-type Interrupt = (result: Promise<object>) => void
+export type Interrupt = (result: Promise<object>) => void
 
-class HandlerContext implements CallContext {
+/** `ctx` of one run of a handler. */
+export class HandlerContext implements CallContext {
   readonly #call: Call
   readonly #item: CatalogItem
   readonly #settings: HandlerSettings
@@ -221,72 +224,4 @@ class HandlerContext implements CallContext {
     this.#asks ??= this.#createAsks()
     return this.#asks.ask(question, key)
   }
-}
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-
-/** What it throws at once it rejects with, where somebody must be told of a change first. */
-function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown): unknown {
-  try {
-    return handle(ctx)
-  } catch (error) {
-    return ctx.whenTold(() => {
-      throw error
-    })
-  }
-}
-
-/**
- * Runs a handler to its value, or to the `input_required` result that stands for its questions.
- * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
- * goes on when its call is cancelled; nobody hears of it any more.
- */
-export function runHandler(
-  call: Call,
-  item: CatalogItem,
-  settings: HandlerSettings,
-  handle: (ctx: CallContext) => unknown,
-): unknown {
-  let interrupted: Promise<object> | undefined
-  let settle: ((result: Promise<object>) => void) | undefined
-  const interrupt: Interrupt = result => {
-    // A handler that never waited for its question has answered already: nobody else listens to this then.
-    result.catch(() => undefined)
-    interrupted = result
-    settle?.(result)
-  }
-  const ctx = new HandlerContext(call, item, settings, interrupt)
-  const { stalls } = settings
-  const value = stalls.run(item, () => runToValue(ctx, handle))
-  if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
-  stalls.begin(item)
-  const timeout = (item.kind === 'tools' ? item.timeout : undefined) ?? settings.callTimeout
-  return new Promise((resolve, reject) => {
-    const timer = timeout === undefined ? undefined : setTimeout(stop, timeout, timeout)
-    function stop(limit: number) {
-      const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms` })
-      ctx.end(error)
-      ctx.whenTold(() => reject(error))
-    }
-    settle = result => {
-      clearTimeout(timer)
-      resolve(ctx.whenTold(() => result))
-      ctx.end(new Error('waiting for the client to answer'))
-    }
-    value.then(
-      result => {
-        clearTimeout(timer)
-        stalls.end(item)
-        ctx.finish()
-        resolve(ctx.whenTold(() => result))
-      },
-      error => {
-        clearTimeout(timer)
-        stalls.end(item)
-        ctx.finish()
-        ctx.whenTold(() => reject(error))
-      },
-    )
-  })
 }

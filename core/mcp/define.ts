@@ -150,6 +150,11 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   output?: JsonSchema | StandardSchema
   /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
   timeout?: string | number
+  /**
+   * How many calls of it run at a time in one process, at least 1; default: any number. More wait in order, their time-out
+   * running, at most 32 of one user or address and 256 in all; past that they are refused with `tooManyRequests` (429).
+   */
+  concurrency?: number
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 

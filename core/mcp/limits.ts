@@ -26,6 +26,9 @@ export const WATCH_COST = 250
 export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
 /** `subscriptions/listen` streams that one caller may have open. */
 export const MAX_LISTENS_PER_CALLER = 100
+/** Calls of one tool that may wait for a place, where it has a `concurrency`; and those of one owner among them. */
+export const MAX_WAITING_CALLS = 256
+export const MAX_WAITING_CALLS_PER_OWNER = 32
 /** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
 export const MAX_OPEN_GETS = 3
 /** Characters of what a client said that an error or a log line repeats. */

@@ -1,11 +1,20 @@
-// Says in the log what held the event loop: while one handler computes, nobody else is served. What a handler does before
-// its first `await` is measured; what it does later is found by a timer that came late while the process computed.
-
+// Says what held the event loop: while one handler computes, nobody else is served. What a handler does before its first
+// `await` is measured; what it does later is found by a timer that came late while the process computed, and where several may
+// have done it close-watch.ts finds out who does it next. In the log, in the figures, and in readiness (stall-readiness.ts).
+import { type Report, StartError } from '../http/start-error.ts'
+import type { Figures } from '../kernel/figures.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { KernelNotes } from '../kernel/set-up.ts'
 import type { CatalogItem } from './catalog.ts'
+import { createCloseWatch } from './close-watch.ts'
+import { HeldWindow, WINDOW } from './held-window.ts'
+import { amongProcesses, createStallReadiness } from './stall-readiness.ts'
 
 /** How often the timer should come, milliseconds; what it finds may have lasted so much longer than it says. */
 const INTERVAL = 50
+/** What a handler does at once is remembered from here on, milliseconds: several of them together may be a stall. */
+const NOTABLE = 10
 /** Names in one line. */
 const MAX_NAMES = 5
 
@@ -17,13 +26,24 @@ export interface StallWatch {
   end(item: CatalogItem): void
 }
 
-/** The tasks of a host's start and end. */
-interface Life {
-  readonly starting: Array<() => void | Promise<void>>
-  readonly closing: Array<() => void | Promise<void>>
+export interface StallSettings {
+  /** Milliseconds; undefined: nothing is watched. */
+  readonly threshold: number | undefined
+  /** Milliseconds of the window for which the loop is held before the host is not ready; undefined: it stays ready. */
+  readonly unready: number | undefined
 }
 
-type Log = Pick<Logger, 'warn' | 'debug'>
+/** What it tells, and the tasks of a host's start and end. */
+interface Surroundings extends Pick<KernelNotes, 'ready' | 'starting' | 'closing'> {
+  readonly log: Pick<Logger, 'warn' | 'debug'>
+  readonly figures: Pick<Figures, 'counter'>
+  /** Those that serve behind one address. */
+  readonly processes: number
+  readonly inEveryProcess: KernelHost['inEveryProcess']
+}
+
+/** Of readiness. */
+const CONDITION = 'event loop'
 
 const OFF: StallWatch = {
   run: (_, handle) => handle(),
@@ -31,40 +51,108 @@ const OFF: StallWatch = {
   end() {},
 }
 
-/** `threshold` in milliseconds; undefined: nothing is watched. */
-export function createStallWatch(threshold: number | undefined, log: Log, life: Life): StallWatch {
-  return threshold === undefined ? OFF : watch(threshold, log, life)
+const HELD = {
+  name: 'mcp_host_event_loop_held_seconds_total',
+  help: 'How long handlers held the event loop, in stalls longer than tools.stallWarning; several: one of those that ran.',
+  labels: ['handler'],
+}
+const SEVERAL = { handler: 'several' }
+
+/** Reports what can never be. */
+export function checkStallSettings({ unready }: StallSettings, report: Report): void {
+  if (unready === undefined || unready <= WINDOW * 1_000) return
+  const what = `it is a part of the last ${WINDOW} s, so it is at most '${WINDOW}s'; 'off' leaves readiness alone`
+  report(new StartError(what, { at: ['tools', 'stallUnready'] }))
 }
 
-function watch(threshold: number, log: Log, { starting, closing }: Life): StallWatch {
+/** Undefined for the threshold: nothing is watched. */
+export function createStallWatch(settings: StallSettings, around: Surroundings): StallWatch {
+  const { threshold, unready } = settings
+  if (threshold === undefined) return OFF
+  const stalls = watch(threshold, around)
+  if (unready !== undefined) {
+    const isReady = createStallReadiness(unready)
+    const own = () => isReady(stalls.window.held(performance.now()), performance.now())
+    const askAll = around.processes === 1 ? undefined : around.inEveryProcess(CONDITION, own)
+    around.ready.set(CONDITION, () => (askAll ? amongProcesses(own(), askAll) : own()))
+  }
+  return stalls
+}
+
+const nameOf = ({ kind, key }: CatalogItem) => `${kind.slice(0, -1)} ${key}`
+
+/** Writes down each stall, and says whose it was as far as anybody can tell. */
+function createTeller({ log, figures }: Pick<Surroundings, 'log' | 'figures'>) {
+  const window = new HeldWindow()
+  const count = figures.counter(HELD)
+
+  function note(ms: number, items: readonly CatalogItem[]) {
+    const [first] = items
+    const names = items.map(nameOf)
+    window.note(performance.now(), ms, names)
+    count(ms / 1_000, first && items.length === 1 ? { handler: nameOf(first) } : SEVERAL)
+  }
+
+  return {
+    window,
+    /** A handler did it before it waited, or after, where it was followed. */
+    one(ms: number, item: CatalogItem) {
+      note(ms, [item])
+      const { kind, key } = item
+      log.warn({ ms: Math.round(ms), kind, name: key }, 'a handler held the event loop: nobody else was served')
+    },
+    among(ms: number, items: readonly CatalogItem[]) {
+      // With nobody to name it is of no use to those who run tools: long bodies, a start, a collection of garbage.
+      if (items.length === 0) return log.debug({ ms: Math.round(ms) }, 'the event loop was held')
+      note(ms, items)
+      const { whose } = window.held(performance.now())
+      const among = items.slice(0, MAX_NAMES).map(({ kind, key }) => `${kind} ${key}`)
+      // Of those who ran this time, the one that was there every time.
+      const fields = { ms: Math.round(ms), among, ...(whose.length === 1 && { likely: whose[0] }) }
+      return log.warn(fields, 'the event loop was held, and nobody else served, while these handlers ran')
+    },
+  }
+}
+
+function watch(threshold: number, { starting, closing, ...told }: Surroundings): StallWatch & { window: HeldWindow } {
   const running = new Map<CatalogItem, number>()
   /** Those that ended since the timer came last: one of them may be why it was late. */
   const ended = new Set<CatalogItem>()
+  /** What handlers did at once since then, milliseconds. */
+  const parts = new Map<CatalogItem, number>()
+  const teller = createTeller(told)
+  const closely = createCloseWatch()
   let timer: NodeJS.Timeout | undefined
   let last = 0
   let cpu = process.cpuUsage()
   /** Milliseconds since the timer came last that are in the log already. */
-  let told = 0
+  let inLog = 0
+
+  /** Handlers computed together for longer than the threshold. */
+  function tell(late: number, followed: ReadonlyMap<CatalogItem, number>, now: number) {
+    const known = [...parts.values()].reduce((sum, ms) => sum + ms, 0)
+    // Many short ones, one after the other: those that wait have nothing to do with it.
+    if (late - known <= threshold) return teller.among(late, [...parts.keys()])
+    const [first] = [...followed].sort(([, one], [, other]) => other - one)
+    if (first && first[1] > threshold) return teller.one(first[1], first[0])
+    const items = [...new Set([...running.keys(), ...ended])]
+    teller.among(late, items)
+    if (items.length > 1) closely.begin(now)
+  }
 
   function tick() {
     const now = performance.now()
+    const followed = closely.take(now)
     const used = process.cpuUsage(cpu)
-    const late = now - last - INTERVAL - told
+    const late = now - last - INTERVAL - inLog
     // Late for another reason: the machine was busy with others, or slept.
-    const computed = (used.user + used.system) / 1_000 - told
-    if (late > threshold && computed > threshold) tell(late)
+    const computed = (used.user + used.system) / 1_000 - inLog
+    if (late > threshold && computed > threshold) tell(late, followed, now)
     last = now
     cpu = process.cpuUsage()
-    told = 0
+    inLog = 0
     ended.clear()
-  }
-
-  function tell(ms: number) {
-    const items = [...new Set([...running.keys(), ...ended])]
-    const fields = { ms: Math.round(ms), among: items.slice(0, MAX_NAMES).map(({ kind, key }) => `${kind} ${key}`) }
-    // With nobody to name it is of no use to those who run tools: long bodies, a start, a collection of garbage.
-    if (items.length === 0) log.debug(fields, 'the event loop was held')
-    else log.warn(fields, 'the event loop was held, and nobody else served, while these handlers ran')
+    parts.clear()
   }
 
   starting.push(() => {
@@ -72,20 +160,23 @@ function watch(threshold: number, log: Log, { starting, closing }: Life): StallW
     cpu = process.cpuUsage()
     timer = setInterval(tick, INTERVAL).unref()
   })
-  closing.push(() => clearInterval(timer))
+  closing.push(() => {
+    clearInterval(timer)
+    closely.end()
+  })
 
   return {
+    window: teller.window,
     run(item, handle) {
       const start = performance.now()
       try {
-        return handle()
+        return closely.run(item, handle)
       } finally {
         const ms = performance.now() - start
         if (ms > threshold) {
-          told += ms
-          const { kind, key } = item
-          log.warn({ ms: Math.round(ms), kind, name: key }, 'a handler held the event loop: nobody else was served')
-        }
+          inLog += ms
+          teller.one(ms, item)
+        } else if (ms > NOTABLE) parts.set(item, (parts.get(item) ?? 0) + ms)
       }
     },
     begin(item) {

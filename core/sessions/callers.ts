@@ -1,7 +1,7 @@
 // Whose a session is, whether a request comes from the same, and what of it may be written down.
 import type { IncomingHttpHeaders } from 'node:http'
-import { userKey } from '../kernel/user.ts'
 import type { RequestFacts } from '../mcp/call.ts'
+import { holderOf } from '../mcp/holder.ts'
 import type { Owner } from './session-id.ts'
 import type { SessionOpening } from './session-record.ts'
 
@@ -9,9 +9,6 @@ import type { SessionOpening } from './session-record.ts'
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
-
-/** Whom what is held is counted for. */
-export const holderOf = ({ user, ip }: Pick<Caller, 'user' | 'ip'>): string => (user ? userKey(user) : `address ${ip}`)
 
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])

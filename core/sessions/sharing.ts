@@ -5,6 +5,7 @@ import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/revisions.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+import type { SessionStore } from './session-store.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 
@@ -15,8 +16,10 @@ export interface SharedParts {
   readonly routes: readonly CompiledRoute[]
   /** Whether a plugin provides, on a route, what is otherwise kept in this process. */
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
-  /** Whether the sessions of a route are kept for every node. */
-  readonly isShared: (route: Route) => boolean
+  /** Whether changes and messages get to the other processes where no plugin carries them. */
+  readonly isCarried: boolean
+  /** For whom the sessions of a route are kept: as `SessionStore.shared`. */
+  readonly sharedOn: (route: Route) => SessionStore['shared']
   /** True where the keys that sign and seal were made by this process, for itself. */
   readonly ownKeys: boolean
   /** The plugins that provide these slots. */
@@ -36,19 +39,24 @@ const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && liste
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function sessionProblem({ routes, isFilled, suggest }: SharedParts): string[] {
-  const alone = (route: CompiledRoute) => SESSION_SLOTS.filter(slot => !isFilled(slot, route))
+/** What goes between the processes by itself, where something carries it. */
+const CARRIED: readonly SharedSlot[] = ['changeBus', 'peers']
+
+function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
+  const needed = SESSION_SLOTS.filter(slot => !isCarried || !CARRIED.includes(slot))
+  const alone = (route: CompiledRoute) => needed.filter(slot => !isFilled(slot, route))
   const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
   const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
   if (stateful.length === 0) return []
   return [
     `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
       `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on ` +
-      `${suggest(...SESSION_SLOTS)} (nothing provides ${missing.join(', ')})`,
+      `${suggest(...needed)} (nothing provides ${missing.join(', ')})`,
   ]
 }
 
-function listenProblem({ routes, isFilled, suggest }: SharedParts): string[] {
+function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
+  if (isCarried) return []
   const listening = routes.filter(route => listensOnly(route) && !isFilled('changeBus', route))
   if (listening.length === 0) return []
   return [
@@ -65,11 +73,13 @@ const keyProblem = ({ ownKeys }: SharedParts): string[] =>
   ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
 
 /** Sessions that every node may serve take a way to the other nodes, and ids that those can read. */
-function checkShared({ routes, isFilled, isShared, ownKeys, suggest, report }: SharedParts): void {
-  for (const route of routes.filter(keepsSessions).filter(isShared)) {
+function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: SharedParts): void {
+  for (const route of routes.filter(keepsSessions)) {
+    const shared = sharedOn(route)
+    if (shared === false) continue
     const refuse = (why: string) =>
       report(new StartError(`its sessions are kept for every node, but ${why}`, { at: ['routes', route.path] }))
-    if (!isFilled('peers', route)) {
+    if (shared === true && !isFilled('peers', route)) {
       const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
       refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
     }

@@ -58,9 +58,10 @@ const WATCHER = 'mcp-host/testing'
 function forTest(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
   const isOn = (name: string) => plugins[name] !== undefined && plugins[name] !== false
   const [transport] = transports
+  const { tls: _, ...http } = config.http ?? {}
   return {
     ...config,
-    http: { ...config.http, host: '127.0.0.1', port: 0 },
+    http: { ...http, host: '127.0.0.1', port: 0 },
     secrets: [randomBytes(32).toString('base64')],
     plugins: { ...(transport !== undefined && !transports.some(isOn) && { [transport]: {} }), ...plugins },
   }
@@ -100,7 +101,7 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 
 /**
  * Starts a host of a config, given or in a file, on a free port of 127.0.0.1. The config is as it would be served, but for
- * this: keys are made up, tokens are the test's (`token`), there is a transport where it names none, the log is kept, and the
+ * this: it speaks plain HTTP, keys are made up, tokens are the test's (`token`), there is a transport where it names none, the log is kept, and the
  * files and ports that built-in plugins have beside the host's own (audit, access log, metrics) are left alone.
  * Rejects with the StartError that an operator would see.
  */

@@ -12,7 +12,7 @@ const compiling = (entry: URL) =>
   `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
 
 /**
- * Starts the file at `path`, from the root of the package and without extension, such as `plugins/store-sqlite/thread/main`.
+ * Starts the file at `path`, from the root of the package and without extension, such as `plugins/some-store/thread/main`.
  * The package keeps files of the name `thread/main` for it. What it fails with is the worker's `error` event.
  */
 export function startThread(path: string, options: Omit<WorkerOptions, 'eval'> = {}): Worker {

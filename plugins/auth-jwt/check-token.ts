@@ -1,4 +1,4 @@
-// The checks of a token beside its signature: its header before the signature is verified,
+// The checks of a token that jsonwebtoken leaves out or does too kindly: its header before the signature is verified,
 // its claims after. Most give the reason for a refusal, or undefined.
 import { type Claims, claimAt, stringsAt } from '../../core/auth.ts'
 import type { Issuer } from './profile.ts'
@@ -22,7 +22,7 @@ export function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): 
   return `the algorithm ${named} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
 }
 
-/** Seconds. */
+/** Seconds. What jsonwebtoken checks of `exp` and `nbf` it checks only where they are there. */
 export function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
   if (!isTime(exp)) return 'the token has no time at which it expires (exp)'
   if (exp + tolerance <= now) return 'the token expired'

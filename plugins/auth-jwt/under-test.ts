@@ -1,7 +1,7 @@
 // For `testHost`: the same options with a key of the test's own in the place of the issuers', so that it signs tokens as they
 // would: their names, audience and claims stay what the config says. Nothing is fetched.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import jws from 'jws'
+import jwt from 'jsonwebtoken'
 import type { UnderTest } from '../../core/auth.ts'
 import { makeClaims, writeClaim } from '../../core/auth.ts'
 import type { AuthJwtOptions, IssuerOptions } from './options.ts'
@@ -37,7 +37,7 @@ export function issueInTest(options: AuthJwtOptions): UnderTest<AuthJwtOptions> 
       for (const [path, value] of Object.entries(paths.required ?? {})) writeClaim(claims, path, value)
       const times = { exp, iat: Math.min(exp, Math.floor(Date.now() / 1_000)) }
       const payload = { ...claims, ...times, ...makeClaims(user, paths) }
-      return jws.sign({ header: { alg: 'ES256', typ: 'at+jwt', kid: KID }, payload, privateKey })
+      return jwt.sign(payload, privateKey, { algorithm: 'ES256', keyid: KID, header: { alg: 'ES256', typ: 'at+jwt' } })
     },
   }
 }

@@ -12,7 +12,9 @@ import {
 import type { Route, User } from '../../core/index.ts'
 import {
   type Algorithm,
+  type JsonWebToken,
   type KeySource,
+  loadJsonWebToken,
   readToken,
   signer,
   type VerificationKey,
@@ -51,6 +53,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
   const remembered = new LruMap<string, Remembered>(MAX_REMEMBERED)
   const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
+  let jwt: JsonWebToken | undefined
 
   function issuerOf({ iss }: Claims, own: OwnIssuer | undefined): Issuer | undefined {
     const isNamed = typeof iss === 'string' && iss !== ''
@@ -83,7 +86,8 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found
-    const { key, reason } = await signer(token, algorithm, found.keys)
+    jwt ??= await loadJsonWebToken()
+    const { key, reason } = signer(jwt, token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
     const user = readUser(claims, name, issuer.claims, profile)

@@ -3,7 +3,6 @@
 import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
 import {
   claimOf,
-  demandSecrets,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisHost,
@@ -11,6 +10,7 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../families/redis/index.ts'
+import { demandSecrets } from '../families/secrets/index.ts'
 import { createRedisGrantStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */

@@ -22,7 +22,13 @@ type Tell = ReturnType<FigureReader['counter']>
 const MOST_SERIES = 1_000
 
 /** Figures of which a sum says nothing: of several processes, or parts of one, the worst counts. */
-const WORST: Readonly<Record<string, Aggregator>> = { mcp_host_redis_up: 'min', mcp_host_key_age_seconds: 'max' }
+const WORST: Readonly<Record<string, Aggregator>> = {
+  mcp_host_redis_up: 'min',
+  mcp_host_sqlite_up: 'min',
+  mcp_host_sqlite_file_bytes: 'max',
+  mcp_host_key_age_seconds: 'max',
+  mcp_host_tls_certificate_expiry_timestamp_seconds: 'min',
+}
 
 const COMBINE: Partial<Record<Aggregator, (one: number, other: number) => number>> = { min: Math.min, max: Math.max }
 

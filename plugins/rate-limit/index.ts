@@ -1,8 +1,7 @@
 // How often one address, user, OAuth client may call, how often a tool is called, and how many calls run at once; past it 429.
 // docs/plugins/rate-limit.md.
-import { assertInstalled } from '../../core/auth.ts'
+import { assertInstalled, matchesGlob } from '../../core/auth.ts'
 import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
-import { matchesGlob } from '../families/glob/index.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { limitCalls } from './calls.ts'
 import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'

@@ -1,6 +1,5 @@
 // The options of one instance, compiled: what counts each limit, which rules a tool has, and the same in words.
-import type { ToolItem } from '../../core/auth.ts'
-import { matchesGlob } from '../families/glob/index.ts'
+import { matchesGlob, type ToolItem } from '../../core/auth.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
 import { createRunning, type Running } from './running.ts'
 import type { Count, CreateCount } from './tally.ts'

@@ -2,12 +2,12 @@
 import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
 import {
   claimOf,
-  demandSecrets,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisSections,
   redisConnection,
 } from '../families/redis/index.ts'
+import { demandSecrets } from '../families/secrets/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */

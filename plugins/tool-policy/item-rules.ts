@@ -1,8 +1,7 @@
 // From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
-import type { CatalogItem, ItemKind } from '../../core/auth.ts'
+import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
-import { globsOverlap, matchesGlob } from '../families/glob/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 

@@ -43,6 +43,7 @@ export default {
   server: { name: 'explain-test', version: '1.0.0' },
   http: { port: 0 },
   secrets: ['a secret for tests, long enough to be one'],
+  tools: { limits: { 'list*': { timeout: '10s', concurrency: 2 } } },
   toolsets,
   routes: {
     '/': { toolsets: 'open', plugins: { bearer: false } },
@@ -114,6 +115,23 @@ describe('mcp-host explain', () => {
       'plugins   rate-limit: user: at most 120 requests in 1m of one user',
       '          rate-limit: concurrent: at most 4 tool calls of one user at once, in one process',
       '          rate-limit: tools "e*": at most 5 calls in 1h of all callers',
+      'result    allowed, listed',
+    )
+  })
+
+  it('prints the limits that the operator gave the tool', async () => {
+    const told = await explain(
+      '--token',
+      sign({ scope: 'mcp.tools', roles: [] }),
+      '--route',
+      '/admin',
+      '--tool',
+      'list',
+    )
+    expectTold(
+      told,
+      /limits: a call may take 10000 ms, its wait for a place counted \(tools.limits "list\*"\)$/m,
+      /limits: at most 2 at once in one process, more wait \(tools.limits "list\*"\)$/m,
       'result    allowed, listed',
     )
   })

@@ -82,7 +82,7 @@ export function startProgram([file = '', ...argv]: readonly string[], cwd: strin
 
   const printed = (words: RegExp, patience?: number) => written('stdout', words, patience)
   const logged = (words: RegExp, patience?: number) => written('stderr', words, patience)
-  const listening = async () => (await printed(/^listening on (http:\S+)$/m))[1] ?? ''
+  const listening = async () => (await printed(/^listening on (https?:\S+)$/m))[1] ?? ''
   return { child, ended, printed, logged, listening }
 }
 

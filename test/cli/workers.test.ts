@@ -150,7 +150,7 @@ describe('a start with workers that cannot succeed', function () {
       /^mcp-host: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
     )
     expect(stderr).to.include("the sessions of routes['/'], ")
-    expect(stderr).to.include('set `stateless: true` on that route, or switch on cluster-redis')
+    expect(stderr).to.include('set `stateless: true` on that route, or switch on store-sqlite or cluster-redis')
     expect([stdout, code]).to.deep.equal(['', 2])
   })
 

@@ -186,7 +186,7 @@ const STOPPING: readonly StartCase[] = [
   {
     what: 'a Sentinel',
     server: { sentinel: true },
-    message: /unknown command .*; .*A Sentinel is not supported/i,
+    message: /unknown command .*; .*redis: { sentinel: { name/i,
   },
   {
     what: 'no EVALSHA',

@@ -103,7 +103,7 @@ describe('checkConfig', () => {
         '/etc/mcp.config.ts:14  http.prot',
         '  unknown option; did you mean "port"?',
         '  found a number; expected allowedHosts, allowedOrigins, backlog, host, keepAliveTimeout, maxBodySize, port, ' +
-          'publicUrl, requestTimeout, trustProxy or writeTimeout',
+          'publicUrl, requestTimeout, tls, trustProxy or writeTimeout',
         '',
         '/etc/mcp.config.ts:14  stateless',
         '  wrong value',

@@ -101,7 +101,16 @@ const holds = (text: string) => text.toLowerCase().includes(CANARY)
 
 describe('the keys that hold secrets', () => {
   it('are these, each marked in its schema', () => {
-    const redis = ['url', 'password', 'tls.ca', 'tls.cert', 'tls.key', 'cluster', 'cluster.0']
+    const redis = [
+      'url',
+      'password',
+      'tls.ca',
+      'tls.cert',
+      'tls.key',
+      'cluster',
+      'cluster.0',
+      ...['addresses', 'addresses.0', 'password'].map(key => `sentinel.${key}`),
+    ]
     const takers = [
       'redis',
       ...['event-store', 'session-store', 'grant-store', 'change-bus', 'cluster'].map(name => `${name}-redis`),
@@ -110,6 +119,8 @@ describe('the keys that hold secrets', () => {
     const expected = [
       'secrets',
       'secrets.0',
+      'http.tls.key',
+      'http.tls.passphrase',
       ...takers
         .flatMap(taker => (taker === 'redis' ? [taker] : under(taker)))
         .flatMap(at => redis.map(key => `${at}.${key}`)),

@@ -2,6 +2,7 @@
 // a block that is part of something is made whole.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
@@ -87,6 +88,9 @@ async function configIn(block: DocBlock, written: BlockFile | undefined): Promis
 
 const usesRedis = ({ plugins = {} }: Config) => Object.keys(plugins).some(name => name.endsWith('-redis'))
 
+/** An older Node refuses it, as its page says. */
+const lacksDatabase = ({ plugins = {} }: Config) => 'store-sqlite' in plugins && !isBuiltin('node:sqlite')
+
 /** The port of metrics may be another's on this machine. */
 const metricsAnywhere = ({ plugins }: Config) => {
   const metrics = plugins?.['metrics']
@@ -94,18 +98,25 @@ const metricsAnywhere = ({ plugins }: Config) => {
 }
 
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
-async function startAndEnd(config: Config, directory: string): Promise<void> {
+async function startAndEnd(config: Config, directory: string): Promise<unknown> {
   writeToolFiles(config.toolsets, directory)
-  const host = await createHost(
+  // Its certificate is not on this machine.
+  const { tls: _, ...http } = config.http ?? {}
+  const making = createHost(
     {
       ...config,
-      http: { ...config.http, host: '127.0.0.1', port: 0 },
+      http: { ...http, host: '127.0.0.1', port: 0 },
       plugins: { 'transport-streamable': {}, ...config.plugins, ...metricsAnywhere(config) },
       secrets: ['a secret for tests, long enough to be one'],
       ...(usesRedis(config) && { redis: { ...config.redis, url: (await redis())?.url ?? 'redis://127.0.0.1:1' } }),
     },
     { directory, log: createTestLog() },
   )
+  if (lacksDatabase(config)) {
+    const problem = await making.catch((error: Error) => error.message)
+    return expect(problem).to.include('Node 22.13')
+  }
+  const host = await making
   // Where there is no Redis it goes as far as `mcp-host check`.
   if (!usesRedis(config) || inPath('redis-server')) await host.listen()
   await host.close({ grace: 0 })

@@ -28,6 +28,30 @@ const toolsets = {
         return 'done'
       },
     }),
+    // Begins some promises and timers, and computes in the last of them.
+    defineTool({
+      name: 'deep',
+      async handler() {
+        const part = async (depth: number): Promise<string> => {
+          await sleep(1)
+          return depth === 0 ? compute(250) : part(depth - 1)
+        }
+        return new Promise<string>(resolve =>
+          setTimeout(() => void Promise.all([part(3), part(5)]).then(([a]) => resolve(a)), 5),
+        )
+      },
+    }),
+    // Is there all the time, computes in small pieces, and is never what holds anything.
+    defineTool({
+      name: 'small',
+      async handler(_, { signal }) {
+        while (!signal.aborted) {
+          compute(2)
+          await sleep(20)
+        }
+      },
+      timeout: '30s',
+    }),
     defineTool({ name: 'waits', handler: () => sleep(300).then(() => 'done') }),
     defineResource({ name: 'page', uri: 'test://page', handler: () => compute(150) }),
   ],
@@ -58,6 +82,27 @@ describe('a handler that holds the event loop', () => {
     expect(line).to.deep.include({ level: 'warn' })
     expect(line?.['among']).to.include('tools later')
     console.log(`a handler that computed 400 ms after it waited: told as ${line?.['ms']} ms`)
+  })
+
+  it('is named exactly after the first time, among others that run all the while', async () => {
+    const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: '100ms' } })
+    const over = new AbortController()
+    const call = (name: string, signal?: AbortSignal) =>
+      modern(url, 'tools/call', { name }, { init: signal ? { signal } : {} })
+    const others = [0, 1, 2].map(() => call('small', over.signal).catch(() => undefined))
+    const exact = () => log.filter(({ message }) => message?.startsWith('a handler held the event loop'))
+    const vague = () => log.filter(({ message }) => message?.startsWith('the event loop was held'))
+    let calls = 0
+    for (; exact().length < 4 && calls < 40; calls++) await call(calls % 2 === 0 ? 'deep' : 'later')
+    over.abort()
+    await Promise.all(others)
+    expect(vague()[0]?.['among']).to.include('tools small')
+    const named = exact().map(({ name }) => name)
+    expect(named.length).to.be.at.least(4)
+    expect([...new Set(named)].sort()).to.deep.equal(['deep', 'later'])
+    console.log(
+      `${calls} calls of tools that compute later, among 3 that run: ${vague().length} told as among, ${named.length} by name`,
+    )
   })
 
   it('is not watched where the config says off', async () => {

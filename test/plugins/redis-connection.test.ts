@@ -78,14 +78,34 @@ describe('the settings of a connection', () => {
 
   for (const [why, options, message] of [
     ['no Redis', {}, 'no Redis is named'],
-    ['two', { url: 'redis://a', cluster: ['redis://b'] }, 'give one of them'],
+    ['two', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; give one of them'],
+    [
+      'three',
+      { url: 'redis://a', cluster: ['redis://b'], sentinel: { name: 'a', addresses: ['redis://c'] } },
+      'and a sentinel',
+    ],
+    [
+      'a database of a Sentinel',
+      { sentinel: { name: 'a', addresses: ['redis://a/1'] } },
+      'write redis.sentinel.database',
+    ],
+    [
+      'Sentinels that differ',
+      { sentinel: { name: 'a', addresses: [`redis://:${PASSWORD}@a`, 'redis://b'] } },
+      'addresses of redis.sentinel',
+    ],
+    ['half of a certificate', { url: 'rediss://a', tls: { cert: '-----BEGIN' } }, 'go together'],
     ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'the URL is not rediss://'],
     ['another scheme', { url: `http://a:${PASSWORD}@b` }, 'must begin with redis://'],
     ['no URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
     ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encode what'],
     ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encode what'],
     ['a path that is no database', { url: `redis://a/${PASSWORD}` }, 'no number of a database'],
-    ['a Sentinel', { url: `redis+sentinel://:${PASSWORD}@a:26379/main` }, 'Sentinels are not asked'],
+    [
+      'a Sentinel',
+      { url: `redis+sentinel://:${PASSWORD}@a:26379/main` },
+      "write redis: { sentinel: { name: 'mymaster'",
+    ],
     ['a Unix socket', { url: `unix://:${PASSWORD}@/run/redis.sock` }, 'Unix socket'],
     ['a scheme of a cluster', { url: `redis-cluster://:${PASSWORD}@a` }, "write redis: { cluster: ['redis://...'] }"],
     ['a short timeout', { url: 'redis://a', commandTimeout: 10 }, 'less than 100 ms'],

@@ -1,30 +1,40 @@
 // What several processes would each keep to itself stops the start of a host that is one of them, all of it at once.
 import { expect } from 'chai'
-import { createHost } from '../../core/create-host.ts'
+import { createHost, type Neighbours } from '../../core/create-host.ts'
 import { stopAtFirst } from '../../core/http/start-error.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
+import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { checkSharing } from '../../core/sessions/sharing.ts'
 import { plugin } from '../fixtures/plugins.ts'
+import { startNeighbours } from '../support/neighbours.ts'
 
 const SECRET = 'one secret that is long enough to use'
 const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
 
+interface RefusalSettings {
+  readonly secrets?: readonly string[]
+  readonly plugins?: object
+  readonly processes?: number
+  readonly neighbours?: Neighbours | undefined
+}
+
 /** The message with which two processes refuse to start; undefined where they do not. */
-async function refusal(routes: object, { secrets = [SECRET], plugins = {}, processes = 2 } = {}) {
+async function refusal(routes: object, settings: RefusalSettings = {}) {
+  const { secrets = [SECRET], plugins = {}, processes = 2, neighbours } = settings
   const toolsets = { all: [defineTool({ name: 'echo', handler: () => 'echoed' })] }
   const config = {
     server: { name: 'test', version: '1' },
     http: { port: 0 },
-    secrets,
+    secrets: [...secrets],
     toolsets,
     routes: routes as Record<string, { toolsets: string }>,
     plugins: { 'transport-streamable': {}, ...plugins },
   }
   try {
-    const host = await createHost(config, { log, processes })
+    const host = await createHost(config, { log, processes, ...(neighbours && { neighbours }) })
     await host.close()
     return undefined
   } catch (error) {
@@ -82,7 +92,8 @@ describe('a host starts', () => {
       processes: 3,
       routes: [route],
       isFilled,
-      isShared: () => false,
+      isCarried: false,
+      sharedOn: () => false as const,
       ownKeys: false,
       report: stopAtFirst,
       suggest: () => 'something',
@@ -94,6 +105,32 @@ describe('a host starts', () => {
       expect(check).to.throw(`nothing provides ${slot}`)
       slots.add(slot)
     }
+  })
+})
+
+describe('a host that is one of two processes, whose changes and messages are carried between them,', () => {
+  const carried = (routes: object, plugins: object = {}) =>
+    refusal(routes, { plugins, neighbours: startNeighbours(1)[0] })
+  const kept = plugin(host => {
+    host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: 'host' })
+    host.fill('eventStore', createMemoryEventStore())
+  })
+
+  it('starts where the rest is kept for both, and where it only listens', async () => {
+    expect(await carried({ '/': { toolsets: 'all' } }, { kept })).to.equal(undefined)
+    expect(await carried({ '/': { ...stateless, listen: true } })).to.equal(undefined)
+  })
+
+  it('does not start with sessions in memory: what is missing is named', async () => {
+    expect(await carried({ '/': { toolsets: 'all' } })).to.include('(nothing provides sessionStore, eventStore)')
+  })
+
+  it('does not start where sessions are kept for nodes elsewhere, which it does not reach', async () => {
+    const everywhere = plugin(host => {
+      host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: true })
+      host.fill('eventStore', createMemoryEventStore())
+    })
+    expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('nothing provides peers')
   })
 })
 

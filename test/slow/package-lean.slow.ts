@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { bundledIn } from '../../build/bundle-dependencies.ts'
 import {
   CHOICES,
   type Installed,
@@ -27,7 +28,7 @@ const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(
 const OPTIONAL = Object.keys(peerDependencies)
 
 const MEGABYTE = 2 ** 20
-const MOST = { installed: 20, packages: 90, own: 3 }
+const MOST = { installed: 20.5, packages: 90, own: 4 }
 /** Licences that ask for nothing but their text, and that what they grant is not taken back. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
@@ -73,7 +74,7 @@ describe('an installation of the package alone', function () {
     const own = sizeOf(join(bare, 'node_modules/mcp-host'))
     const { bytes, packages } = installed
     console.log(
-      `      ${inMegabytes(bytes)} MB in ${packages.length} packages, ${inMegabytes(own)} MB of them mcp-host`,
+      `      ${inMegabytes(bytes)} MB (${bytes} bytes) in ${packages.length} packages, ${inMegabytes(own)} MB of them mcp-host`,
     )
     expect(bytes).to.be.within(12 * MEGABYTE, MOST.installed * MEGABYTE)
     expect(packages.length).to.be.within(50, MOST.packages)
@@ -99,24 +100,30 @@ describe('an installation of the package alone', function () {
 
   it('has licences that are allowed, all optional packages with it, and docs/dependencies.md lists each package', () => {
     const found = measure(full)
-    const strange = found.packages.filter(({ licence }) => !ALLOWED.includes(licence))
+    const bundled = bundledIn(join(full, 'node_modules/mcp-host'))
+    const strange = [...found.packages, ...bundled].filter(({ licence }) => !ALLOWED.includes(licence))
     expect(strange).to.deep.equal([])
     console.log(`      ${found.packages.length} packages under ${licenceLines(found).length} licences`)
+    const under = page.slice(page.indexOf('## Licences'))
+    const inUs = licenceLines({ bytes: 0, packages: bundled })
+    for (const line of inUs) expect(under).to.include(line)
     // Of esbuild's programs each machine has another.
     const listed = (text: string) => text.replace(/@esbuild\/[\w-]+/, '@esbuild/...')
     for (const line of licenceLines(found)) expect(listed(page)).to.include(listed(line))
   })
 
-  it('has a bill of materials that is CycloneDX, with every package in it', () => {
+  it('has a bill of materials that is CycloneDX, with every package in it, those in the package itself too', () => {
     const bill = JSON.parse(billOfMaterials(tarball))
     expect([bill.bomFormat, bill.metadata.component.name]).to.deep.equal(['CycloneDX', 'mcp-host'])
     expect(bill.specVersion).to.match(/^1\.\d$/)
     expect(bill.serialNumber).to.match(/^urn:uuid:[\da-f-]{36}$/)
     const named = new Set(bill.components.map(({ purl }: { purl: string }) => decodeURIComponent(purl)))
     const own = installed.packages.filter(({ name }) => name !== 'mcp-host')
-    const missing = own.filter(({ name, version }) => !named.has(`pkg:npm/${name}@${version}`))
-    console.log(`      ${named.size} components`)
+    const bundled = bundledIn(join(bare, 'node_modules/mcp-host'))
+    const missing = [...own, ...bundled].filter(({ name, version }) => !named.has(`pkg:npm/${name}@${version}`))
+    console.log(`      ${named.size} components, ${bundled.length} of them in the package itself`)
     expect(missing).to.deep.equal([])
+    expect(bill.components.map((one: { 'bom-ref': string }) => one['bom-ref'])).to.have.length(named.size)
     for (const { 'bom-ref': ref, type, version, hashes } of bill.components) {
       expect([typeof ref, type, typeof version, hashes?.[0]?.alg]).to.deep.equal([
         'string',

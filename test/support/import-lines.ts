@@ -46,9 +46,11 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   '@koa/router',
   'ajv',
   'ajv-formats',
+  'cosmiconfig',
   'fastest-levenshtein',
   'import-meta-resolve',
   'koa',
+  'koa-body',
   'koa-compose',
   'koa-mount',
   'pino',
@@ -74,11 +76,11 @@ const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-re
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
-  'families/glob': ['tool-policy', 'rate-limit'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
-  'families/own-file': ['access-log', 'audit'],
+  'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
+  'families/secrets': ['session-store-redis', 'grant-store-redis', 'store-sqlite'],
 }
 
 /** The plugins that are made of others of their family. */

@@ -1,17 +1,121 @@
-// Two redis-servers that are one Redis Cluster, each with half of the slots.
+// Redis servers that are one Redis Cluster, each with its part of the slots, and where they are wanted a replica of each.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { eventually } from './eventually.ts'
 import { type RedisServer, startRedis } from './redis-server.ts'
 
-/** Both of them; `stopRedis` ends them. */
-export async function startRedisCluster(): Promise<readonly [RedisServer, RedisServer]> {
-  const [one, two] = [await startRedis({ cluster: true }), await startRedis({ cluster: true })]
-  one.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
-  two.cli('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383')
-  one.cli('CLUSTER', 'MEET', '127.0.0.1', String(two.port))
-  await eventually(
-    'two nodes that say the cluster is well',
-    () => [one, two].map(node => node.cli('CLUSTER', 'INFO').find(line => line.startsWith('cluster_state:'))),
-    states => states.every(state => state?.startsWith('cluster_state:ok')),
+const run = promisify(execFile)
+const SLOTS = 16_384
+
+const fieldOf = (node: RedisServer, command: string, field: string) =>
+  node
+    .cli(...command.split(' '))
+    .find(line => line.startsWith(`${field}:`))
+    ?.slice(field.length + 1)
+    .trim()
+
+const idOf = (node: RedisServer) => node.cli('CLUSTER', 'MYID')[0] ?? ''
+
+/** All nodes know each other, and every slot is served. */
+const whole = (nodes: readonly RedisServer[]) =>
+  eventually(
+    'nodes that say the cluster is well',
+    () =>
+      nodes.map(node => [
+        fieldOf(node, 'CLUSTER INFO', 'cluster_state'),
+        fieldOf(node, 'CLUSTER INFO', 'cluster_known_nodes'),
+      ]),
+    states => states.every(([state, known]) => state === 'ok' && known === String(nodes.length)),
   )
-  return [one, two]
+
+async function startMasters(count: number, more: readonly string[]) {
+  const nodes: RedisServer[] = []
+  for (let index = 0; index < count; index++) {
+    const node = await startRedis({ cluster: true, more })
+    const [first, next] = [index, index + 1].map(at => Math.round((at * SLOTS) / count)) as [number, number]
+    node.cli('CLUSTER', 'ADDSLOTSRANGE', String(first), String(next - 1))
+    // Two nodes that vote at once, with the same epoch, would take the slots of each other.
+    node.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
+    nodes.push(node)
+  }
+  for (const node of nodes.slice(1)) nodes[0]?.cli('CLUSTER', 'MEET', '127.0.0.1', String(node.port))
+  await whole(nodes)
+  return nodes
+}
+
+/** Two masters; `stopRedis` ends them. */
+export async function startRedisCluster(): Promise<readonly [RedisServer, RedisServer]> {
+  return (await startMasters(2, [])) as unknown as readonly [RedisServer, RedisServer]
+}
+
+export interface ReplicatedCluster {
+  readonly masters: readonly RedisServer[]
+  /** That of each master, in their order. */
+  readonly replicas: readonly RedisServer[]
+  /** Resolves once the replica of this master is a master itself. */
+  promoted(place: number): Promise<void>
+  /** Moves this many slots from one master to another, with the keys in them. */
+  reshard(from: number, to: number, slots: number): Promise<void>
+  /** Resolves once all nodes are there, and whoever replicates is in step. */
+  settled(): Promise<void>
+}
+
+/** Three masters and a replica of each, which takes its master's place a second after that is gone. */
+export async function startReplicatedCluster(): Promise<ReplicatedCluster> {
+  const more = [
+    '--cluster-node-timeout',
+    '1000',
+    '--repl-diskless-sync-delay',
+    '0',
+    '--cluster-replica-validity-factor',
+    '0',
+  ]
+  const masters = await startMasters(3, more)
+  const replicas: RedisServer[] = []
+  for (const master of masters) {
+    const replica = await startRedis({ cluster: true, more })
+    replica.cli('CLUSTER', 'MEET', '127.0.0.1', String(master.port))
+    const known = () => replica.cli('CLUSTER', 'NODES').some(line => line.startsWith(idOf(master)))
+    await eventually('a replica that knows its master', known)
+    replica.cli('CLUSTER', 'REPLICATE', idOf(master))
+    replicas.push(replica)
+  }
+  const all = [...masters, ...replicas]
+  const roleOf = (node: RedisServer) => fieldOf(node, 'INFO replication', 'role')
+  const isInStep = (node: RedisServer) =>
+    roleOf(node) === 'master' || fieldOf(node, 'INFO replication', 'master_link_status') === 'up'
+  const cluster: ReplicatedCluster = {
+    masters,
+    replicas,
+    async promoted(place) {
+      const replica = replicas[place] as RedisServer
+      await eventually(
+        'a replica that is a master',
+        () => roleOf(replica),
+        role => role === 'master',
+      )
+    },
+    async reshard(from, to, slots) {
+      const check = () =>
+        run('redis-cli', ['--cluster', 'check', `127.0.0.1:${masters[0]?.port}`]).then(Boolean, () => false)
+      await eventually('a cluster that redis-cli finds nothing wrong with', check)
+      const [source, target] = [masters[from], masters[to]] as [RedisServer, RedisServer]
+      const how = [
+        '--cluster-from',
+        idOf(source),
+        '--cluster-to',
+        idOf(target),
+        '--cluster-slots',
+        String(slots),
+        '--cluster-yes',
+      ]
+      await run('redis-cli', ['--cluster', 'reshard', `127.0.0.1:${source.port}`, ...how])
+    },
+    async settled() {
+      await whole(all)
+      await eventually('replicas that are in step', () => all.every(isInStep))
+    },
+  }
+  await cluster.settled()
+  return cluster
 }

@@ -16,17 +16,24 @@ export interface RedisServerSettings {
   readonly maxmemory?: string
   /** What the default user may do, and others: lines of `user ...`. */
   readonly acl?: readonly string[]
-  /** Only TLS, with a certificate for 127.0.0.1 that was made for this test. */
-  readonly tls?: boolean
+  /** Only TLS, with a certificate for 127.0.0.1 that was made for this test, or with these, and clients have one too. */
+  readonly tls?: boolean | RedisCertificates
   /** Microseconds that it takes for each thing it kept when it starts again. */
   readonly slowStart?: number
   /** As a node of a Redis Cluster. */
   readonly cluster?: boolean
   readonly port?: number
-  /** A Sentinel, which knows no keys. */
-  readonly sentinel?: boolean
+  /** A Sentinel, which knows no keys; its configuration, line by line. */
+  readonly sentinel?: boolean | readonly string[]
   /** More of the command line: names and values. */
   readonly more?: readonly string[]
+}
+
+/** Names of PEM files. */
+export interface RedisCertificates {
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
 }
 
 export interface RedisServer {
@@ -50,7 +57,7 @@ export interface RedisServer {
 
 export const needsRedis = (context: Context) => needsProgram(context, 'redis-server', 'apt-get install redis-server')
 
-export /** A certificate for 127.0.0.1 that signs itself. */
+/** A certificate for 127.0.0.1 that signs itself. */
 function makeCertificate(folder: string) {
   const [key, cert] = [join(folder, 'redis.key'), join(folder, 'redis.pem')]
   const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
@@ -58,17 +65,27 @@ function makeCertificate(folder: string) {
   execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...files, ...names], {
     stdio: 'pipe',
   })
-  return { key, cert }
+  return { key, cert, ca: cert }
 }
 
 function argumentsFor(settings: RedisServerSettings, port: number, folder: string): string[] {
   const { persistent, maxmemory, slowStart, acl = [], cluster, more = [] } = settings
   if (settings.sentinel) {
     const file = join(folder, 'sentinel.conf')
-    writeFileSync(file, `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor main 127.0.0.1 1 1\n`)
+    const lines = settings.sentinel === true ? ['sentinel monitor main 127.0.0.1 1 1'] : settings.sentinel
+    writeFileSync(
+      file,
+      [
+        settings.tls ? `port 0\ntls-port ${port}` : `port ${port}`,
+        'bind 127.0.0.1',
+        `dir ${folder}`,
+        ...lines,
+        '',
+      ].join('\n'),
+    )
     return [file, '--sentinel']
   }
-  const tls = settings.tls ? makeCertificate(folder) : undefined
+  const tls = settings.tls === true ? makeCertificate(folder) : settings.tls || undefined
   const option = (name: string, ...values: readonly string[]) => [`--${name}`, ...values]
   return [
     ...option('bind', '127.0.0.1'),
@@ -82,8 +99,8 @@ function argumentsFor(settings: RedisServerSettings, port: number, folder: strin
           ...option('tls-port', String(port)),
           ...option('tls-cert-file', tls.cert),
           ...option('tls-key-file', tls.key),
-          ...option('tls-ca-cert-file', tls.cert),
-          ...option('tls-auth-clients', 'no'),
+          ...option('tls-ca-cert-file', tls.ca),
+          ...option('tls-auth-clients', settings.tls === true ? 'no' : 'yes'),
         ]
       : []),
     ...(maxmemory === undefined
@@ -117,7 +134,8 @@ export async function startRedis(settings: RedisServerSettings = {}): Promise<Re
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
   const port = settings.port ?? (await freePort())
   const args = argumentsFor(settings, port, folder)
-  const ca = settings.tls ? join(folder, 'redis.pem') : undefined
+  const given = typeof settings.tls === 'object' ? settings.tls : undefined
+  const ca = given?.ca ?? (settings.tls ? join(folder, 'redis.pem') : undefined)
   let child: ChildProcess | undefined
 
   async function start() {
@@ -138,7 +156,8 @@ export async function startRedis(settings: RedisServerSettings = {}): Promise<Re
     port,
     ca,
     cli(...command) {
-      const secure = ca === undefined ? [] : ['--tls', '--cacert', ca]
+      const secure =
+        ca === undefined ? [] : ['--tls', '--cacert', ca, ...(given ? ['--cert', given.cert, '--key', given.key] : [])]
       const text = execFileSync('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...secure, ...command], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],

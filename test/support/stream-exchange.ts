@@ -1,6 +1,7 @@
 // One HTTP exchange on a connection of its own, its event stream read event by event: so that a test may stop reading,
 // or break the connection, exactly where it wants to.
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { request as requestSecurely } from 'node:https'
 import type { RpcMessage } from './rpc.ts'
 
 export interface ReadEvent {
@@ -117,11 +118,19 @@ function readFrom(res: IncomingMessage): StreamExchange {
   }
 }
 
+let authority: string | undefined
+
+/** From now on, certificates that this one (PEM) signed are taken. */
+export const trust = (certificate: string) => {
+  authority = certificate
+}
+
 /** Resolves when the response's headers are there. */
 export function exchange(url: string, { method = 'GET', headers, body, localAddress }: ExchangeRequest = {}) {
   return new Promise<StreamExchange>((resolve, reject) => {
     const options = { method, headers: { ...headers }, agent: false, ...(localAddress && { localAddress }) }
-    request(url, options, res => resolve(readFrom(res)))
+    const send = url.startsWith('https:') ? requestSecurely : request
+    send(url, { ...options, ...(authority !== undefined && { ca: authority }) }, res => resolve(readFrom(res)))
       .on('error', reject)
       .end(body)
   })

@@ -3,11 +3,12 @@
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
-import { type HandlerSettings, runHandler } from '../context.ts'
+import type { HandlerSettings } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
+import { runHandler } from '../run-handler.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 

@@ -4,11 +4,12 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
-import { type HandlerSettings, runHandler } from '../context.ts'
+import type { HandlerSettings } from '../context.ts'
 import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
 import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
+import { runHandler } from '../run-handler.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
@@ -28,8 +29,10 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => ToolReturn
+  // Outside of what a tool fails with: the host refuses, as it refuses other requests.
+  const turn = settings.limits.of(tool).queue?.enter(call)
   return afterHandler(
-    () => runHandler(call, tool, settings, ctx => handler(checked.value, ctx)),
+    () => runHandler(call, tool, settings, ctx => handler(checked.value, ctx), turn),
     value => finish(call, tool, value),
     error => failed(tool, error),
   )

@@ -1,7 +1,7 @@
 // Checks identity assertions (ID-JAG): JWTs in which a trusted issuer says who somebody is, for one client at this server.
 // draft-ietf-oauth-identity-assertion-authz-grant, sections 3 and 4.4.
 import type { Claims } from '../../../core/auth.ts'
-import { type Algorithm, ASYMMETRIC, readToken, signer } from '../../families/issuer-keys/index.ts'
+import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts'
 
 const TYPE = 'oauth-id-jag+jwt'
@@ -94,7 +94,7 @@ export function createAssertionCheck(trusted: TrustedIssuers, audience: string, 
     const found = await from.keys.find(header['kid'] as string | undefined, algorithm)
     if ('unavailable' in found)
       return { unavailable: 'the keys of its issuer cannot be fetched now', retryAfter: found.retryAfter }
-    const { key } = await signer(text, algorithm, found.keys)
+    const { key } = signer(await loadJsonWebToken(), text, algorithm, found.keys)
     if (!key) return { refused: 'its signature is of no key of its issuer' }
     const { sub, jti, exp } = claims as { sub: string; jti: string; exp: number }
     return { assertion: { from, claims, subject: sub, id: jti, until: (exp + TOLERANCE) * 1_000 } }

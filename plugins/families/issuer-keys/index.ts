@@ -3,7 +3,7 @@
 export { metadataUrls } from './discover-keys.ts'
 export { createIssuerKeys, type IssuerKeys, type IssuerKeysSettings } from './issuer-keys.ts'
 export { type ReadToken, readToken } from './read-token.ts'
-export { signer } from './signature.ts'
+export { type JsonWebToken, loadJsonWebToken, signer } from './signature.ts'
 export {
   type Algorithm,
   ASYMMETRIC,

@@ -1,10 +1,12 @@
 // An issuer's key set: fetched when needed, one fetch at a time, renewed before it is too old, kept for a while when the
-// issuer is away. It is fetched as a whole: a key that is not in the newest one is gone, and a flood of unknown keys is
-// one question.
+// issuer is away. jwks-rsa reads the set; when to fetch is decided here, for the set as a whole: a key that is not in the
+// newest one is gone, and a flood of unknown keys is one question.
+import { createPublicKey } from 'node:crypto'
+import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
 import { discoverKeys } from './discover-keys.ts'
-import { candidates, type KeySource, readKey, type VerificationKey, weaknessOf } from './verification-key.ts'
+import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
 /** Milliseconds between two questions for a key that is not in the set. */
 const UNKNOWN_KEY_INTERVAL = 10_000
@@ -41,31 +43,26 @@ export interface IssuerKeys extends KeySource {
   close(): void
 }
 
-type JsonKey = Readonly<Record<string, unknown>>
-
-/** The key set at an address. Rejects where none can be read; a set without keys is one. */
-async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<JsonKey[]> {
+/** The keys at an address. Rejects where no key set can be read; a set without keys is one. */
+async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
   if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
-  return body['keys'].filter(isObject)
+  const set = { keys: body['keys'].filter(isObject) }
+  if (set.keys.length === 0) return []
+  // Like jsonwebtoken: for hosts that have this plugin, not for every start.
+  const { JwksClient } = await import('jwks-rsa')
+  const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
+  // It throws where no key of the set is for signatures, which is a set without keys.
+  return client.getSigningKeys().catch(() => [])
 }
 
-/** Whether a key is there to verify with (RFC 7517, section 4), and no secret that somebody published. */
-function isForSignatures({ use, key_ops: operations, d }: JsonKey): boolean {
-  const isMeant = use === undefined || use === 'sig'
-  return isMeant && d === undefined && (!Array.isArray(operations) || operations.includes('verify'))
-}
-
-/** A set may have keys for something else, or of kinds that are not known here: those count for nothing. */
-function verificationKeys(listed: readonly JsonKey[], known: readonly VerificationKey[]): VerificationKey[] {
-  return listed.filter(isForSignatures).flatMap(one => {
-    try {
-      const read = readKey(one)
-      return known.find(({ kid, alg, pem }) => kid === read.kid && alg === read.alg && pem === read.pem) ?? read
-    } catch {
-      return []
-    }
+function verificationKeys(listed: readonly SigningKey[], known: readonly VerificationKey[]): VerificationKey[] {
+  return listed.flatMap(one => {
+    const { kid, alg } = one as { kid?: string; alg?: string }
+    const pem = one.getPublicKey()
+    const same = known.find(key => key.kid === kid && key.alg === alg && key.pem === pem)
+    return same ?? { kid, alg, pem, key: createPublicKey(pem) }
   })
 }
 

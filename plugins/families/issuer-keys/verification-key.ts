@@ -2,7 +2,7 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { errorText, isObject } from '../../../core/index.ts'
 
-/** What can be verified. */
+/** What jsonwebtoken can verify. */
 export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
 export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]

@@ -42,12 +42,16 @@ const COMMANDS = [
 /** The same for one server and for a cluster, where all keys of one command need one hash tag. */
 export type RedisCommands = Pick<RedisClientType, (typeof COMMANDS)[number]>
 
-/** Commands of the client that there is when one is sent; `sending` hears of each before it leaves. */
-export function createCommands(client: () => RedisCommands, sending = () => {}): RedisCommands {
+/** Commands of the client that there is when one is sent, or comes; `sending` hears of each before it leaves. */
+export function createCommands(
+  client: () => RedisCommands | Promise<RedisCommands>,
+  sending = () => {},
+): RedisCommands {
   const send = (name: keyof RedisCommands) =>
     async function sendCommand(...args: unknown[]) {
       sending()
-      const target = client()
+      const found = client()
+      const target = found instanceof Promise ? await found : found
       return (target[name] as (...args: unknown[]) => unknown).apply(target, args)
     }
   return Object.fromEntries(COMMANDS.map(name => [name, send(name)])) as unknown as RedisCommands

@@ -2,74 +2,27 @@
 // back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
+import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
 import { type Logger, StartError } from '../../../core/index.ts'
+import { clusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
 import { isDisconnection, unavailable } from './failures.ts'
 import { createMeasure, type Measure, offerHealth } from './figures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
-import { createLink, type Link, silenceOf } from './link.ts'
+import { type Link, silenceOf } from './link.ts'
 import { explainRefusal, withoutPassword } from './refusals.ts'
 import type { RedisCommandName } from './rehearsal.ts'
 import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
 import type { RedisHost, RedisSettings } from './section.ts'
-import { type ResolvedRedis, resolveRedis } from './settings.ts'
+import { Sentinels } from './sentinels.ts'
+import { serverLink } from './server-link.ts'
+import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
+import type { RedisConnection, RedisReader } from './shared-connection.ts'
 import { createOccurrence, within } from './waiting.ts'
 import { Watch } from './watch.ts'
-
-/** A client of its own, for reads that block. Its commands wait while there is no connection; closes with the host. */
-export interface RedisReader {
-  readonly client: RedisCommands
-  close(): void
-}
-
-export interface RedisConnection {
-  /**
-   * Commands, each refused at once while there is no connection. They throw what node-redis does, and wait for as long
-   * as it takes: `run` is for answers to clients.
-   */
-  readonly client: RedisCommands
-  /** Milliseconds that Redis may take to answer. */
-  readonly commandTimeout: number
-  /** The prefix and the parts, joined with `:`. */
-  key(...parts: string[]): string
-  /**
-   * A key of one session; all of them are in one slot of a cluster. It has a digest of the id: ids are what sessions
-   * are opened with, so they are not written down. As the id has its owner's HMAC, so has the key.
-   */
-  sessionKey(session: string, ...parts: string[]): string
-  /** For reads that block for at most `commandTimeout`. */
-  duplicate(): Promise<RedisReader>
-  /** Whether Redis answers, and does what is asked of it. */
-  readonly healthy: boolean
-  /** Why it is not healthy, in words that anybody may read. */
-  readonly trouble: string
-  /**
-   * Says in `setup` that the keys are those of hosts with these secrets. Where a host runs that has none of them this one
-   * does not start; where it is found out later, everything is refused with 503.
-   */
-  claim(claim: KeySpaceClaim): void
-  /** Hears when `healthy` becomes true or false; returns what ends that. */
-  onChange(listener: (healthy: boolean) => void): () => void
-  /** Batches of commands written so far, those of readers left out; for tests. */
-  readonly roundTrips: number
-  /**
-   * The clock of Redis in milliseconds, or earlier, never later; undefined before it was first heard. A script that is
-   * given a deadline by this clock does not run once whoever sent it has given up.
-   */
-  now(): number | undefined
-  /** Asks for the time now; resolves when `now()` is fresh. */
-  askTime(): Promise<void>
-  /**
-   * What `act` does with Redis, within `timeout` milliseconds (default `commandTimeout`). Where Redis cannot be asked
-   * or refuses for now: HostError `unavailable` with `Retry-After`; at once where there was no connection for as long.
-   */
-  run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
-  /** `run` of one script: by its digest, or whole where Redis does not know it. */
-  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
-}
 
 /** What the plugins of one host share: connections by their settings. */
 const CONNECTIONS = Symbol('connections to Redis')
@@ -88,11 +41,11 @@ export function redisConnection(
 ): RedisConnection {
   assertInstalled(['@redis/client'], host)
   const redis = resolveRedis(host, options)
-  const shared = host.share(CONNECTIONS, () => new Map<string, SharedConnection>(), closeAll)
-  const id = JSON.stringify(redis)
-  const connection = shared.get(id) ?? openConnection(host, redis)
-  const isFirst = [...shared.values()].every(({ isVital }) => !isVital)
-  shared.set(id, connection)
+  const shared = host.share(CONNECTIONS, () => new Set<SharedConnection>(), closeAll)
+  const known = [...shared].find(({ settings }) => isDeepStrictEqual(settings, redis))
+  const connection = known ?? openConnection(host, redis)
+  const isFirst = [...shared].every(({ isVital }) => !isVital)
+  shared.add(connection)
   connection.examination.need(needs)
   if (!vital || connection.isVital) return connection
   connection.isVital = true
@@ -108,11 +61,13 @@ function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection
   return connection
 }
 
-async function closeAll(connections: ReadonlyMap<string, SharedConnection>) {
-  await Promise.all([...connections.values()].map(connection => connection.close()))
+async function closeAll(connections: ReadonlySet<SharedConnection>) {
+  await Promise.all([...connections].map(connection => connection.close()))
 }
 
 const RESET_AT_MOST_EVERY = 1_000
+/** A primary that was replaced and still answers loses what is written to it meanwhile, milliseconds. */
+const ASK_SENTINELS = 500
 /** How long a cluster where a command was refused is not asked whether it still does, milliseconds. */
 const HOLD = 5_000
 
@@ -121,7 +76,9 @@ class SharedConnection implements RedisConnection {
   readonly examination: Examination
   /** Whether the host is not ready without it. */
   isVital = false
-  readonly #redis: ResolvedRedis
+  readonly settings: ResolvedRedis
+  readonly #log: Logger
+  readonly #sentinels: Sentinels | undefined
   readonly #link: Link
   readonly #readers = new Set<Link>()
   readonly #batches = countBatches()
@@ -135,9 +92,11 @@ class SharedConnection implements RedisConnection {
   readonly #measure: Measure
 
   constructor(redis: ResolvedRedis, log: Logger, measure: Measure) {
-    this.#redis = redis
+    this.settings = redis
+    this.#log = log
     this.#measure = measure
-    this.#link = createLink({ redis, blocking: 0, changed: cause => this.#linkChanged(cause) })
+    this.#sentinels = this.#findSentinels()
+    this.#link = this.#createLink(0, cause => this.#linkChanged(cause))
     const isConnected = () => this.#link.isReady
     this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
     this.client = createCommands(() => this.#link.commands, this.#batches.sending)
@@ -156,17 +115,35 @@ class SharedConnection implements RedisConnection {
       health: this.#health,
       isConnected,
       hear: time => this.#setClock(time),
-      replaced: () => this.#reset(),
+      replaced: () => this.#replaced(),
     })
+  }
+
+  #findSentinels(): Sentinels | undefined {
+    const { settings: redis } = this
+    if (!redis.sentinel) return undefined
+    const moved = (primary: RedisAddress) => {
+      for (const link of [this.#link, ...this.#readers]) link.moved(primary)
+    }
+    return new Sentinels(
+      { redis, log: this.#log, interval: Math.min(this.#interval, ASK_SENTINELS), moved },
+      redis.sentinel,
+    )
+  }
+
+  #createLink(blocking: number, changed: (cause?: unknown) => void): Link {
+    const { settings: redis } = this
+    const settings = { redis, log: this.#log, sentinels: this.#sentinels, blocking, changed }
+    return redis.isCluster ? clusterLink(settings) : serverLink(settings)
   }
 
   /** Milliseconds between beats, which also keep the sockets awake: one that is silent for longer is given up. */
   get #interval() {
-    return silenceOf(this.#redis) / 2.5
+    return silenceOf(this.settings) / 2.5
   }
 
   get commandTimeout() {
-    return this.#redis.commandTimeout
+    return this.settings.commandTimeout
   }
 
   get healthy() {
@@ -182,7 +159,7 @@ class SharedConnection implements RedisConnection {
   }
 
   key(...parts: string[]) {
-    return `${this.#redis.keyPrefix}${parts.join(':')}`
+    return `${this.settings.keyPrefix}${parts.join(':')}`
   }
 
   sessionKey(session: string, ...parts: string[]) {
@@ -214,39 +191,50 @@ class SharedConnection implements RedisConnection {
   async start() {
     this.#health.begin()
     await this.#link.open()
+    this.#sentinels?.begin()
     this.#watch.begin()
     const cause = await within(this.#first.happened, this.commandTimeout).catch(late => late)
     await within(this.#watch.examined, this.commandTimeout).catch(() => undefined)
     const refusal = explainRefusal(cause) ?? this.#health.refusal
     if (!refusal?.isLasting) return
     await this.close()
-    throw new StartError(`${this.#redis.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+    throw new StartError(`${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
   }
 
   async close() {
     this.#watch.end()
     if (this.healthy) await this.examination.leave().catch(() => undefined)
     this.#health.close()
+    this.#sentinels?.close()
     for (const link of [this.#link, ...this.#readers]) link.close()
   }
 
   async duplicate(): Promise<RedisReader> {
-    const link = createLink({ redis: this.#redis, blocking: this.commandTimeout, changed: () => undefined })
+    const link = this.#createLink(this.commandTimeout, () => undefined)
     this.#readers.add(link)
     await link.open()
     const close = () => {
       this.#readers.delete(link)
       link.close()
     }
-    return { client: createCommands(() => link.commands), close }
+    const commands = async () => {
+      await link.whenReady()
+      return link.commands
+    }
+    return { client: createCommands(commands), close }
   }
 
-  #linkChanged(thrown?: unknown) {
-    const cause = withoutPassword(thrown, this.#redis.password)
+  #linkChanged(cause?: unknown) {
     const isConnected = this.#link.isReady
     this.#health.connectionChanged(cause, explainRefusal(cause))
     if (isConnected) this.#watch.connected()
     if (isConnected || cause !== undefined) this.#first.happen(cause)
+  }
+
+  /** It answers, and is no primary: the Sentinel that named it, or its name, may know better now. */
+  #replaced() {
+    this.#sentinels?.distrust()
+    this.#reset()
   }
 
   #reset() {
@@ -263,7 +251,7 @@ class SharedConnection implements RedisConnection {
       this.#health.heard()
       return value
     } catch (thrown) {
-      const error = withoutPassword(thrown, this.#redis.password)
+      const error = withoutPassword(thrown, undefined)
       const waited = performance.now() - asked
       if (!isDisconnection(error)) this.#health.heard()
       // A socket that said nothing for as long as an answer may take leads nowhere.
@@ -286,7 +274,7 @@ class SharedConnection implements RedisConnection {
       const refusal = explainRefusal(error)
       this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
       // What is examined is one node of a cluster: another may have refused.
-      if (refusal) this.#watch.refused(refusal, this.#redis.isCluster ? HOLD : undefined)
+      if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
     }
   }

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../../core/index.ts'
 import { RedisTimeout } from './failures.ts'
 import { nameRefusal, type Refusal } from './refusals.ts'
+import { explainTls } from './tls.ts'
 import { createOccurrence, within } from './waiting.ts'
 
 export interface HealthSettings {
@@ -152,8 +153,10 @@ export class Health {
     // Not connected yet is no news, unless it failed.
     if (cause === undefined && this.#told !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
-    if (this.#told === 'down') log.debug({ redis, reason }, 'Redis still does not answer')
-    else log.warn({ redis, reason }, 'Redis does not answer; trying again until it does')
+    const fix = explainTls(cause)
+    const why = { redis, reason, ...(fix !== undefined && { fix }) }
+    if (this.#told === 'down') log.debug(why, 'Redis still does not answer')
+    else log.warn(why, 'Redis does not answer; trying again until it does')
     this.#told = 'down'
   }
 }

@@ -1,8 +1,8 @@
 // What the plugins that keep things in Redis share, and no plugin itself: the config's `redis`, one connection a host,
 // scripts, and which failures pass. Its members are named in test/architecture.test.ts; they import this file alone.
-export { type RedisConnection, type RedisReader, redisConnection } from './connection.ts'
+export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable } from './failures.ts'
-export { claimOf, demandSecrets } from './own-keys.ts'
+export { claimOf } from './own-keys.ts'
 export { type RedisScript, redisScript } from './script.ts'
 export {
   REDIS_PROPERTIES,
@@ -11,4 +11,5 @@ export {
   type RedisSections,
   type RedisSettings,
 } from './section.ts'
+export type { RedisConnection, RedisReader } from './shared-connection.ts'
 export { within } from './waiting.ts'

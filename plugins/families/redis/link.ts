@@ -1,8 +1,11 @@
-// A client of one Redis or of a Redis Cluster that connects again for ever. For connection.ts, which says what waits
-// and what is refused meanwhile. node-redis is loaded when the first one connects.
-import type { RedisClientType, RedisClusterType } from '@redis/client'
+// What a client of one Redis or of a Redis Cluster is for connection.ts, which says what waits and what is refused while
+// there is no connection; and what both kinds have in common. Each connects again for ever.
+import type { Logger } from '../../../core/index.ts'
 import type { RedisCommands } from './commands.ts'
-import type { ResolvedRedis } from './settings.ts'
+import type { Credentials } from './credentials.ts'
+import type { Sentinels } from './sentinels.ts'
+import type { RedisAddress, ResolvedRedis } from './settings.ts'
+import { readTls } from './tls.ts'
 
 export interface Link {
   /** Throws where nothing was connected yet. */
@@ -11,16 +14,23 @@ export interface Link {
   readonly isReady: boolean
   /** Begins, and resolves once there is a client; that it is connected, `changed` tells. */
   open(): Promise<void>
+  /** Resolves once something is connected; rejects when the link is closed. For commands that wait for that. */
+  whenReady(): Promise<void>
   /** Gives up the socket for a new one: it is dead, or leads to what is the primary no more. */
   reset(): void
+  /** Connects to the primary that is one now, unless it does or is about to. */
+  moved(primary: RedisAddress): void
   close(): void
 }
 
 export interface LinkSettings {
   readonly redis: ResolvedRedis
+  readonly log: Logger
+  /** Who knows the primary, where addresses are of Sentinels. */
+  readonly sentinels: Sentinels | undefined
   /** Milliseconds that a command may block at Redis: this long the socket may be silent. 0: commands do not block. */
   readonly blocking: number
-  /** Called whenever `isReady` may have changed; with why, where it failed. */
+  /** Called whenever `isReady` may have changed; with why, where it failed. No password is in it. */
   changed(cause?: unknown): void
   /** From 0 to below 1; for tests. */
   readonly random?: () => number
@@ -40,24 +50,20 @@ export function backOff(retries: number, random: () => number = Math.random): nu
 /** How long a socket may say nothing, in milliseconds. */
 export const silenceOf = ({ commandTimeout }: ResolvedRedis): number => Math.max(commandTimeout, SHORTEST_SILENCE)
 
-function clientOptions({ redis, blocking, random }: LinkSettings) {
-  const { username, password, database, tls, commandTimeout } = redis
-  const silence = silenceOf(redis) + blocking
-  const socket = {
-    connectTimeout: commandTimeout,
-    socketTimeout: silence,
-    reconnectStrategy: (retries: number) => backOff(retries, random),
-  }
+/** Options of a client: who connects, how long it waits, and the certificates as they are now. */
+export function clientOptions({ redis, blocking }: LinkSettings, credentials: Credentials) {
+  const { password, username, database, tls, commandTimeout } = redis
+  const timeouts = { connectTimeout: commandTimeout, socketTimeout: silenceOf(redis) + blocking }
+  const isSomebody = username !== undefined || password !== undefined
+  const credentialsProvider = { type: 'async-credentials-provider' as const, credentials: () => credentials.fetch() }
   return {
     RESP: 3 as const,
     name: 'mcp-host',
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
+    ...(isSomebody && { credentialsProvider }),
     ...(database !== 0 && { database }),
-    socket: tls ? { ...socket, tls: true as const, ...tls } : socket,
+    socket: tls ? { ...timeouts, tls: true as const, ...readTls(tls) } : timeouts,
     // What cannot be sent is refused at once: whoever waits does so in connection.ts, and no longer than it should.
-    // What blocks has a client of its own, whose commands wait for it.
-    disableOfflineQueue: blocking === 0,
+    disableOfflineQueue: true,
     disableClientInfo: true,
     maintNotifications: 'disabled' as const,
     // Ours ends a command that was sent too; node-redis's costs a signal each and ends only what was not.
@@ -65,93 +71,4 @@ function clientOptions({ redis, blocking, random }: LinkSettings) {
   }
 }
 
-export function createLink(settings: LinkSettings): Link {
-  return settings.redis.isCluster ? clusterLink(settings) : serverLink(settings)
-}
-
-const noClient = () => new Error('The client is offline')
-
-function serverLink(settings: LinkSettings): Link {
-  const { redis, changed } = settings
-  let client: RedisClientType | undefined
-  let closed = false
-  const connect = () => void client?.connect().catch(changed)
-  return {
-    get commands() {
-      if (!client) throw noClient()
-      return client
-    },
-    get isReady() {
-      return client?.isReady ?? false
-    },
-    async open() {
-      const { createClient } = await import('@redis/client')
-      if (closed) return
-      const options = clientOptions(settings)
-      const [address] = redis.addresses
-      client = createClient({ ...options, socket: { ...address, ...options.socket } }) as unknown as RedisClientType
-      client.on('ready', () => changed()).on('error', changed)
-      connect()
-    },
-    reset() {
-      if (!client?.isReady) return
-      client.destroy()
-      changed(new Error('Socket given up'))
-      connect()
-    },
-    close() {
-      closed = true
-      client?.destroy()
-    },
-  }
-}
-
-function clusterLink(settings: LinkSettings): Link {
-  const { redis, changed, random } = settings
-  let cluster: RedisClusterType | undefined
-  let timer: NodeJS.Timeout | undefined
-  let closed = false
-
-  function connect(retries = 0) {
-    cluster?.connect().then(
-      () => changed(),
-      cause => {
-        if (closed) return
-        changed(cause)
-        timer = setTimeout(connect, backOff(retries, random), retries + 1)
-      },
-    )
-  }
-
-  return {
-    get commands() {
-      if (!cluster) throw noClient()
-      return cluster as unknown as RedisCommands
-    },
-    get isReady() {
-      return cluster?.isReady === true && cluster.masters.every(({ client }) => client?.isReady === true)
-    },
-    async open() {
-      const { createCluster } = await import('@redis/client')
-      if (closed) return
-      const { RESP, ...defaults } = clientOptions(settings)
-      const rootNodes = redis.addresses.map(socket => ({ socket: { ...socket } }))
-      cluster = createCluster({
-        RESP,
-        rootNodes,
-        defaults,
-        commandOptions: defaults.commandOptions,
-      }) as unknown as RedisClusterType
-      cluster.on('error', changed).on('node-error', changed)
-      cluster.on('node-ready', () => changed()).on('node-disconnect', () => changed())
-      connect()
-    },
-    // A cluster says itself where its keys went; a silent socket is given up by its own timeout.
-    reset() {},
-    close() {
-      closed = true
-      clearTimeout(timer)
-      if (cluster?.isOpen) cluster.destroy()
-    },
-  }
-}
+export const noClient = () => new Error('The client is offline')

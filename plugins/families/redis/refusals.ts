@@ -23,6 +23,8 @@ const CREDENTIALS =
 const RIGHTS = 'give the user of Redis what docs/plugins/cluster-redis.md lists, for the keys of redis.keyPrefix'
 const CLUSTERED =
   "this is a node of a Redis Cluster: write redis: { cluster: ['redis://...'] } in the place of redis.url"
+const SENTINEL_RIGHTS =
+  'give redis.sentinel.username and redis.sentinel.password; its user needs +sentinel|get-master-addr-by-name'
 const PASSES = 'this should pass by itself; where it does not, see the log of Redis'
 
 const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
@@ -30,6 +32,13 @@ const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, p
 
 /** The first that fits. What a script runs into is named in the middle of the reply. */
 const RULES: readonly Rule[] = [
+  lasting('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
+  lasting('SENTINEL', /^the Sentinel .*it watches no primary/, 'redis.sentinel.name is the name in `sentinel monitor`'),
+  lasting(
+    'SENTINEL',
+    /^the Sentinel .*unknown command/i,
+    'redis.sentinel.addresses are those of Sentinels, port 26379',
+  ),
   lasting('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
   lasting('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
   lasting(
@@ -48,8 +57,8 @@ const RULES: readonly Rule[] = [
   lasting(
     'UNKNOWN',
     /unknown command|Unknown Redis command/i,
-    'what answers is no Redis of 6.2 or newer, or renames commands. A Sentinel is not supported: give the address of the ' +
-      'primary, or one that follows it',
+    'what answers is no Redis of 6.2 or newer, or renames commands. Where it is a Sentinel write ' +
+      "redis: { sentinel: { name: 'mymaster', addresses: ['redis://...'] } }",
   ),
   lasting('NOPROTO', /\bNOPROTO\b/, 'what answers is no Redis of 6.2 or newer'),
   lasting('DENIED', /\bDENIED\b/, 'Redis is in protected mode: give it a password, or let it bind to our network'),

@@ -30,7 +30,12 @@ const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1
 export const REDIS_PROPERTIES = {
   url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
   username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
-  password: { type: 'string' as const, writeOnly: true as const, description: 'Its password, where the URL has none.' },
+  password: {
+    anyOf: [{ type: 'string' }, { callable: true }],
+    tsType: 'SecretSource',
+    writeOnly: true as const,
+    description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
+  } as JsonSchema,
   tls: {
     title: 'RedisTls',
     type: 'object',
@@ -64,6 +69,30 @@ export const REDIS_PROPERTIES = {
     items: url('One of its nodes.'),
     writeOnly: true,
     description: 'URLs of some nodes of a Redis Cluster, in the place of `url`.',
+  } as JsonSchema,
+  sentinel: {
+    title: 'RedisSentinel',
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'addresses'],
+    description: 'Sentinels that name the primary, in the place of `url`.',
+    properties: {
+      name: { type: 'string', minLength: 1, description: 'What they call the primary, such as mymaster.' },
+      addresses: {
+        type: 'array',
+        minItems: 1,
+        items: url('One of them; rediss:// is for them and the primary.'),
+        writeOnly: true,
+        description: 'Their URLs: redis://host:26379.',
+      },
+      username: { type: 'string', description: 'The ACL user at the Sentinels.' },
+      password: { type: 'string', writeOnly: true, description: 'Its password there.' },
+      database: {
+        type: 'integer',
+        minimum: 0,
+        description: 'The number of the database at the primary; 0 if left out.',
+      },
+    },
   } as JsonSchema,
 }
 

@@ -1,9 +1,9 @@
 // From the config's `redis`, or a plugin's own options, to where Redis is and as whom: checked before anything connects.
 // For connection.ts. What goes into a log line or an error has no password.
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
+import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
 import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
+import { isPem, type RedisTls, readTls } from './tls.ts'
 
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
@@ -14,19 +14,20 @@ export interface RedisAddress {
   readonly port: number
 }
 
-export interface RedisTls {
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly servername?: string
+/** What Sentinels are asked for, and as whom. */
+export interface ResolvedSentinel {
+  readonly name: string
+  readonly username: string | undefined
+  readonly password: string | undefined
 }
 
 export interface ResolvedRedis {
-  /** One, or some of a cluster's. */
+  /** One, some of a cluster's, or those of Sentinels. */
   readonly addresses: readonly RedisAddress[]
   readonly isCluster: boolean
+  readonly sentinel: ResolvedSentinel | undefined
   readonly username: string | undefined
-  readonly password: string | undefined
+  readonly password: RedisSettings['password']
   readonly database: number
   readonly tls: RedisTls | undefined
   readonly keyPrefix: string
@@ -38,12 +39,12 @@ export interface ResolvedRedis {
 
 type Host = Pick<PluginHost, 'at' | 'name' | 'directory'> & SectionReader<RedisSections>
 
-const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster'] as const
+const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
 
 /** What a plugin says itself; where it names a Redis of its own, nothing of the config's `redis` holds for it. */
 function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
-  return 'url' in own || 'cluster' in own ? own : { ...host.section('redis'), ...own }
+  return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.section('redis'), ...own }
 }
 
 type Stop = (why: string) => StartError
@@ -57,7 +58,7 @@ interface Place extends RedisAddress {
 
 /** What browsers and other clients of Redis call places that this one cannot reach. */
 const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
-  [/sentinel/, 'Sentinels are not asked: give the address of the primary, or one that follows it'],
+  [/sentinel/, "write redis: { sentinel: { name: 'mymaster', addresses: ['redis://...:26379'] } } for Sentinels"],
   [/unix|file/, 'Redis is not reached by a Unix socket: let it listen on a port'],
   [/cluster/, "write redis: { cluster: ['redis://...'] } for a Redis Cluster"],
 ]
@@ -102,24 +103,48 @@ function readUrl(text: string, stop: Stop): Place {
   }
 }
 
-/** PEM as it is, or from the file of this name. */
-function readPem(key: string, text: string, directory: string, stop: Stop): string {
-  if (text.includes('-----BEGIN')) return text
+/** With absolute paths; they are read now for what is wrong with them, and again for each connection. */
+function resolveTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
+  const { servername, ...files } = tls
+  if ((files.cert === undefined) !== (files.key === undefined))
+    throw stop('redis.tls.cert and redis.tls.key go together')
+  const sources = Object.entries(files).flatMap(([key, text]) =>
+    text === undefined ? [] : [[key, isPem(text) ? text : resolve(directory, text)]],
+  )
+  const found: RedisTls = { ...Object.fromEntries(sources), ...(servername !== undefined && { servername }) }
   try {
-    return readFileSync(resolve(directory, text), 'utf8')
-  } catch (cause) {
-    // What is here may be no name of a file, but the key itself in another encoding.
-    const { code } = cause as NodeJS.ErrnoException
-    throw stop(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
+    readTls(found)
+  } catch (error) {
+    throw stop(errorText(error))
   }
+  return found
 }
 
-function readTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
-  const { servername, ...files } = tls
-  const read = Object.entries(files).flatMap(([key, text]) =>
-    text === undefined ? [] : [[key, readPem(key, text, directory, stop)]],
-  )
-  return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
+interface Places {
+  readonly places: readonly [Place, ...Place[]]
+  /** Where they are, for people. */
+  readonly name: string
+}
+
+/** Where Redis or its Sentinels are, all of them reached in one way. */
+function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Places {
+  const given = Object.entries({ url, cluster, sentinel }).flatMap(([key, value]) => (value === undefined ? [] : [key]))
+  if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; give one of them`)
+  const urls = cluster ?? sentinel?.addresses ?? (url === undefined ? [] : [url])
+  const places = urls.map(text => readUrl(text, stop))
+  const [first, ...rest] = places
+  if (!first) throw stop("no Redis is named; write redis: { url: 'redis://127.0.0.1:6379' } at the top of the config")
+  const alike = rest.every(({ secure, username, password }) => {
+    return secure === first.secure && username === first.username && password === first.password
+  })
+  const which = sentinel ? 'addresses of redis.sentinel' : 'nodes of redis.cluster'
+  if (!alike) throw stop(`the ${which} need one scheme, user and password`)
+  const isNumbered = places.some(({ database }) => database !== 0)
+  if (cluster && isNumbered) throw stop('a Redis Cluster has no numbered databases')
+  if (sentinel && isNumbered) throw stop('a Sentinel has no numbered databases: write redis.sentinel.database')
+  const scheme = first.secure ? 'rediss' : 'redis'
+  const names = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`)
+  return { places: [first, ...rest], name: `${sentinel ? `${sentinel.name} of ` : ''}${names.join(', ')}` }
 }
 
 /** Throws a StartError that says what is missing or does not go together. */
@@ -131,33 +156,29 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
       isOwn || !host.section('redis') ? host.at : ['redis'],
     )
   const given = merge(host, options)
-  const { url, cluster, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
-  if (url !== undefined && cluster !== undefined) throw stop('redis has a url and a cluster; give one of them')
-  const urls = cluster ?? (url === undefined ? [] : [url])
-  if (urls.length === 0) {
-    throw stop("no Redis is named; write redis: { url: 'redis://127.0.0.1:6379' } at the top of the config")
-  }
-  const places = urls.map(text => readUrl(text, stop))
-  const [first] = places as [Place, ...Place[]]
-  const alike = places.every(({ secure, username, password }) => {
-    return secure === first.secure && username === first.username && password === first.password
-  })
-  if (!alike) throw stop('the nodes of redis.cluster need one scheme, user and password')
-  if (cluster && places.some(({ database }) => database !== 0)) throw stop('a Redis Cluster has no numbered databases')
+  const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
+  const { places, name } = readPlaces(given, stop)
+  const [first] = places
   if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
   const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
-  const scheme = first.secure ? 'rediss' : 'redis'
-  const name = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`).join(', ')
+  // What stands in the address of a Sentinel is who we are there, and not at Redis.
+  const { username, password } = sentinel ? {} : (first as Partial<Place>)
+  const database = sentinel?.database ?? first.database
   return {
     addresses: places.map(({ host: at, port }) => ({ host: at, port })),
-    isCluster: cluster !== undefined,
-    username: given.username ?? first.username,
-    password: given.password ?? first.password,
-    database: first.database,
-    tls: first.secure ? readTls(given, host, stop) : undefined,
+    isCluster: given.cluster !== undefined,
+    sentinel: sentinel && {
+      name: sentinel.name,
+      username: sentinel.username ?? first.username,
+      password: sentinel.password ?? first.password,
+    },
+    username: given.username ?? username,
+    password: given.password ?? password,
+    database,
+    tls: first.secure ? resolveTls(given, host, stop) : undefined,
     keyPrefix,
     commandTimeout,
-    name: first.database === 0 ? name : `${name}/${first.database}`,
+    name: database === 0 ? name : `${name}/${database}`,
   }
 }

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
 import { ERROR_KINDS } from '../../../core/transport.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { makeAuthority, needsOpenssl, removeTlsFolders } from '../../http/tls-certificates.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -52,6 +53,7 @@ async function everythingOn() {
     {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
       routes: { '/mcp': { toolsets: 'all' } },
+      tools: { stallWarning: '1h' },
       redis: { url: redis.url },
       plugins: {
         'auth-jwt': { authority: issuer.url, audience: 'us' },
@@ -73,6 +75,17 @@ async function everythingOn() {
   await session.end()
   await openSession(url, { revision: '2025-11-25', headers })
   await eventually('the session', async () => (await metered.scrape()).some(({ name }) => name === 'mcp_host_sessions'))
+  return familiesIn(await (await fetch(metered.address)).text())
+}
+
+/** Of a host that speaks HTTPS, after a handshake that failed. */
+async function securedToo() {
+  const metered = await startMetered({
+    toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+    routes: { '/mcp': { toolsets: 'all' } },
+    http: { tls: makeAuthority().sign() },
+  })
+  await fetch(metered.url.replace('https:', 'http:')).catch(() => undefined)
   return familiesIn(await (await fetch(metered.address)).text())
 }
 
@@ -138,11 +151,13 @@ describe('what is written of the metrics', function () {
 
   before(async function () {
     needsRedis(this)
-    real = await everythingOn()
+    needsOpenssl(this)
+    real = new Map([...(await securedToo()), ...(await everythingOn())])
   })
   after(async () => {
     await stopHosts()
     await removeFolders()
+    removeTlsFolders()
     await Promise.all([stopRedis(), stopIssuers()])
   })
 
@@ -167,6 +182,10 @@ describe('what is written of the metrics', function () {
       'mcp_host_client_questions_total protocol_version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
+      'mcp_host_event_loop_held_seconds_total handler',
+      'mcp_host_tool_calls state',
+      'mcp_host_tool_calls tool',
+      'mcp_host_tool_calls_refused_total tool',
       'mcp_host_rate_limited_total limit',
       'mcp_host_rate_limit_uncounted_total on_failure',
     ])

@@ -1,8 +1,8 @@
-// Globs of the rules of tool-policy and rate-limit, and no plugin itself: `*` stands for any run of characters, everything else
-// for itself. Not picomatch: there `*` stops at a slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and
+// Globs over names and URIs, in the config's `tools.limits` and in the rules of plugins: `*` stands for any run of characters,
+// everything else for itself. Not picomatch: there `*` stops at a slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and
 // brackets would need to be escaped.
 
-/** Whether a text fits a glob; linear in the text for each `*`, and never backtracks. */
+/** Whether a text fits a glob, `*` being any run of characters; linear in the text for each `*`, and never backtracks. */
 export function matchesGlob(glob: string, text: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()
@@ -17,7 +17,7 @@ export function matchesGlob(glob: string, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail)
 }
 
-/** Whether some text fits both globs: for URI templates, of which only the fixed parts are known. */
+/** Whether some text fits both globs, `*` being any run of characters: for URI templates, of which only the fixed parts are known. */
 export function globsOverlap(one: string, other: string): boolean {
   // reach[j]: some text fits both what was read of `one` and the first j characters of `other`.
   let reach = [true]

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { globsOverlap, matchesGlob } from '../../../plugins/families/glob/index.ts'
+import { globsOverlap, matchesGlob } from '../../core/mcp/glob.ts'
 
 const glob = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 })
 const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 })

@@ -1,0 +1,135 @@
+// The other processes of one host, as one of them reaches them: by the hub in the primary (hub.ts), over a channel that keeps
+// its order.
+import { HostError } from '../../core/index.ts'
+import type { Neighbours } from '../../core/sessions/neighbours.ts'
+import { type FromHub, FULL, type ToHub } from './hub.ts'
+
+/** How long the hub may take to answer, milliseconds. */
+const ANSWER_TIME = 5_000
+/** Seconds. */
+const RETRY_AFTER = '2'
+
+/** The way to the hub. */
+export interface HubChannel {
+  /** False where there is no way any more. */
+  send(message: ToHub): boolean
+  /** Called once. */
+  receive(listener: (message: FromHub) => void): void
+}
+
+const unavailable = (reason: string) =>
+  new HostError('unavailable', { reason, headers: { 'Retry-After': RETRY_AFTER } })
+
+interface Question {
+  resolve(value: unknown): void
+  reject(error: HostError): void
+  readonly timer: NodeJS.Timeout
+}
+
+type Asked<Message> = Message extends { question: number } ? Omit<Message, 'question'> : never
+
+class HubNeighbours implements Neighbours {
+  readonly #channel: HubChannel
+  readonly #questions = new Map<number, Question>()
+  readonly #received = new Map<string, (text: string) => void>()
+  #told: ((text: string, number: number) => void) | undefined
+  #missed: ((number: number) => void) | undefined
+  #last = 0
+  #asked = 0
+  /** What is told in one turn of the loop leaves together. */
+  #batch: { readonly texts: string[]; readonly left: Promise<unknown> } | undefined
+
+  constructor(channel: HubChannel) {
+    this.#channel = channel
+    channel.receive(message => this.#take(message))
+  }
+
+  #take(message: FromHub) {
+    if (message.from === 'place') {
+      this.#last = message.number
+    } else if (message.from === 'told') {
+      for (const [index, text] of message.texts.entries()) {
+        this.#last = message.first + index
+        this.#told?.(text, this.#last)
+      }
+    } else if (message.from === 'missed') {
+      this.#last = message.number
+      this.#missed?.(message.number)
+    } else if (message.from === 'received') {
+      this.#received.get(message.node)?.(message.text)
+    } else {
+      this.#answered(message.question, message.value)
+    }
+  }
+
+  #answered(number: number, value: unknown) {
+    const question = this.#questions.get(number)
+    if (!question) return
+    this.#questions.delete(number)
+    clearTimeout(question.timer)
+    question.resolve(value)
+  }
+
+  #ask(message: Asked<ToHub>): Promise<unknown> {
+    const question = ++this.#asked
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string) => {
+        this.#questions.delete(question)
+        reject(unavailable(reason))
+      }
+      if (!this.#channel.send({ ...message, question } as ToHub)) return fail('the primary of this host is gone')
+      const timer = setTimeout(fail, ANSWER_TIME, `the primary of this host did not answer within ${ANSWER_TIME} ms`)
+      this.#questions.set(question, { resolve, reject, timer: timer.unref() })
+    })
+  }
+
+  hear(told: (text: string, number: number) => void, missed: (number: number) => void) {
+    this.#told = told
+    this.#missed = missed
+    this.#channel.send({ to: 'hear' })
+  }
+
+  async tell(text: string) {
+    if (!this.#batch) {
+      const texts: string[] = []
+      const leave = () => {
+        this.#batch = undefined
+        return this.#ask({ to: 'tell', texts })
+      }
+      this.#batch = { texts, left: Promise.resolve().then(leave) }
+    }
+    const { texts, left } = this.#batch
+    texts.push(text)
+    await left
+  }
+
+  get last() {
+    return this.#last
+  }
+
+  async since(number: number) {
+    return (await this.#ask({ to: 'since', number })) as readonly string[] | undefined
+  }
+
+  join(node: string, received: (text: string) => void) {
+    this.#received.set(node, received)
+    this.#channel.send({ to: 'join', node })
+  }
+
+  async leave(node: string) {
+    this.#received.delete(node)
+    await this.#ask({ to: 'leave', node }).catch(() => undefined)
+  }
+
+  async send(node: string, text: string) {
+    const sent = await this.#ask({ to: 'send', node, text })
+    if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
+    return sent === true
+  }
+
+  async has(node: string) {
+    return (await this.#ask({ to: 'has', node })) === true
+  }
+}
+
+export const createNeighbours = (channel: HubChannel): Neighbours => new HubNeighbours(channel)

@@ -1,0 +1,105 @@
+// The run of one handler: its place, its time limit, its questions, its end.
+import { HostError } from '../http/errors.ts'
+import type { Call } from './call.ts'
+import { inPlace, type Turn } from './call-queue.ts'
+import type { CatalogItem } from './catalog.ts'
+import { HandlerContext, type HandlerSettings, type Interrupt } from './context.ts'
+import type { CallContext } from './define.ts'
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** What it throws at once it rejects with, where somebody must be told of a change first. */
+function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown): unknown {
+  try {
+    return handle(ctx)
+  } catch (error) {
+    return ctx.whenTold(() => {
+      throw error
+    })
+  }
+}
+
+/**
+ * Runs a handler to its value, or to the `input_required` result that stands for its questions.
+ * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
+ * goes on when its call is cancelled or its time is over; nobody hears of it any more, and it keeps its place until it ends.
+ */
+export function runHandler(
+  call: Call,
+  item: CatalogItem,
+  settings: HandlerSettings,
+  handle: (ctx: CallContext) => unknown,
+  turn?: Turn,
+): unknown {
+  if (!turn) return run(call, item, settings, handle)
+  const begin = () => {
+    try {
+      return run(call, item, settings, inPlace(turn, handle), turn.waited)
+    } catch (error) {
+      turn.leave()
+      throw error
+    }
+  }
+  return turn.ready ? turn.ready.then(begin) : begin()
+}
+
+const ofWhich = (waited: number) => (waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`)
+
+/** `waited`: milliseconds of its time that are over. */
+function run(
+  call: Call,
+  item: CatalogItem,
+  settings: HandlerSettings,
+  handle: (ctx: CallContext) => unknown,
+  waited = 0,
+): unknown {
+  let interrupted: Promise<object> | undefined
+  let settle: ((result: Promise<object>) => void) | undefined
+  const interrupt: Interrupt = result => {
+    // A handler that never waited for its question has answered already: nobody else listens to this then.
+    result.catch(() => undefined)
+    interrupted = result
+    settle?.(result)
+  }
+  const ctx = new HandlerContext(call, item, settings, interrupt)
+  const { stalls } = settings
+  const { timeout } = settings.limits.of(item)
+  const since = timeout === undefined ? 0 : performance.now() - waited
+  const value = stalls.run(item, () => runToValue(ctx, handle))
+  if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
+  stalls.begin(item)
+  return new Promise((resolve, reject) => {
+    let outlived: (() => void) | undefined
+    // What it computed before it waited is part of its time, too.
+    const timer =
+      timeout === undefined ? undefined : setTimeout(stop, Math.max(0, timeout - (performance.now() - since)), timeout)
+    function stop(limit: number) {
+      const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms${ofWhich(waited)}` })
+      outlived = settings.overdue(item, limit)
+      ctx.end(error)
+      ctx.whenTold(() => reject(error))
+    }
+    const ended = () => {
+      clearTimeout(timer)
+      outlived?.()
+      stalls.end(item)
+      ctx.finish()
+    }
+    settle = result => {
+      clearTimeout(timer)
+      resolve(ctx.whenTold(() => result))
+      ctx.end(new Error('waiting for the client to answer'))
+    }
+    value.then(
+      result => {
+        ended()
+        resolve(ctx.whenTold(() => result))
+      },
+      error => {
+        ended()
+        ctx.whenTold(() => reject(error))
+      },
+    )
+  })
+}

@@ -1,0 +1,119 @@
+// What a tool may take: for how long one call of it runs, and how many at a time. By its definition and by the operator's
+// `tools.limits`, of which the narrower holds. A tool without limits costs a look at three fields.
+import { LinkedList } from '../http/linked-list.ts'
+import { type Report, StartError } from '../http/start-error.ts'
+import type { Figures } from '../kernel/figures.ts'
+import { CallQueue } from './call-queue.ts'
+import type { CatalogItem, ToolItem } from './catalog.ts'
+import { matchesGlob } from './glob.ts'
+import { nearest } from './nearest.ts'
+
+/** One entry of `tools.limits`. */
+export interface LimitRule {
+  /** Over names of tools. */
+  readonly glob: string
+  /** Milliseconds. */
+  readonly timeout: number | undefined
+  readonly concurrency: number | undefined
+}
+
+/** What holds for an item. */
+export interface ItemLimits {
+  /** Milliseconds; undefined: no limit. */
+  readonly timeout: number | undefined
+  /** Undefined: as many as come run at once. */
+  readonly queue: CallQueue | undefined
+}
+
+export interface ToolLimits {
+  /** One object for an item, for as long as the host has it: a new version of a tool counts anew. */
+  of(item: CatalogItem): ItemLimits
+  /** In words, a line each; empty for what has none of its own. */
+  describe(item: CatalogItem): string[]
+  /** Warns of rules that fit none of these. */
+  check(items: readonly CatalogItem[], report: Report): void
+}
+
+export interface ToolLimitsSettings {
+  readonly rules: readonly LimitRule[]
+  /** Milliseconds: where neither the tool nor a rule says it. */
+  readonly callTimeout: number | undefined
+  readonly figures: Pick<Figures, 'gauge' | 'counter'>
+}
+
+const REFUSED = {
+  name: 'mcp_host_tool_calls_refused_total',
+  help: 'Calls that were refused because too many of the tool run and wait already.',
+  labels: ['tool'],
+}
+const BUSY = {
+  name: 'mcp_host_tool_calls',
+  help: 'Calls of tools with a concurrency, while some run: handlers that run, and calls that wait for a place.',
+  labels: ['tool', 'state'],
+}
+
+function* countBusy(busy: Iterable<CallQueue>) {
+  for (const { facts, running, waiting } of busy) {
+    yield [running, { tool: facts.tool, state: 'running' }] as const
+    yield [waiting, { tool: facts.tool, state: 'waiting' }] as const
+  }
+}
+
+const least = (values: ReadonlyArray<number | undefined>): number | undefined => {
+  const given = values.filter(value => value !== undefined)
+  return given.length === 0 ? undefined : Math.min(...given)
+}
+
+export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSettings): ToolLimits {
+  const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined }
+  const known = new WeakMap<ToolItem, ItemLimits>()
+  const busy = new LinkedList<CallQueue>()
+  const refused = figures.counter(REFUSED)
+  figures.gauge(BUSY, () => countBusy(busy))
+  const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
+
+  function limitsOf(tool: ToolItem): ItemLimits {
+    const own = fitting(tool)
+    const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
+    const most = least([tool.concurrency, ...own.map(rule => rule.concurrency)])
+    const labels = { tool: tool.key }
+    const facts = { tool: tool.key, most: most ?? 0, timeout }
+    const queue = most === undefined ? undefined : new CallQueue(facts, busy, () => refused(1, labels))
+    return { timeout, queue }
+  }
+
+  function of(item: CatalogItem): ItemLimits {
+    if (item.kind !== 'tools') return ordinary
+    if (rules.length === 0 && item.timeout === undefined && item.concurrency === undefined) return ordinary
+    let limits = known.get(item)
+    if (!limits) {
+      limits = limitsOf(item)
+      known.set(item, limits)
+    }
+    return limits
+  }
+
+  return {
+    of,
+    describe(item) {
+      const { timeout, queue } = of(item)
+      if (item.kind !== 'tools') return []
+      const globs = fitting(item).map(({ glob }) => JSON.stringify(glob))
+      const by = globs.length === 0 ? '' : ` (tools.limits ${globs.join(', ')})`
+      return [
+        ...(timeout === undefined ? [] : [`a call may take ${timeout} ms, its wait for a place counted${by}`]),
+        ...(queue ? [`at most ${queue.facts.most} at once in one process, more wait${by}`] : []),
+      ]
+    },
+    check(items, report) {
+      const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
+      for (const { glob } of rules) {
+        if (names.some(name => matchesGlob(glob, name))) continue
+        const near = nearest(glob.replaceAll('*', ''), names)
+        const hint = near === undefined ? '' : `; did you mean "${near}"?`
+        const what = `these limits fit no tool that is defined at start${hint}`
+        report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
+      }
+    },
+  }
+}

@@ -1,0 +1,48 @@
+// A server as it is deployed: every file below this folder starts it. What differs from place to place comes from the
+// environment; secrets may be files, too. Copy it over the config of a project of `mcp-host init`, or take what yours lacks.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { defineConfig } from 'mcp-host'
+
+/** Where systemd (`LoadCredential`) and Docker (`secrets`) put files, each with the name of its secret. */
+const FILES = process.env['CREDENTIALS_DIRECTORY'] ?? '/run/secrets'
+
+function secret(name: string): string | undefined {
+  const file = join(FILES, name)
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
+}
+
+const address = process.env['BIND_ADDRESS'] ?? '127.0.0.1'
+const redisUrl = process.env['REDIS_URL']
+const redisPassword = secret('REDIS_PASSWORD')
+const metricsToken = secret('METRICS_TOKEN')
+
+export default defineConfig({
+  server: { name: 'my-server', version: '0.1.0' },
+  http: {
+    host: address,
+    port: Number(process.env['PORT'] ?? 3000),
+    // How clients reach it; another Host is refused. Probes ask /livez and /readyz by any.
+    publicUrl: process.env['PUBLIC_URL'] ?? 'http://127.0.0.1:3000',
+    // One proxy in front; 2 where a cloud's balancer stands before that.
+    trustProxy: 1,
+    // Longer than any of the proxies here keeps an idle connection: nginx 4 s, Caddy 4 s, ingress-nginx 60 s.
+    keepAliveTimeout: '75s',
+  },
+  // Without any the start stops: what one process signs, the next one has to verify.
+  secrets: (secret('MCP_HOST_SECRETS') ?? '').split(','),
+  ...(redisUrl !== undefined && {
+    redis: { url: redisUrl, ...(redisPassword !== undefined && { password: redisPassword }) },
+  }),
+  toolsets: { main: './{tools,resources,prompts}/*.ts' },
+  // Anybody may call: docs/protection.md says how to ask for a login.
+  routes: { '/mcp': { toolsets: 'main' } },
+  plugins: {
+    'transport-streamable': {},
+    'transport-sse': {},
+    health: {},
+    // Any node serves any session. Without Redis: one node.
+    ...(redisUrl !== undefined && { 'cluster-redis': {} }),
+    ...(metricsToken !== undefined && { metrics: { host: address, token: metricsToken } }),
+  },
+})

@@ -1,0 +1,136 @@
+// As whom we are at Redis: a password that stands in the config, or one that a function gives anew for each connection
+// and, where it ends, for those that are open. For the links.
+import { errorText, type Logger } from '../../../core/index.ts'
+import { RedisTimeout } from './failures.ts'
+import { withoutPassword } from './refusals.ts'
+import type { ResolvedRedis } from './settings.ts'
+import { within } from './waiting.ts'
+
+/** A connection that is open. */
+export interface Authenticated {
+  sendCommand(words: readonly string[]): Promise<unknown>
+}
+
+export interface CredentialsSettings {
+  readonly redis: Pick<ResolvedRedis, 'username' | 'password' | 'name' | 'commandTimeout'>
+  readonly log: Logger
+  /** Those that are to hear of a new password. */
+  open(): readonly Authenticated[]
+}
+
+interface Given {
+  readonly password: string | undefined
+  /** Milliseconds since 1970. */
+  readonly expires: number | undefined
+}
+
+/** A new password is asked for when this much of the time of the old one has passed. */
+const RENEW_AT = 0.75
+const SOONEST = 500
+const AGAIN = 2_000
+/** What timers take at most. */
+const LATEST = 2 ** 31 - 1
+
+export class Credentials {
+  readonly #settings: CredentialsSettings
+  /** Those that were given last: an error may quote one. */
+  #known: readonly string[] = []
+  #timer: NodeJS.Timeout | undefined
+  #due = Number.POSITIVE_INFINITY
+  #closed = false
+
+  constructor(settings: CredentialsSettings) {
+    this.#settings = settings
+  }
+
+  /** For a new connection. Rejects where the function fails, or takes longer than Redis may. */
+  async fetch(): Promise<{ username?: string; password?: string }> {
+    const { username } = this.#settings.redis
+    const { password, expires } = await this.#ask()
+    this.#renewBefore(expires)
+    return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
+  }
+
+  /** The error without any password in its text. */
+  hide(thrown: unknown): unknown {
+    return this.#known.reduce(withoutPassword, withoutPassword(thrown, undefined))
+  }
+
+  close() {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #ask(): Promise<Given> {
+    const { password, commandTimeout } = this.#settings.redis
+    const given =
+      typeof password === 'function'
+        ? readGiven(await call(password, commandTimeout))
+        : { password, expires: undefined }
+    if (given.password !== undefined) this.#known = [...new Set([given.password, ...this.#known])].slice(0, 3)
+    return given
+  }
+
+  /** Several connections may have passwords that end at several times: the first counts. */
+  #renewBefore(expires: number | undefined) {
+    if (expires === undefined || this.#closed) return
+    const now = Date.now()
+    const due = now + Math.max(SOONEST, (expires - now) * RENEW_AT)
+    if (due >= this.#due && this.#due > now) return
+    this.#renewAt(due)
+  }
+
+  #renewAt(due: number) {
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    this.#due = due
+    this.#timer = setTimeout(() => void this.#renew(), Math.min(due - Date.now(), LATEST)).unref()
+  }
+
+  /** Who is connected says who we are once more; what is under way at Redis goes on meanwhile. */
+  async #renew() {
+    const { redis, log, open } = this.#settings
+    this.#due = Number.POSITIVE_INFINITY
+    try {
+      const { password = '', expires } = await this.#ask()
+      const words = ['AUTH', redis.username ?? 'default', password]
+      await Promise.all(open().map(client => within(client.sendCommand(words), redis.commandTimeout)))
+      log.debug({ redis: redis.name }, 'Redis was given a new password')
+      this.#renewBefore(expires)
+    } catch (error) {
+      if (this.#closed) return
+      const reason = errorText(this.hide(error))
+      log.warn({ redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
+      this.#renewAt(Date.now() + AGAIN)
+    }
+  }
+}
+
+type Source = Exclude<ResolvedRedis['password'], string | undefined>
+
+async function call(source: Source, timeout: number): Promise<unknown> {
+  try {
+    return await within(Promise.resolve().then(source), timeout)
+  } catch (cause) {
+    const why = cause instanceof RedisTimeout ? `nothing within ${timeout} ms` : errorText(cause)
+    throw failure(`the function redis.password gave no password: ${why}`)
+  }
+}
+
+/** As an error of the network: it is not Redis that refuses us. */
+const failure = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
+
+const WRONG =
+  'the function redis.password gave neither a text nor { password, expires }, expires a Date or milliseconds'
+
+function readGiven(given: unknown): Given {
+  const { password, expires } = (typeof given === 'string' ? { password: given } : (given ?? {})) as {
+    password?: unknown
+    expires?: unknown
+  }
+  const until = expires instanceof Date ? expires.getTime() : expires
+  if (typeof password !== 'string' || password === '') throw failure(WRONG)
+  if (until !== undefined && !(typeof until === 'number' && Number.isFinite(until))) throw failure(WRONG)
+  // A file ends with a line break that nobody meant.
+  return { password: password.replace(/[\r\n]+$/, ''), expires: until }
+}

@@ -1,0 +1,81 @@
+// What is wrong with the file, in the words of whoever runs the host, and what a client is told meanwhile.
+import { HostError, StartError } from '../../core/index.ts'
+import type { Fault } from './thread/messages.ts'
+
+/** Seconds. */
+const RETRY_AFTER = '2'
+
+interface Explained {
+  /** For the health page: no path in it. */
+  readonly reason: string
+  readonly fix: string
+}
+
+const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
+  locked: file => ({
+    reason: 'another program holds the file',
+    fix: `end what has ${file} open, such as a sqlite3 shell in a transaction (\`lsof ${file}\` names it)`,
+  }),
+  full: file => ({
+    reason: 'the disk is full, or the file has its maxSize',
+    fix: `make room on the disk of ${file}, or raise the option \`maxSize\``,
+  }),
+  readonly: file => ({
+    reason: 'the file may only be read',
+    fix: `let the user that runs this host write ${file} and its folder, on a disk that is not mounted read-only`,
+  }),
+  damaged: file => ({
+    reason: 'the file is damaged',
+    fix:
+      `stop the host and put a backup in the place of ${file}, or delete it with what begins with its name; or start with ` +
+      "`ifDamaged: 'replace'`, which puts it aside and begins an empty one",
+  }),
+  alien: file => ({
+    reason: 'the file is no database',
+    fix:
+      `name another file in the option \`file\` where ${file} is something else; where it was this host's it is damaged: ` +
+      "put a backup in its place, or start with `ifDamaged: 'replace'`, which puts it aside and begins an empty one",
+  }),
+  foreign: file => ({
+    reason: 'the file is a database of another program',
+    fix: `name a file of its own for this host in the option \`file\`, and leave ${file} to whose it is`,
+  }),
+  newer: file => ({
+    reason: 'the file was written by a newer mcp-host',
+    fix: `start the newer mcp-host again, or name another file: this one cannot read ${file}`,
+  }),
+  crew: file => ({
+    reason: 'another host has the file',
+    fix:
+      `one file serves one \`mcp-host start\`: stop the other, or give this one a \`file\` of its own beside ${file}; several ` +
+      'processes of one host are `--workers`, and several hosts need cluster-redis',
+  }),
+  path: file => ({
+    reason: 'the file cannot be opened',
+    fix: `let the user that runs this host write the folder of ${file}, or name a file elsewhere in the option \`file\``,
+  }),
+  disk: file => ({ reason: 'the disk fails', fix: `look after the disk that has ${file}: the system's log says more` }),
+  late: file => ({
+    reason: 'the file does not answer in time',
+    fix: `look after the disk that has ${file}, and its load`,
+  }),
+  bug: () => ({ reason: 'something unexpected', fix: 'report it, with this line of the log' }),
+}
+
+export const explainTrouble = ({ word }: Fault, file: string): Explained => WORDS[word](file)
+
+/** What stops a start. */
+export function explainStart(fault: Fault, file: string): StartError {
+  const { reason, fix } = explainTrouble(fault, file)
+  return new StartError(`${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
+}
+
+/** What a client is told while the file cannot be asked; the rest is for the log. A fault that nobody expected is thrown as it is. */
+export function unavailable(fault: Fault): Error {
+  if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
+  return new HostError('unavailable', {
+    detail: 'what this server keeps for its sessions cannot be reached; try again',
+    headers: { 'Retry-After': RETRY_AFTER },
+    reason: `store-sqlite: ${fault.word}: ${fault.text}`,
+  })
+}

@@ -1,0 +1,67 @@
+// Keeps sessions, the events of streams, and grants in one file: they outlive a restart, and all processes of this machine
+// share them. docs/plugins/store-sqlite.md.
+import {
+  type BuiltInOptions,
+  DURATION_PATTERN,
+  definePlugin,
+  type FilledOptions,
+  SIZE_PATTERN,
+} from '../../core/index.ts'
+
+/** Where the file is, how large it may grow, and how much of a stream is kept. */
+export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
+
+export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store-sqlite']>({
+  options: {
+    type: 'object',
+    description: 'Keeps sessions, streams and logins in one file: they outlive a restart, and --workers share them.',
+    additionalProperties: false,
+    properties: {
+      file: {
+        type: 'string',
+        default: './mcp-host.db',
+        description: 'The file, beside the config; its folder is made where it is missing.',
+      },
+      ttl: {
+        type: ['string', 'number'],
+        pattern: DURATION_PATTERN,
+        minimum: 1_000,
+        default: '1h',
+        description: 'How long after its last event a stream can be resumed.',
+      },
+      maxEvents: {
+        type: 'integer',
+        minimum: 1,
+        default: 10_000,
+        description: 'Events of one stream; the oldest go first.',
+      },
+      maxBytes: {
+        type: ['string', 'number'],
+        pattern: SIZE_PATTERN,
+        minimum: 1,
+        default: '4mb',
+        description: 'Bytes of one stream; its last event is kept whatever its size.',
+      },
+      maxSize: {
+        type: ['string', 'number'],
+        pattern: SIZE_PATTERN,
+        minimum: 1_048_576,
+        default: '1gb',
+        description: 'Bytes of the file; past 80 % of it the streams that were written to longest ago go.',
+      },
+      ifDamaged: {
+        type: 'string',
+        enum: ['stop', 'replace'],
+        default: 'stop',
+        description: 'A damaged file stops the start, or is put aside and an empty one begun.',
+      },
+    },
+  },
+  provides: ['sessionStore', 'eventStore', 'grantStore'],
+  async setup(host, options) {
+    // One client, whose sessions and streams end with the process; several of them may run on one config.
+    if (host.purpose === 'stdio') return
+    const { setUp } = await import('./set-up.ts')
+    setUp(host, options)
+  },
+})

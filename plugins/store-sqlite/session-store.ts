@@ -1,0 +1,163 @@
+// The session store of all processes of this host, in the file. thread/sessions.ts has what happens there.
+import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
+import {
+  type Entered,
+  type HeldHere,
+  MAX_WATCHED,
+  MAX_WATCHED_BYTES,
+  type RequestId,
+  type SessionBounds,
+  type SessionRecord,
+  type SessionStore,
+  type SessionUse,
+  type StateChange,
+  type Visit,
+  watchCost,
+  watchedCost,
+} from '../../core/transport.ts'
+import type { RowChange, SessionRow } from './thread/sessions.ts'
+import type { Writer } from './writer.ts'
+
+/** How long after the file came back sessions may be missing that other processes still bring, milliseconds. */
+const UNSURE = 10_000
+
+/** Sessions whose answered requests are remembered while the file cannot be written. */
+const MAX_UNLEFT = 10_000
+
+const requestKey = (id: RequestId) => JSON.stringify(id)
+
+function writeRow({ opening, version, home, state }: SessionRecord): SessionRow {
+  const { revision = '', client, logLevel, watched } = state
+  const texts = { opening: JSON.stringify(opening), client: JSON.stringify(client) }
+  const counted = { watched: [...watched], watchedBytes: watchedCost(watched) }
+  return { ...texts, ...counted, holder: opening.holder, home, version, revision, level: logLevel }
+}
+
+function readRow({ opening, home, version, revision, client, level, watched }: SessionRow): SessionRecord {
+  return {
+    opening: JSON.parse(opening),
+    version,
+    home,
+    state: {
+      revision: (revision || undefined) as Revision | undefined,
+      client: { info: undefined, ...JSON.parse(client) },
+      logLevel: level as LogLevel,
+      watched,
+    },
+  }
+}
+
+function rowChange(change: StateChange): RowChange {
+  if ('watch' in change) {
+    return { watch: change.watch, cost: watchCost(change.watch), most: MAX_WATCHED, mostBytes: MAX_WATCHED_BYTES }
+  }
+  if ('unwatch' in change) return { unwatch: change.unwatch, cost: watchCost(change.unwatch) }
+  if ('logLevel' in change) return { level: change.logLevel }
+  return { revision: change.revision, client: JSON.stringify(change.client) }
+}
+
+class SqliteSessionStore implements SessionStore {
+  readonly shared = 'host'
+  readonly node: string
+  readonly #file: Writer
+  readonly #log: PluginHost['log']
+  /** Sessions whose records say that they are in use here. */
+  readonly #inUse = new Set<string>()
+  /** Requests of which could not be written that they are answered. */
+  readonly #unleft = new Map<string, RequestId[]>()
+  #unsureUntil = 0
+
+  constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
+    this.#file = file
+    this.node = node
+    this.#log = log
+    file.onReturn(() => {
+      this.#unsureUntil = performance.now() + UNSURE
+      this.#leaveAgain()
+    })
+  }
+
+  create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
+    return this.#file.ask('createSession', digest, writeRow({ ...record, home: record.home }), idleTimeout, maxPerOwner)
+  }
+
+  async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {
+    const visit = { node: this.node, version, requests: requests.map(requestKey), from: [...from], idleTimeout }
+    const found = await this.#file.ask('enterSession', digest, visit)
+    if (found.kind === 'missing') return found
+    if (found.kind === 'taken') return { ...found, request: JSON.parse(found.request) }
+    return { kind: 'entered', record: found.row && readRow(found.row) }
+  }
+
+  leave(digest: string, requests: readonly RequestId[]) {
+    if (requests.length === 0) return
+    this.#file.ask('leaveSession', digest, requests.map(requestKey)).catch(err => {
+      this.#log.debug({ err }, 'it could not be written that a request is answered')
+      if (this.#unleft.size < MAX_UNLEFT) {
+        this.#unleft.set(digest, [...(this.#unleft.get(digest) ?? []), ...requests])
+      }
+    })
+  }
+
+  #leaveAgain() {
+    const unleft = [...this.#unleft]
+    this.#unleft.clear()
+    for (const [digest, requests] of unleft) this.leave(digest, requests)
+  }
+
+  async change(digest: string, change: StateChange) {
+    const changed = await this.#file.ask('changeSession', digest, this.node, rowChange(change))
+    return typeof changed === 'object' ? { record: readRow(changed.row), nodes: changed.nodes } : changed
+  }
+
+  nodeOf(digest: string, request: RequestId) {
+    return this.#file.ask('nodeOfRequest', digest, requestKey(request))
+  }
+
+  adopt(digest: string, from: string) {
+    return this.#file.ask('adoptSession', digest, from, this.node)
+  }
+
+  claimStream(digest: string, stream: string) {
+    return this.#file.ask('claimSessionStream', digest, stream, this.node)
+  }
+
+  async end(digest: string, _holder: string | undefined, onlyIdle = false) {
+    const nodes = await this.#file.ask('endSession', digest, this.node, onlyIdle)
+    if (nodes) this.#inUse.delete(digest)
+    return nodes
+  }
+
+  async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds) {
+    const rows = uses.map(({ digest, inUse, ago }) => ({ digest, inUse, ago, noted: this.#isNoted(digest, inUse) }))
+    return this.#file.ask('markSessions', rows, this.node, idleTimeout, maxIdle)
+  }
+
+  /** Only what is in use for longer than a call usually takes is written down, and that it is no more. */
+  #isNoted(digest: string, inUse: boolean): boolean {
+    if (!inUse) return this.#inUse.delete(digest)
+    this.#inUse.add(digest)
+    return true
+  }
+
+  timeLeft(digest: string) {
+    return this.#file.ask('sessionTimeLeft', digest)
+  }
+
+  restore(digest: string, record: SessionRecord, { requests, claim }: HeldHere, { idleTimeout }: SessionBounds) {
+    const held = { node: this.node, requests: requests.map(requestKey), claim: claim && { ...claim } }
+    return this.#file.ask('restoreSession', digest, writeRow(record), held, idleTimeout)
+  }
+
+  onReturn(listener: () => void) {
+    this.#file.onReturn(listener)
+  }
+
+  get unsure() {
+    return performance.now() < this.#unsureUntil
+  }
+}
+
+/** `host` says which node this is. */
+export const createSqliteSessionStore = (file: Writer, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
+  new SqliteSessionStore(file, host)

@@ -1,0 +1,103 @@
+// Fills the slots, opens the file at the start, and closes it with the host. Hosts of tests have a file in memory.
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { dirname, resolve } from 'node:path'
+import {
+  errorText,
+  type FilledOptions,
+  type PluginHost,
+  parseDuration,
+  parseSize,
+  StartError,
+} from '../../core/index.ts'
+import { claimFile } from '../families/own-file/index.ts'
+import { demandSecrets } from '../families/secrets/index.ts'
+import { nameCrew } from './crew-name.ts'
+import { createSqliteEventStore } from './event-store.ts'
+import { offerFigures } from './figures.ts'
+import { createSqliteGrantStore } from './grant-store.ts'
+import { createSqliteSessionStore } from './session-store.ts'
+import type { StoreBounds } from './thread/bounds.ts'
+import { Writer } from './writer.ts'
+
+type Options = FilledOptions['store-sqlite']
+
+const FILES = Symbol('files of store-sqlite')
+const MEMORY = ':memory:'
+/** Smaller, and there is hardly room for one stream. */
+const MIN_SIZE = 1_048_576
+/** Shorter, and a stream is gone before a client can come back. */
+const MIN_TTL = 1_000
+
+export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
+
+export function setUp(host: PluginHost, options: Options): void {
+  demandNode(host)
+  demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
+  const file = writerOf(host, options)
+  host.fill('sessionStore', createSqliteSessionStore(file, host))
+  host.fill('eventStore', createSqliteEventStore(file))
+  host.fill('grantStore', createSqliteGrantStore(file))
+}
+
+function demandNode({ at }: PluginHost) {
+  if (isBuiltin('node:sqlite')) return
+  const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
+  const fix = 'start mcp-host with a newer Node, or keep sessions in Redis with cluster-redis'
+  throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
+}
+
+function boundsOf({ at }: PluginHost, { ttl, maxEvents, maxBytes, maxSize }: Options): StoreBounds {
+  const bounds = { ttl: parseDuration(ttl), maxEvents, maxBytes: parseSize(maxBytes), maxSize: parseSize(maxSize) }
+  if (bounds.ttl < MIN_TTL) {
+    throw new StartError('it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
+  }
+  if (bounds.maxSize < MIN_SIZE) {
+    throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...at, 'maxSize'] })
+  }
+  return { ...bounds, pending: PENDING }
+}
+
+/** Instances of one file, such as those of several routes, have one thread. */
+function writerOf(host: PluginHost, options: Options): Writer {
+  const path = host.purpose === 'test' ? MEMORY : resolve(host.directory, options.file)
+  const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())
+  const said = JSON.stringify({ ...options, file: path })
+  const known = writers.get(path)
+  if (known && known.said !== said) {
+    const why = `${options.file} is kept by several routes, of which each says otherwise how`
+    throw new StartError(`${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
+  }
+  if (known) return known.writer
+  const writer = begin(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)
+  writers.set(path, { writer, said })
+  return writer
+}
+
+function begin(host: PluginHost, path: string, options: Options, condition: string): Writer {
+  const bounds = boundsOf(host, options)
+  const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, bounds, log: host.log }
+  const figures = offerFigures(host, () => writer)
+  const writer: Writer = new Writer({ ...settings, ...figures })
+  if (path !== MEMORY) claimFile(host, path)
+  if (path !== MEMORY) host.checking(() => checkFolder(host, path))
+  host.starting(() => writer.open())
+  host.ready(condition, () => writer.trouble ?? true)
+  host.closing(() => writer.close())
+  return writer
+}
+
+/** The folder, or the one in which it is to be made, must be there to be written to. */
+async function checkFolder({ at, report }: PluginHost, path: string) {
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  try {
+    // The dot fails for what is no folder.
+    await access(`${folder}/.`, constants.W_OK)
+  } catch (error) {
+    const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(error)})`
+    const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
+    report(new StartError(`${why}; ${fix}`, { at: [...at, 'file'], cause: error }))
+  }
+}

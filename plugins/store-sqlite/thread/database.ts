@@ -1,0 +1,150 @@
+// The file: how it is opened, what is in it, and of which version that is. For main.ts.
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { faultOf, StoreFault } from './faults.ts'
+import { MIGRATIONS } from './schema.ts'
+
+export const MEMORY = ':memory:'
+
+/** In the header of the file: it is ours. */
+const APPLICATION = 0x4d435048
+
+/** Milliseconds that another process may hold the file; transactions.ts tries again by itself. */
+const BUSY = { start: 5_000, serving: 1 }
+
+/** Bytes of the log beside the file that stay once it was written back. */
+const LOG_LIMIT = 16 * 1_048_576
+
+/** What belongs to the file: nothing without it, and the ruin of another in its place. */
+const COMPANIONS = ['-wal', '-shm']
+
+/** Only the owner may read it: there are addresses and names of users in it. */
+export function createPrivate(file: string) {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    // Never opened otherwise: to close a descriptor of the file would end the locks that this process holds on it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
+  }
+}
+
+export const numberOf = (db: DatabaseSync, pragma: string): number =>
+  Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
+
+function checkOwner(db: DatabaseSync): number {
+  const version = numberOf(db, 'user_version')
+  const application = numberOf(db, 'application_id')
+  const isEmpty = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0
+  if (application !== APPLICATION && !isEmpty) throw new StoreFault('foreign', 'it is a database of another program')
+  if (version > MIGRATIONS.length) {
+    throw new StoreFault('newer', `it is of version ${version}, and this program knows ${MIGRATIONS.length}`)
+  }
+  return isEmpty ? 0 : version
+}
+
+/** To the version of this program, whole or not at all. */
+function migrate(db: DatabaseSync, version: number) {
+  if (version === MIGRATIONS.length) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    for (const step of MIGRATIONS.slice(checkOwner(db))) db.exec(step)
+    db.exec(`PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${MIGRATIONS.length}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** What those who had the file before were doing is nobody's any more. */
+const FORGET_RUNNING = 'BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies; COMMIT'
+
+function checkWhole(db: DatabaseSync) {
+  const [first] = db.prepare('PRAGMA quick_check(1)').all()
+  const said = String(Object.values(first ?? {})[0])
+  if (said !== 'ok') throw new StoreFault('damaged', said)
+}
+
+function limitSize(db: DatabaseSync, maxSize: number) {
+  db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
+}
+
+export interface Opening {
+  readonly maxSize: number
+  /** Nobody else has it: it is read from end to end, to find damage before anything hangs on it. */
+  readonly isFirst: boolean
+  /** The log of a file that was in this place, as `logOf` named it. */
+  readonly staleLog: string | undefined
+}
+
+/** No other process opens it meanwhile. Throws what `faultOf` understands. */
+export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Opening): DatabaseSync {
+  if (file !== MEMORY) {
+    removeStale(file, staleLog)
+    createPrivate(file)
+  }
+  const db = new DatabaseSync(file)
+  try {
+    db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
+    const version = checkOwner(db)
+    // Before anything is in it.
+    if (version === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
+    if (mode !== 'wal' && file !== MEMORY)
+      throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
+    migrate(db, version)
+    if (isFirst) checkWhole(db)
+    if (isFirst) db.exec(FORGET_RUNNING)
+    limitSize(db, maxSize)
+    if (file !== MEMORY) chmodSync(file, 0o600)
+    db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Puts a damaged file aside, what belongs to it first; gives the name that it has now. */
+export function replaceDamaged(file: string): string {
+  const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  for (const suffix of [...COMPANIONS, '']) {
+    if (statSync(`${file}${suffix}`, { throwIfNoEntry: false })) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
+  }
+  return aside
+}
+
+/** Removes the log of a file that is not there any more: SQLite would write it into the one that is. */
+function removeStale(file: string, staleLog: string | undefined) {
+  const log = logOf(file)
+  if (log === NONE || (log !== staleLog && identityOf(file) !== NONE)) return
+  for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
+}
+
+const NONE = 'none'
+
+/** Which log there is. */
+export const logOf = (file: string): string => identityOf(file === MEMORY ? file : `${file}-wal`)
+
+/** Which file there is under this name: changes where it is deleted or replaced. */
+export function identityOf(file: string): string {
+  if (file === MEMORY) return MEMORY
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? `${found.dev}:${found.ino}` : NONE
+}
+
+/** Writes the log back into the file, and closes it. */
+export function closeDatabase(db: DatabaseSync): void {
+  try {
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    // It stays in the log, where the next start finds it.
+    if (faultOf(error).word === 'bug') throw error
+  } finally {
+    db.close()
+  }
+}

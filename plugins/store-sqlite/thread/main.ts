@@ -1,0 +1,200 @@
+// The thread that has this process's connection to the file: it takes all that waits, runs it in one transaction, and answers
+// once that is committed. It says when the file cannot be written, and when it can again.
+import type { DatabaseSync } from 'node:sqlite'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { joinCrew } from './crew.ts'
+import { closeDatabase, identityOf, logOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import { faultOf } from './faults.ts'
+import type { Answer, Batch, Fault, News, ThreadSettings } from './messages.ts'
+import { operationsOn } from './operations.ts'
+import { createTransactions, type Transactions } from './transactions.ts'
+import { createUpkeep, type Upkeep } from './upkeep.ts'
+
+const settings = workerData as ThreadSettings
+if (!parentPort) throw new Error('this file is for a thread')
+const port = parentPort
+
+/** Milliseconds between steps of the upkeep, and to the next where there is more to do. */
+const PACE = { quiet: 1_000, busy: 50 }
+/** Asks of one transaction at most. */
+const MOST = 1_000
+/** What is written to find out whether there is room again, bytes. */
+const PROBE = 65_536
+
+const tell = (news: News) => port.postMessage(news)
+
+interface Opened {
+  readonly db: DatabaseSync
+  readonly transactions: Transactions
+  readonly upkeep: Upkeep
+  readonly identity: string
+  readonly log: string
+  leave(): void
+}
+
+const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
+
+function openWhole(
+  isFirst: boolean,
+  staleLog?: string,
+): { readonly db: DatabaseSync; readonly replaced: string | undefined } {
+  const { file, ifDamaged } = settings
+  const { maxSize } = settings.bounds
+  try {
+    return { db: openDatabase(file, { maxSize, isFirst, staleLog }), replaced: undefined }
+  } catch (error) {
+    if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
+    const replaced = replaceDamaged(file)
+    return { db: openDatabase(file, { maxSize, isFirst: false, staleLog: undefined }), replaced }
+  }
+}
+
+function open(staleLog?: string): Opened & { readonly replaced: string | undefined } {
+  const { file, crew, bounds } = settings
+  const joined =
+    file === MEMORY
+      ? { value: openWhole(false), leave: () => undefined }
+      : joinCrew(`${file}.lock`, crew, isFirst => openWhole(isFirst, staleLog))
+  const { db, replaced } = joined.value
+  const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
+    tell({ news: 'committed', committed }),
+  )
+  const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
+  const names = { identity: identityOf(file), log: logOf(file) }
+  return { db, transactions, upkeep, ...names, replaced, leave: joined.leave }
+}
+
+let opened: Opened | undefined
+let trouble: Fault | undefined
+let timer: NodeJS.Timeout | undefined
+
+function judge(fault: Fault | undefined) {
+  if (fault?.word === trouble?.word) return
+  trouble = fault
+  tell({ news: 'trouble', fault })
+}
+
+function close() {
+  const { db, leave } = opened ?? {}
+  opened = undefined
+  try {
+    if (db) closeDatabase(db)
+  } finally {
+    leave?.()
+  }
+}
+
+/** The log of a file that is not there any more. */
+let staleLog: string | undefined
+
+/** Where the file is not the one that was opened: another program deleted or replaced it. */
+function openAgain() {
+  if (opened && identityOf(settings.file) === opened.identity) return
+  if (opened) {
+    const { db, leave, log } = opened
+    opened = undefined
+    staleLog = log
+    // Not written back: its log may be that of another file by now.
+    db.close()
+    leave()
+    tell({ news: 'lost' })
+  }
+  opened = open(staleLog)
+  if (isDamage(trouble)) judge(undefined)
+}
+
+function run(asks: Batch['asks']): readonly Answer[] {
+  try {
+    openAgain()
+  } catch (error) {
+    const fault = faultOf(error)
+    judge(fault)
+    return asks.map(() => ({ fault }))
+  }
+  // To go on writing would damage it more.
+  if (trouble && isDamage(trouble)) return asks.map(() => ({ fault: trouble as Fault }))
+  return opened?.transactions.run(asks) ?? []
+}
+
+/** What the answers say of the file: not what one operation alone failed of, nor that it could be read. */
+function judgeBy(answers: readonly Answer[]) {
+  const found = answers.find(answer => 'fault' in answer && !['late', 'bug'].includes(answer.fault.word))
+  if (found && 'fault' in found) judge(found.fault)
+}
+
+function serve(batches: readonly Batch[]) {
+  const asks = batches.flatMap(batch => batch.asks)
+  const answers: Answer[] = []
+  for (let from = 0; from < asks.length; from += MOST) answers.push(...run(asks.slice(from, from + MOST)))
+  judgeBy(answers)
+  let from = 0
+  for (const { batch, asks: own } of batches) {
+    tell({ news: 'answers', batch, answers: answers.slice(from, from + own.length) })
+    from += own.length
+  }
+  makeRoom()
+}
+
+function makeRoom() {
+  try {
+    if (opened?.upkeep.isNearlyFull()) opened.upkeep.step()
+  } catch (error) {
+    judge(faultOf(error))
+  }
+}
+
+/** Whether the file can be written, where it could not. */
+function probe({ transactions, db }: Opened) {
+  transactions.write(() => {
+    db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)
+    db.exec('DELETE FROM probe')
+  }, 'durable')
+}
+
+function keepUp() {
+  let more = false
+  try {
+    openAgain()
+    if (opened && !isDamage(trouble)) {
+      more = opened.upkeep.step()
+      if (trouble) probe(opened)
+      tell({ news: 'size', bytes: opened.upkeep.bytes, evicted: opened.upkeep.evicted })
+      judge(undefined)
+    }
+  } catch (error) {
+    judge(faultOf(error))
+  }
+  timer = setTimeout(keepUp, more ? PACE.busy : PACE.quiet)
+}
+
+function begin() {
+  try {
+    const { replaced, ...rest } = open()
+    opened = rest
+    tell({ news: 'open', replaced })
+  } catch (error) {
+    tell({ news: 'failed', fault: faultOf(error) })
+    port.close()
+    return
+  }
+  port.on('message', (first: Batch | 'close') => {
+    const waiting = [first]
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) waiting.push(next.message)
+    const batches = waiting.filter(message => message !== 'close')
+    if (batches.length > 0) serve(batches)
+    if (batches.length < waiting.length) end()
+  })
+  keepUp()
+}
+
+function end() {
+  clearTimeout(timer)
+  try {
+    close()
+  } finally {
+    tell({ news: 'closed' })
+    port.close()
+  }
+}
+
+begin()

@@ -1,0 +1,299 @@
+// What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
+import type { DatabaseSync } from 'node:sqlite'
+import { bound, textOf } from './texts.ts'
+
+/** How long it is known of a session that it was ended, milliseconds. */
+const ENDED_LIFETIME = 3_600_000
+/** In one step. */
+const MOST_EXPIRED = 100
+const MOST_VICTIMS = 200
+
+export interface SessionRow {
+  readonly opening: string
+  readonly holder: string
+  readonly home: string
+  readonly version: number
+  readonly revision: string
+  readonly client: string
+  readonly level: string
+  readonly watched: readonly string[]
+  readonly watchedBytes: number
+}
+
+export type RowChange =
+  | { readonly level: string }
+  | { readonly revision: string; readonly client: string }
+  | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
+  | { readonly unwatch: string; readonly cost: number }
+
+export interface RowUse {
+  readonly digest: string
+  readonly inUse: boolean
+  readonly ago: number
+  /** Whether the record is to say so: for what is in use for longer than a call usually takes. */
+  readonly noted: boolean
+}
+
+export interface RowClaim {
+  readonly stream: string
+  readonly epoch: number
+}
+
+type Found = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
+  readonly id: number
+  readonly watching: number
+  readonly watched_bytes: number
+  readonly stream: string | null
+  readonly stream_node: string | null
+  readonly stream_epoch: number
+  readonly expires: number
+}
+
+function prepareSessions(db: DatabaseSync) {
+  return {
+    find: db.prepare('SELECT * FROM sessions WHERE digest = ? AND expires > ?'),
+    drop: db.prepare('DELETE FROM sessions WHERE digest = ?'),
+    count: db.prepare('SELECT count(*) AS n FROM sessions WHERE holder = ? AND expires > ? AND digest <> ?'),
+    add: db.prepare(`INSERT INTO sessions
+      (digest, holder, opening, home, version, revision, client, level, watching, watched_bytes, expires)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    renew: db.prepare('UPDATE sessions SET expires = ? WHERE id = ?'),
+    bump: db.prepare('UPDATE sessions SET version = version + 1 WHERE id = ?'),
+    level: db.prepare('UPDATE sessions SET level = ? WHERE id = ?'),
+    client: db.prepare('UPDATE sessions SET revision = ?, client = ? WHERE id = ?'),
+    watching: db.prepare('UPDATE sessions SET watching = watching + ?, watched_bytes = watched_bytes + ? WHERE id = ?'),
+    home: db.prepare('UPDATE sessions SET home = ?, version = version + 1 WHERE id = ?'),
+    claim: db.prepare('UPDATE sessions SET stream = ?, stream_node = ?, stream_epoch = ? WHERE id = ?'),
+    idle: db.prepare('UPDATE sessions SET idle_since = ?, expires = max(expires, ?) WHERE id = ?'),
+    watched: db.prepare('SELECT uri FROM watched WHERE session = ?'),
+    watch: db.prepare('INSERT OR IGNORE INTO watched VALUES (?, ?)'),
+    isWatched: db.prepare('SELECT 1 FROM watched WHERE session = ? AND uri = ?'),
+    unwatch: db.prepare('DELETE FROM watched WHERE session = ? AND uri = ?'),
+    copies: db.prepare('SELECT node FROM copies WHERE session = ? AND node <> ?'),
+    copy: db.prepare('INSERT OR IGNORE INTO copies VALUES (?, ?)'),
+    use: db.prepare('INSERT INTO uses VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET until = excluded.until'),
+    unuse: db.prepare('DELETE FROM uses WHERE session = ? AND node = ?'),
+    isUsed: db.prepare('SELECT 1 FROM uses WHERE session = ? AND until > ? LIMIT 1'),
+    runs: db.prepare('SELECT node FROM requests WHERE session = ? AND request = ?'),
+    runsAny: db.prepare('SELECT 1 FROM requests WHERE session = ? LIMIT 1'),
+    begin: db.prepare(
+      'INSERT INTO requests VALUES (?, ?, ?) ON CONFLICT (session, request) DO UPDATE SET node = excluded.node',
+    ),
+    beginNew: db.prepare('INSERT OR IGNORE INTO requests VALUES (?, ?, ?)'),
+    finish: db.prepare(
+      'DELETE FROM requests WHERE session = (SELECT id FROM sessions WHERE digest = ?) AND request = ?',
+    ),
+    isEnded: db.prepare('SELECT 1 FROM ended WHERE digest = ? AND expires > ?'),
+    ended: db.prepare('INSERT INTO ended VALUES (?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires'),
+    idleCount: db.prepare("SELECT entries FROM tallies WHERE name = 'idle'"),
+    expiredIdle: db.prepare(
+      'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires <= ? AND idle_since IS NOT NULL LIMIT ?)',
+    ),
+    idlest: db.prepare('SELECT holder FROM idle_holders ORDER BY sessions DESC LIMIT 1'),
+    longestIdle: db.prepare(
+      'SELECT id, digest FROM sessions WHERE holder = ? AND idle_since IS NOT NULL ORDER BY idle_since, id LIMIT 1',
+    ),
+  }
+}
+
+type Statements = ReturnType<typeof prepareSessions>
+
+/** The parts that several operations have. */
+function sessionParts(sql: Statements) {
+  const find = (digest: string) => sql.find.get(digest, Date.now()) as Found | undefined
+
+  function add(digest: string, row: SessionRow, idleTimeout: number): number {
+    sql.drop.run(digest)
+    const { lastInsertRowid } = sql.add.run(
+      ...[digest, row.holder, row.opening, row.home, row.version, row.revision, row.client, row.level],
+      ...[row.watched.length, row.watchedBytes, Date.now() + idleTimeout],
+    )
+    const id = Number(lastInsertRowid)
+    for (const uri of row.watched) sql.watch.run(id, bound(uri))
+    return id
+  }
+
+  function read(digest: string): SessionRow | undefined {
+    const found = find(digest)
+    if (!found) return undefined
+    const { opening, holder, home, version, revision, client, level } = found
+    const watched = sql.watched.all(found.id).map(({ uri }) => textOf(uri))
+    return { opening, holder, home, version, revision, client, level, watched, watchedBytes: found.watched_bytes }
+  }
+
+  /** Not with every request: a twentieth of the time that a session may idle is close enough. */
+  function renew({ id, expires }: Found, idleTimeout: number) {
+    const until = Date.now() + idleTimeout
+    if (until - expires > Math.min(5_000, idleTimeout / 20)) sql.renew.run(until, id)
+  }
+
+  const copiesBeside = (id: number, node: string) => sql.copies.all(id, node).map(one => String(one['node']))
+  return { find, add, read, renew, copiesBeside }
+}
+
+type Parts = ReturnType<typeof sessionParts>
+
+/** What requests do. */
+function visits(sql: Statements, { find, read, renew }: Parts) {
+  return {
+    enterSession(
+      digest: string,
+      visit: {
+        readonly node: string
+        readonly version: number
+        readonly requests: readonly string[]
+        readonly from: readonly string[]
+        readonly idleTimeout: number
+      },
+    ) {
+      const { node, version, requests, from, idleTimeout } = visit
+      const found = find(digest)
+      if (!found) return { kind: 'missing' as const, ended: sql.isEnded.get(digest, Date.now()) !== undefined }
+      for (const request of requests) {
+        const at = sql.runs.get(found.id, request)?.['node']
+        if (typeof at === 'string' && !from.includes(at)) return { kind: 'taken' as const, request, node: at }
+      }
+      renew(found, idleTimeout)
+      for (const request of requests) sql.begin.run(found.id, request, node)
+      if (found.version === version) return { kind: 'entered' as const, row: undefined }
+      sql.copy.run(found.id, node)
+      return { kind: 'entered' as const, row: read(digest) }
+    },
+    leaveSession(digest: string, requests: readonly string[]) {
+      for (const request of requests) sql.finish.run(digest, request)
+    },
+    nodeOfRequest(digest: string, request: string) {
+      const found = find(digest)
+      return found && (sql.runs.get(found.id, request)?.['node'] as string | undefined)
+    },
+  }
+}
+
+/** What changes a record. */
+function changes(sql: Statements, { find, read, copiesBeside }: Parts) {
+  /** False where there is no room for it. */
+  function apply({ id, watching, watched_bytes }: Found, change: RowChange): boolean {
+    if ('level' in change) sql.level.run(change.level, id)
+    else if ('client' in change) sql.client.run(change.revision, change.client, id)
+    else if ('unwatch' in change) {
+      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
+    } else if (!sql.isWatched.get(id, bound(change.watch))) {
+      if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
+      sql.watch.run(id, bound(change.watch))
+      sql.watching.run(1, change.cost, id)
+    }
+    return true
+  }
+
+  return {
+    changeSession(digest: string, node: string, change: RowChange) {
+      const found = find(digest)
+      if (!found) return undefined
+      if (!apply(found, change)) return 'full' as const
+      sql.bump.run(found.id)
+      sql.copy.run(found.id, node)
+      return { row: read(digest) as SessionRow, nodes: copiesBeside(found.id, node) }
+    },
+    adoptSession(digest: string, from: string, node: string) {
+      const found = find(digest)
+      if (found?.home !== from) return false
+      sql.home.run(node, found.id)
+      return true
+    },
+    /** Epochs are times, so they grow even where the last one was lost. */
+    claimSessionStream(digest: string, stream: string, node: string) {
+      const found = find(digest)
+      if (!found) return undefined
+      const { id, stream_node: had, stream_epoch: last } = found
+      const before = had === null ? undefined : { node: had, stream: found.stream ?? '' }
+      if (had === node && found.stream === stream) return { epoch: last, before }
+      const epoch = Math.max(last + 1, Date.now())
+      sql.claim.run(stream, node, epoch, id)
+      return { epoch, before }
+    },
+  }
+}
+
+/** How a session begins and ends, and comes back. */
+function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts) {
+  return {
+    createSession(digest: string, row: SessionRow, idleTimeout: number, maxPerOwner: number) {
+      if (maxPerOwner > 0 && Number(sql.count.get(row.holder, Date.now(), digest)?.['n']) >= maxPerOwner) return false
+      const id = add(digest, row, idleTimeout)
+      sql.copy.run(id, row.home)
+      return true
+    },
+    endSession(digest: string, node: string, onlyIdle: boolean) {
+      const found = find(digest)
+      if (onlyIdle && (!found || sql.runsAny.get(found.id) || sql.isUsed.get(found.id, Date.now()))) return undefined
+      const nodes = found && copiesBeside(found.id, node)
+      sql.drop.run(digest)
+      sql.ended.run(digest, Date.now() + ENDED_LIFETIME)
+      return nodes
+    },
+    restoreSession(
+      digest: string,
+      row: SessionRow,
+      held: { readonly node: string; readonly requests: readonly string[]; readonly claim: RowClaim | undefined },
+      idleTimeout: number,
+    ) {
+      const { node, requests, claim } = held
+      if (sql.isEnded.get(digest, Date.now())) return false
+      const found = find(digest)
+      if (found) renew(found, idleTimeout)
+      const id = found?.id ?? add(digest, row, idleTimeout)
+      sql.copy.run(id, node)
+      if (claim && claim.epoch > (found?.stream_epoch ?? 0)) sql.claim.run(claim.stream, node, claim.epoch, id)
+      for (const request of requests) sql.beginNew.run(id, request, node)
+      return true
+    },
+    sessionTimeLeft(digest: string) {
+      const found = find(digest)
+      return found && Math.max(0, found.expires - Date.now())
+    },
+  }
+}
+
+/** Which sessions idle, and which of these are too many. */
+function marks(sql: Statements, { find }: Parts) {
+  function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
+    const found = find(digest)
+    if (!found) return
+    const at = Math.round(Date.now() - ago)
+    sql.idle.run(inUse ? null : at, at + idleTimeout, found.id)
+    if (!noted) return
+    if (inUse) sql.use.run(found.id, node, Date.now() + idleTimeout)
+    else sql.unuse.run(found.id, node)
+  }
+
+  function victim() {
+    const holder = sql.idlest.get()?.['holder']
+    if (typeof holder !== 'string') return undefined
+    const found = sql.longestIdle.get(holder)
+    if (!found) return undefined
+    const { id, digest } = found as { readonly id: number; readonly digest: string }
+    // It counts as idle no more, so that it is given once.
+    sql.idle.run(null, 0, id)
+    return { digest, holder }
+  }
+
+  return {
+    markSessions(uses: readonly RowUse[], node: string, idleTimeout: number, maxIdle: number) {
+      for (const use of uses) mark(use, node, idleTimeout)
+      sql.expiredIdle.run(Date.now(), MOST_EXPIRED)
+      const victims: Array<{ readonly digest: string; readonly holder: string }> = []
+      while (Number(sql.idleCount.get()?.['entries']) > maxIdle && victims.length < MOST_VICTIMS) {
+        const found = victim()
+        if (!found) break
+        victims.push(found)
+      }
+      return victims
+    },
+  }
+}
+
+export function sessionOperations(db: DatabaseSync) {
+  const sql = prepareSessions(db)
+  const parts = sessionParts(sql)
+  return { ...visits(sql, parts), ...changes(sql, parts), ...lives(sql, parts), ...marks(sql, parts) }
+}

@@ -1,0 +1,115 @@
+// What keeps the file small: what is past its time goes, and where the file is nearly full the streams that were written to
+// longest ago. In small steps, each a transaction of its own, for others wait meanwhile.
+import type { DatabaseSync } from 'node:sqlite'
+import { numberOf } from './database.ts'
+import { faultOf } from './faults.ts'
+
+/** Rows of one kind in one step. */
+const STEP = 300
+/** Of `maxSize`: past it streams go. */
+const NEARLY_FULL = 0.8
+/** Pages that are given back to the file system in one step; not while there are few. */
+const PAGES_BACK = 256
+const FREE_PAGES = 1_024
+
+export interface Upkeep {
+  /** One step of everything; whether there is more to do. */
+  step(): boolean
+  /** Whether streams must go now, to make room for what comes. */
+  isNearlyFull(): boolean
+  readonly evicted: number
+  readonly bytes: number
+}
+
+function prepareUpkeep(db: DatabaseSync) {
+  const past = (table: string, column: string) =>
+    db.prepare(
+      `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ${STEP})`,
+    )
+  return {
+    sessions: past('sessions', 'expires'),
+    grants: past('grants', 'ends'),
+    ended: db.prepare(
+      `DELETE FROM ended WHERE digest IN (SELECT digest FROM ended WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
+    ),
+    uses: db.prepare('DELETE FROM uses WHERE until <= ?'),
+    oldest: db.prepare('SELECT id, expires FROM streams ORDER BY expires LIMIT 1'),
+    events: db.prepare(
+      'DELETE FROM events WHERE stream = ? AND seq IN (SELECT seq FROM events WHERE stream = ? ORDER BY seq DESC LIMIT ?)',
+    ),
+    stream: db.prepare('DELETE FROM streams WHERE id = ?'),
+  }
+}
+
+type Statements = ReturnType<typeof prepareUpkeep>
+
+/** Whether the oldest stream is to go; its last events go first, so that what is left of it shows a gap. */
+function dropOldest(
+  sql: Statements,
+  isToGo: (expires: number) => boolean,
+): { readonly rows: number; readonly streams: number } {
+  let rows = 0
+  let streams = 0
+  while (rows < STEP) {
+    const oldest = sql.oldest.get() as { readonly id: number; readonly expires: number } | undefined
+    if (!oldest || !isToGo(oldest.expires)) break
+    const gone = Number(sql.events.run(oldest.id, oldest.id, STEP - rows).changes)
+    rows += gone + 1
+    if (gone > 0 && rows >= STEP) break
+    sql.stream.run(oldest.id)
+    streams++
+  }
+  return { rows, streams }
+}
+
+/** Another time, where somebody else holds the file now. */
+function giveBack(db: DatabaseSync) {
+  try {
+    db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)
+  } catch (error) {
+    if (faultOf(error).word !== 'locked') throw error
+  }
+}
+
+export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () => void) => void): Upkeep {
+  const sql = prepareUpkeep(db)
+  const pageSize = numberOf(db, 'page_size')
+  const free = () => numberOf(db, 'freelist_count')
+  const bytes = () => numberOf(db, 'page_count') * pageSize
+  const used = () => bytes() - free() * pageSize
+  const isNearlyFull = () => used() > maxSize * NEARLY_FULL
+  let evicted = 0
+
+  function expire(): boolean {
+    const now = Date.now()
+    const gone = [sql.sessions, sql.grants, sql.ended].map(statement => Number(statement.run(now).changes))
+    sql.uses.run(now)
+    const { rows } = dropOldest(sql, expires => expires <= now)
+    return [...gone, rows].some(count => count >= STEP)
+  }
+
+  function evict(): boolean {
+    const { rows, streams } = dropOldest(sql, isNearlyFull)
+    evicted += streams
+    return rows >= STEP
+  }
+
+  return {
+    step() {
+      let more = false
+      write(() => {
+        const isMore = expire()
+        more = evict() || isMore
+      })
+      if (free() > FREE_PAGES) giveBack(db)
+      return more
+    },
+    isNearlyFull,
+    get evicted() {
+      return evicted
+    },
+    get bytes() {
+      return bytes()
+    },
+  }
+}

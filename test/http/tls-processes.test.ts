@@ -1,0 +1,97 @@
+// `http.tls` as an operator runs it: one process and several, renewed, reloaded, and checked.
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { crewConfig, linesOf, startCrew } from '../cli/crew.ts'
+import { startCli, stopAll } from '../cli/run-cli.ts'
+import { removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
+import { modernRequest } from '../support/rpc.ts'
+import { type Authority, makeAuthority, needsOpenssl, type Pair, removeTlsFolders } from './tls-certificates.ts'
+import { openSecure, writePair } from './tls-host.ts'
+
+const CONFIG = crewConfig({
+  http: "{ port: 0, keepAliveTimeout: '1s', tls: { cert: './cert.pem', key: './key.pem' } }",
+})
+
+let authority: Authority
+let pair: Pair
+
+before(function () {
+  needsOpenssl(this)
+  authority = makeAuthority()
+  pair = authority.sign({ subject: 'number 1' })
+})
+after(stopAll)
+after(removeFolders)
+after(removeTlsFolders)
+
+const filesOf = ({ cert, key }: Pair) => ({ 'cert.pem': cert, 'key.pem': key })
+
+/** What the tool says, and whose certificate came with it, on one connection. */
+async function ask(url: string): Promise<readonly [subject: string, text: string]> {
+  const socket = await openSecure(url, authority)
+  const { subject } = socket.getPeerCertificate()
+  const { headers, body } = modernRequest('tools/call', { name: 'pid', arguments: {} })
+  socket.write(requestBytes(url, body, { headers }))
+  const { message } = parseAnswer(await readToEnd(socket))
+  return [String(subject.CN), message.result.content[0].text]
+}
+
+describe('mcp-host start with http.tls', function () {
+  this.timeout(60_000)
+
+  it('serves one certificate in every worker, the newer one after it was renewed and after a reload', async () => {
+    const { running, url, folder } = await startCrew(2, CONFIG, {}, filesOf(pair))
+    expect(url).to.match(/^https:/)
+    const areAll = (subject: string) =>
+      eventually(`every worker shows ${subject}`, async () => {
+        const answers = await Promise.all(Array.from({ length: 8 }, () => ask(url)))
+        return answers.every(([shown]) => shown === subject) && new Set(answers.map(([, pid]) => pid)).size === 2
+      })
+    await areAll('number 1')
+    writePair(authority.sign({ subject: 'number 2' }), folder)
+    await areAll('number 2')
+    writePair(authority.sign({ subject: 'number 3' }), folder)
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"reloaded"/)
+    await areAll('number 3')
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const took = linesOf(stderr).filter(({ msg }) => msg === 'took a new certificate')
+    expect(took.filter(({ subject }) => subject === 'CN=number 2')).to.have.lengthOf(2)
+    expect(new Set(took.map(({ pid }) => pid)).size).to.be.within(2, 4)
+    expect(code).to.equal(0)
+  })
+
+  it('prints addresses with https, and takes a renewed certificate at SIGHUP', async () => {
+    const { running, url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
+    const alone = startCli(['start'], folder)
+    const own = await alone.listening()
+    await alone.printed(/^curl -s https:\/\/127\.0\.0\.1:\d+/m)
+    expect([new URL(url).protocol, new URL(own).protocol]).to.deep.equal(['https:', 'https:'])
+    writePair(authority.sign({ subject: 'number 2' }), folder)
+    alone.child.kill('SIGHUP')
+    await alone.logged(/"msg":"(?:reloaded|took a new certificate)/)
+    expect((await ask(own))[0]).to.equal('number 2')
+    for (const { child, ended } of [running, alone]) {
+      child.kill('SIGTERM')
+      expect((await ended).code).to.equal(0)
+    }
+  })
+
+  it('does not start where its files are gone, and check says so with the line', async () => {
+    const { running, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
+    running.child.kill('SIGTERM')
+    await running.ended
+    rmSync(join(folder, 'key.pem'))
+    for (const verb of ['start', 'check']) {
+      const { code, stderr } = await startCli([verb], folder).ended
+      expect([verb, code]).to.deep.equal([verb, 2])
+      expect(stderr).to.match(
+        /mcp\.config\.mjs:\d+: http\.tls\.key: \.\/key\.pem is neither PEM nor a file.*no such file/,
+      )
+    }
+  })
+})

@@ -1,0 +1,235 @@
+// Certificates that are renewed under a host that serves: in whatever way their files change, what is whole is taken, what is not
+// is left, and nobody's connection ends.
+import { once } from 'node:events'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ConnectionOptions, connect } from 'node:tls'
+import { expect } from 'chai'
+import { createHost } from '../../core/create-host.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { eventually } from '../support/eventually.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { nextMessage, openSession } from '../support/session-client.ts'
+import { createTestLog, type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+import { trust } from '../support/stream-exchange.ts'
+import {
+  type Authority,
+  makeAuthority,
+  needsOpenssl,
+  type Pair,
+  removeTlsFolders,
+  tlsFolder,
+} from './tls-certificates.ts'
+import { ask, CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
+
+let authority: Authority
+let pair: Pair
+
+before(function () {
+  needsOpenssl(this)
+  authority = makeAuthority()
+  pair = authority.sign({ subject: 'number 1' })
+  trust(authority.cert)
+})
+afterEach(stopHosts)
+after(removeTlsFolders)
+
+/** Whose certificate a new connection is shown. */
+async function shownAt(url: string): Promise<string> {
+  const socket = await openSecure(url, authority)
+  const { subject } = socket.getPeerCertificate()
+  socket.destroy()
+  return String(subject.CN)
+}
+
+const isShown = (url: string, subject: string) =>
+  eventually(
+    `${subject} is shown`,
+    () => shownAt(url),
+    shown => shown === subject,
+  )
+
+const linesOf = (log: readonly LogLine[], text: RegExp) => log.filter(({ message }) => text.test(String(message)))
+const taken = (log: readonly LogLine[]) => linesOf(log, /^took a new certificate/)
+const kept = (log: readonly LogLine[]) => linesOf(log, /have changed and cannot be served/)
+
+describe('a certificate that is renewed', () => {
+  it('is served to who comes, while streams and connections that are open go on, every one of them', async () => {
+    const puppet = createPuppet()
+    const { url, folder, log } = await startSecure(pair, { toolsets: { all: [puppet.tool] } })
+    const session = await openSession(url)
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        const opening = session.call('puppet', { name: `call ${index}` })
+        const { ctx, finish } = await puppet.call(`call ${index}`)
+        ctx.log('warning', 'before')
+        const stream = await opening
+        await nextMessage(stream)
+        return { stream, ctx, finish }
+      }),
+    )
+    const idle = await openSecure(url, authority)
+    for (const number of [2, 3]) {
+      writePair(authority.sign({ subject: `number ${number}`, names: 'DNS:localhost,IP:127.0.0.1' }), folder)
+      await isShown(url, `number ${number}`)
+    }
+    const texts = await Promise.all(
+      streams.map(async ({ stream, ctx, finish }, index) => {
+        ctx.log('warning', 'after')
+        finish(`done ${index}`)
+        return [(await nextMessage(stream)).params.data, (await nextMessage(stream)).result.content[0].text]
+      }),
+    )
+    idle.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    expect(String((await once(idle, 'data'))[0])).to.match(/^HTTP\/1\.1 (?:200|404)/)
+    const whole = texts.filter(([text], index) => text === 'after' && texts[index]?.[1] === `done ${index}`).length
+    console.log(`      2 rotations, ${streams.length} open streams, ${streams.length - whole} dropped`)
+    expect(whole).to.equal(streams.length)
+    expect(taken(log).map(({ subject }) => subject)).to.deep.equal(['CN=number 2', 'CN=number 3'])
+    expect(taken(log)[0]).to.deep.include({ level: 'info', names: ['localhost', '127.0.0.1'] })
+    expect(String(taken(log)[0]?.['ends'])).to.match(/^\d{4}-\d\d-\d\dT/)
+  })
+
+  /** Brings the files into these states, none of which can be served, and then into one that can. */
+  async function expectKept(
+    states: ReadonlyArray<readonly [change: (next: Pair, cert: string) => void, told: RegExp]>,
+  ) {
+    const { url, folder, log } = await startSecure(pair)
+    const next = authority.sign({ subject: 'number 2' })
+    for (const [index, [change, expected]] of states.entries()) {
+      change(next, join(folder, 'cert.pem'))
+      const lines = await eventually(
+        'it is told',
+        () => kept(log),
+        ({ length }) => length === index + 1,
+      )
+      expect(lines[index]).to.deep.include({ level: 'warn', subject: 'CN=number 1' })
+      expect(lines[index]?.['problem']).to.match(expected)
+      expect(await shownAt(url)).to.equal('number 1')
+    }
+    writePair(next, folder)
+    await isShown(url, 'number 2')
+    console.log(`      ${states.length} states that cannot be served, ${kept(log).length} lines, then taken`)
+    expect([kept(log).length, taken(log).length]).to.deep.equal([states.length, 1])
+  }
+
+  it('is not taken while its files do not fit, or are cut: that is logged once, and it is taken when they do', () =>
+    expectKept([
+      [({ cert }, file) => writeFileSync(file, cert), /the key does not fit the certificate/],
+      [({ cert }, file) => writeFileSync(file, cert.slice(0, 200)), /holds no certificate/],
+    ]))
+
+  it('is not taken while its files are empty, or gone', () =>
+    expectKept([
+      [(_, file) => writeFileSync(file, ''), /it is empty/],
+      [(_, file) => rmSync(file), /there is no such file/],
+    ]))
+
+  it('is taken where a folder of links is swapped, as a volume of Kubernetes is', async () => {
+    const folder = tlsFolder()
+    const swap = (one: Pair, name: string) => {
+      mkdirSync(join(folder, name))
+      writeFileSync(join(folder, name, 'tls.crt'), one.cert)
+      writeFileSync(join(folder, name, 'tls.key'), one.key)
+      symlinkSync(name, join(folder, '..data_tmp'))
+      renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+    }
+    swap(pair, '..1')
+    for (const name of ['tls.crt', 'tls.key']) symlinkSync(join('..data', name), join(folder, name))
+    const tls = { cert: './tls.crt', key: './tls.key' }
+    const { url, log } = await startHost({ ...CONFIG, http: { port: 0, tls } }, folder)
+    expect(await shownAt(url)).to.equal('number 1')
+    swap(authority.sign({ subject: 'number 2' }), '..2')
+    rmSync(join(folder, '..1'), { recursive: true })
+    await isShown(url, 'number 2')
+    expect(kept(log)).to.deep.equal([])
+  })
+
+  it('is taken by a reload at once, with what else changed of http.tls; what a start alone can take is named', async () => {
+    const folder = writePair(pair)
+    writePair(authority.sign({ subject: 'elsewhere' }), join(folder, 'other'))
+    const config = {
+      server: { name: 'reloaded', version: '1.0.0' },
+      secrets: ['a secret of this test, which is long enough'],
+      ...CONFIG,
+    }
+    const withTls = (tls: object) => ({ ...config, http: { port: 0, tls: { ...FILES, ...tls } } })
+    const loaded = (tls: object) => ({
+      file: join(folder, 'config'),
+      config: withTls(tls),
+      locate: () => undefined,
+      isInHand: true as const,
+    })
+    const log = createTestLog()
+    const host = await createHost(withTls({}), { directory: folder, log })
+    await host.listen()
+    try {
+      expect(await host.reload(loaded({}))).to.deep.include({ restart: [], taken: [] })
+      writePair(authority.sign({ subject: 'number 2' }), folder)
+      expect(await host.reload(loaded({}))).to.deep.include({ restart: [], taken: ['http.tls'] })
+      expect(await shownAt(host.url)).to.equal('number 2')
+      const other = { cert: './other/cert.pem', key: './other/key.pem' }
+      expect(await host.reload(loaded(other))).to.deep.include({ restart: [], taken: ['http.tls'] })
+      expect(await shownAt(host.url)).to.equal('elsewhere')
+      // What is followed now is what the newer config names.
+      writePair(authority.sign({ subject: 'number 3' }), join(folder, 'other'))
+      await isShown(host.url, 'number 3')
+      for (const more of [{ clientCa: authority.cert }, { handshakeTimeout: '1s' }]) {
+        const { restart } = await host.reload(loaded({ ...other, ...more }))
+        expect(restart).to.deep.equal([`http.tls.${Object.keys(more)[0]}`])
+      }
+      expect(await rejectionOf(host.reload(loaded({ ...other, key: './key.pem' })))).to.match(/does not fit/)
+      expect(await shownAt(host.url)).to.equal('number 3')
+    } finally {
+      await host.close({ grace: 0 })
+    }
+  })
+})
+
+describe('an authority of clients that is renewed', () => {
+  it('lets nobody in whom the one before let in, not by resuming a TLS session either', async () => {
+    const [first, second] = [makeAuthority('clients'), makeAuthority('other clients')]
+    const one = first.sign({ names: '', subject: 'a client' })
+    const two = second.sign({ names: '', subject: 'another' })
+    const folder = writePair(pair)
+    writeFileSync(join(folder, 'clients.pem'), first.cert)
+    const { url, log } = await startHost(
+      { ...CONFIG, http: { port: 0, tls: { ...FILES, clientCa: './clients.pem' } } },
+      folder,
+    )
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      writeFileSync(join(folder, 'clients.pem'), first.cert)
+      const ca = authority.cert
+      const session = await eventually('the first client is let in', () =>
+        sessionAt(url, { ...one, maxVersion }).catch(() => undefined),
+      )
+      if (!session) throw new Error('there is no session')
+      const resumed = await openSecure(url, authority, { ...one, maxVersion, session })
+      expect(resumed.isSessionReused(), `resumed with ${maxVersion}`).to.equal(true)
+      resumed.destroy()
+      writeFileSync(join(folder, 'clients.pem'), second.cert)
+      await eventually('the second client is let in', () =>
+        ask(`${url}/health`, { ca, ...two }).then(
+          ({ status }) => status === 200,
+          () => false,
+        ),
+      )
+      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion }))).to.be.instanceOf(Error)
+      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion, session }))).to.be.instanceOf(Error)
+    }
+    expect(taken(log).length).to.be.within(2, 3)
+  })
+})
+
+/** What a client may resume with, once the server has answered something. */
+async function sessionAt(url: string, from: ConnectionOptions): Promise<Buffer | undefined> {
+  let session: Buffer | undefined
+  const socket = connect({ ...from, host: '127.0.0.1', port: Number(new URL(url).port), ca: authority.cert })
+  socket.on('session', newer => {
+    session = newer
+  })
+  socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  socket.resume()
+  await once(socket, 'close')
+  return session
+}

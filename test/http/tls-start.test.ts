@@ -1,0 +1,189 @@
+// What `http.tls` names, as a start and `check` find it: each mistake has its key and says what to do.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createHost } from '../../core/create-host.ts'
+import type { Config } from '../../core/index.ts'
+import { testHost } from '../../core/testing.ts'
+import { createTestLog, stopHosts } from '../support/start-host.ts'
+import {
+  type Authority,
+  makeAuthority,
+  needsOpenssl,
+  type Pair,
+  removeTlsFolders,
+  tlsFolder,
+} from './tls-certificates.ts'
+import { CONFIG, FILES, writePair } from './tls-host.ts'
+
+type Tls = NonNullable<NonNullable<Config['http']>['tls']>
+
+let authority: Authority
+let pair: Pair
+
+before(function () {
+  needsOpenssl(this)
+  authority = makeAuthority()
+  pair = authority.sign()
+})
+after(removeTlsFolders)
+after(stopHosts)
+
+/** What a check of it says, or that it is fine; and what it warns of. */
+async function check(tls: Tls, directory: string, http: Config['http'] = {}) {
+  const log = createTestLog()
+  const config = {
+    server: { name: 'checked', version: '1.0.0' },
+    secrets: ['a secret of this test, which is long enough'],
+    ...CONFIG,
+  }
+  const made = createHost({ ...config, http: { ...http, tls } }, { directory, log, purpose: 'inspect' })
+  const said = await made.then(
+    async host => {
+      await host.close()
+      return 'fine'
+    },
+    (error: Error) => error.message,
+  )
+  const warnings = log.lines.filter(({ level, path }) => level === 'warn' && path !== undefined)
+  return { said, warnings: warnings.map(({ message }) => message) }
+}
+
+/** A folder with a right pair, and these files. */
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = writePair(pair)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return folder
+}
+
+describe('a start with http.tls', () => {
+  it('is fine with a pair that fits', async () => {
+    expect(await check(FILES, folderWith({}))).to.deep.equal({ said: 'fine', warnings: [] })
+  })
+
+  it('is stopped by what cannot be served, with the key and what to do', async () => {
+    const other = authority.sign()
+    const between = authority.authority('an intermediate')
+    const leaf = between.sign()
+    const folder = folderWith({
+      'other.pem': other.key,
+      'text.pem': 'no PEM at all',
+      'empty.pem': '',
+      'cut.pem': `${pair.cert.slice(0, 300)}\n-----END CERTIFICATE-----\n`,
+      'cut-key.pem': pair.key.replace(/\n[^-]+\n-/, '\nMIGH\n-'),
+      'turned.pem': between.cert + leaf.cert,
+      'leaf-key.pem': leaf.key,
+    })
+    execFileSync('openssl', [
+      'x509',
+      '-in',
+      join(folder, 'cert.pem'),
+      '-outform',
+      'DER',
+      '-out',
+      join(folder, 'cert.der'),
+    ])
+    const locked = [
+      '-topk8',
+      '-in',
+      join(folder, 'key.pem'),
+      '-out',
+      join(folder, 'locked.pem'),
+      '-passout',
+      'pass:right',
+    ]
+    execFileSync('openssl', ['pkcs8', ...locked], { stdio: 'pipe' })
+    const weak = ['-newkey', 'rsa:512', '-nodes', '-subj', '/CN=weak', '-keyout', join(folder, 'weak.key')]
+    execFileSync('openssl', ['req', '-x509', ...weak, '-out', join(folder, 'weak.pem')], { stdio: 'pipe' })
+    const mistakes: ReadonlyArray<readonly [Partial<Tls>, RegExp]> = [
+      [{ cert: './gone.pem' }, /^http\.tls\.cert: \.\/gone\.pem is neither PEM nor a file .*there is no such file/],
+      [{ key: './gone.key' }, /^http\.tls\.key: \.\/gone\.key is neither PEM/],
+      [{ clientCa: './gone.pem' }, /^http\.tls\.clientCa: /],
+      [{ cert: '.' }, /it is a folder/],
+      [{ cert: '/dev/zero' }, /a device, a pipe or a socket/],
+      [{ cert: './cert.der' }, /^http\.tls\.cert: \.\/cert\.der holds no PEM, .*openssl makes PEM/],
+      [{ cert: './text.pem' }, /holds no PEM/],
+      [{ cert: './empty.pem' }, /it is empty/],
+      [{ cert: './cut.pem' }, /certificate 1 of its file is broken/],
+      [{ cert: './key.pem' }, /^http\.tls\.cert: .*a private key, which belongs into http\.tls\.key/],
+      [{ key: './cert.pem' }, /^http\.tls\.key: its PEM holds no private key/],
+      [{ key: './cut-key.pem' }, /^http\.tls\.key: the key is broken/],
+      [{ clientCa: './key.pem' }, /^http\.tls\.clientCa: its PEM holds no certificate/],
+      [
+        { key: './other.pem' },
+        /^http\.tls\.key: the key does not fit the certificate of http\.tls\.cert \(CN=a test\)/,
+      ],
+      [{ key: './locked.pem' }, /^http\.tls\.key: the key is encrypted: give http\.tls\.passphrase/],
+      [
+        { key: './locked.pem', passphrase: 'wrong' },
+        /^http\.tls\.passphrase: http\.tls\.passphrase does not open the key/,
+      ],
+      [{ cert: './turned.pem', key: './leaf-key.pem' }, /^http\.tls\.cert: .* is number 2 of its file: put it first/],
+      [{ cert: './weak.pem', key: './weak.key' }, /^http\.tls\.cert: TLS cannot be served with it: .*too small/],
+    ]
+    for (const [tls, expected] of mistakes) expect((await check({ ...FILES, ...tls }, folder)).said).to.match(expected)
+    console.log(`      ${mistakes.length} mistakes, each told`)
+  })
+
+  it('tells all of them at once, beside other mistakes', async () => {
+    const { said } = await check({ cert: './a.pem', key: './b.pem', clientCa: './c.pem' }, tlsFolder())
+    for (const key of ['cert', 'key', 'clientCa']) expect(said).to.include(`http.tls.${key}: `)
+  })
+
+  it('shows nothing of a key that stands in its place, in whatever encoding', async () => {
+    const secret = pair.key.split('\n')[1] as string
+    const keys = [secret, secret.replaceAll('/', '_'), `${secret}\n${secret}`]
+    for (const key of keys) {
+      const { said } = await check({ ...FILES, key }, folderWith({}))
+      expect(said).to.include('http.tls.key: what is given is neither PEM')
+      expect(said).to.not.include(secret.slice(0, 10))
+    }
+  })
+
+  it('is warned of what clients refuse: times, names, what is missing of the chain or in another order', async () => {
+    const issuer = 'authorityInfoAccess = caIssuers;URI:http://ca.example/ca.pem'
+    const [between, aside] = [authority.authority('an intermediate'), makeAuthority('another')]
+    const leaf = between.sign()
+    const cases: ReadonlyArray<readonly [Pair, RegExp]> = [
+      [authority.sign({ days: [-10, -1] }), /has ended, on \d{4}-.*: clients refuse it/],
+      [authority.sign({ days: [1, 10] }), /holds only from .*is this clock right\?/],
+      [authority.sign({ days: [-30, 3] }), /ends on .*: renew it/],
+      [
+        authority.sign({ names: 'DNS:a.example,DNS:b.example' }),
+        /is for a\.example, b\.example, and clients that ask for 127/,
+      ],
+      [authority.sign({ names: '', subject: '127.0.0.1' }), /is for no name/],
+      [authority.sign({ more: [issuer] }), /holds one certificate, and not those that signed it.*fullchain\.pem/],
+      [
+        { ...leaf, cert: leaf.cert + aside.cert + between.cert },
+        /certificate 2 of its file \(CN=another\) has not signed/,
+      ],
+    ]
+    for (const [pair, expected] of cases) {
+      const { said, warnings } = await check(FILES, writePair(pair))
+      expect(said).to.equal('fine')
+      expect(warnings.join('\n')).to.match(expected)
+    }
+    // A short life is no reason to be warned all day.
+    expect(await check(FILES, writePair(authority.sign({ days: [-1, 4] })))).to.have.deep.property('warnings', [])
+    console.log(`      ${cases.length} certificates that clients do not like, each told`)
+  })
+
+  it('is not asked for by a host of a test, which speaks plain HTTP', async () => {
+    const config = { server: { name: 'tested', version: '1.0.0' }, ...CONFIG, http: { tls: FILES } }
+    await using host = await testHost(config, { directory: tlsFolder() })
+    expect(host.url).to.match(/^http:/)
+    expect((await fetch(`${host.url}/health`)).status).to.equal(200)
+  })
+
+  it('knows names with a star, addresses, and the name of publicUrl', async () => {
+    const folder = writePair(authority.sign({ names: 'DNS:*.acme.example,IP:192.0.2.1' }))
+    for (const name of ['https://mcp.acme.example/base', 'https://192.0.2.1:8443']) {
+      expect((await check(FILES, folder, { publicUrl: name })).warnings).to.deep.equal([])
+    }
+    for (const name of ['https://acme.example', 'https://a.b.acme.example', 'https://[::1]']) {
+      expect((await check(FILES, folder, { publicUrl: name })).warnings).to.have.lengthOf(1)
+    }
+  })
+})

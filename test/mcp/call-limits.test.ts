@@ -1,0 +1,371 @@
+// `concurrency` of a tool and `tools.limits` of the config: who runs, who waits, who is refused, in every revision.
+import { expect } from 'chai'
+import { definePlugin, defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
+import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from '../../core/mcp/limits.ts'
+import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
+import { eventually } from '../support/eventually.ts'
+import { createGate, type Gate } from '../support/gate.ts'
+import { modernRequest, type RpcMessage } from '../support/rpc.ts'
+import { openSession, postOpen, readWhole, type WholeAnswer } from '../support/session-client.ts'
+import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
+
+/** A tool whose runs the test ends one by one, and which says how many there were. */
+function createHeld(name: string, settings: Partial<Pick<ToolDefinition, 'concurrency' | 'timeout'>>) {
+  const runs: Array<{ readonly mark: unknown; readonly gate: Gate; readonly signal: AbortSignal }> = []
+  const ran: unknown[] = []
+  let most = 0
+  const tool = defineTool({
+    name,
+    ...settings,
+    input: { type: 'object', properties: { mark: { type: ['string', 'number'] } } },
+    async handler({ mark }, { signal }) {
+      const run = { mark, gate: createGate(), signal }
+      runs.push(run)
+      ran.push(mark)
+      most = Math.max(most, runs.length)
+      await run.gate.opened
+      runs.splice(runs.indexOf(run), 1)
+      return `ran ${mark}`
+    },
+  })
+  return {
+    tool,
+    /** Those that run now. */
+    runs,
+    /** Marks of all that ever ran, in order. */
+    ran,
+    most: () => most,
+    endOne: () => runs[0]?.gate.open(),
+  }
+}
+
+/** What the host offers to be measured by. */
+const figures = new Map<string, () => Array<readonly [number, Record<string, string>]>>()
+const counted = new Map<string, number>()
+const reader = definePlugin<Record<never, never>>({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup({ figures: offered }) {
+    offered.readBy({
+      gauge(figure, read) {
+        figures.set(figure.name, () => {
+          const found = read()
+          return typeof found === 'number' ? [[found, {}]] : ([...found] as Array<[number, Record<string, string>]>)
+        })
+      },
+      counter: figure => value => void counted.set(figure.name, (counted.get(figure.name) ?? 0) + value),
+      histogram: () => () => undefined,
+    })
+  },
+})
+
+/** Calls of a tool that run, or wait. */
+const countOf = (tool: string, state: 'running' | 'waiting'): number =>
+  figures
+    .get('mcp_host_tool_calls')?.()
+    .find(([, labels]) => labels['tool'] === tool && labels['state'] === state)?.[0] ?? 0
+
+const waitingAre = (tool: string, count: number) =>
+  eventually(
+    `${count} calls wait`,
+    () => countOf(tool, 'waiting'),
+    found => found === count,
+  )
+
+const serve = (tools: ReadonlyArray<{ readonly tool: ToolDefinition }>, more: Partial<TestConfig> = {}) =>
+  startHost({
+    toolsets: { all: tools.map(({ tool }) => tool) },
+    routes: { '/': { toolsets: 'all' } },
+    ...more,
+    plugins: { 'transport-streamable': {}, reader: reader() },
+  })
+
+type Answer = Pick<WholeAnswer, 'status' | 'headers' | 'message'>
+
+/** Opens a call as a client of 2026-07-28, from an address of this machine. */
+function openModern(url: string, name: string, mark: unknown, localAddress = '127.0.0.1', params = {}) {
+  const { headers, body } = modernRequest('tools/call', { name, arguments: { mark }, ...params })
+  return postOpen(url, body, headers, { localAddress })
+}
+const modern = (...args: Parameters<typeof openModern>): Promise<Answer> => readWhole(openModern(...args))
+
+/** What calls a tool in a revision: with a session, or request by request. */
+async function callerOf(url: string, revision: string): Promise<(name: string, mark: unknown) => Promise<Answer>> {
+  if (revision === MODERN_REVISION) return (name, mark) => modern(url, name, mark)
+  const session = await openSession(url, { revision })
+  return (name, mark) => session.request('tools/call', { name, arguments: { mark } })
+}
+
+const textOf = ({ message }: { readonly message: RpcMessage }): string => message.result?.content[0].text
+
+describe('the concurrency of a tool', () => {
+  after(stopHosts)
+
+  for (const revision of REVISIONS) {
+    it(`lets so many run, and the others wait in order: ${revision}`, async () => {
+      const held = createHeld('held', { concurrency: 3 })
+      const { url } = await serve([held])
+      const call = await callerOf(url, revision)
+      const answers: Promise<Answer>[] = []
+      for (let mark = 0; mark < 12; mark++) {
+        answers.push(call('held', mark))
+        await eventually(
+          'it runs or waits',
+          () => held.runs.length + countOf('held', 'waiting'),
+          sum => sum === mark + 1,
+        )
+      }
+      expect([held.runs.length, countOf('held', 'running'), countOf('held', 'waiting')]).to.deep.equal([3, 3, 9])
+      for (let ended = 0; ended < 12; ended++) {
+        await eventually('one runs', () => held.runs.length > 0)
+        held.endOne()
+      }
+      const texts = (await Promise.all(answers)).map(textOf)
+      expect(texts).to.deep.equal(texts.map((_, mark) => `ran ${mark}`))
+      expect(held.ran).to.deep.equal(texts.map((_, mark) => mark))
+      expect([held.most(), countOf('held', 'running'), countOf('held', 'waiting')]).to.deep.equal([3, 0, 0])
+      console.log(`      ${revision}: 12 calls, at most ${held.most()} at a time`)
+    })
+  }
+
+  it('counts the requests of a batch, of which some are refused', async () => {
+    const held = createHeld('held', { concurrency: 2 })
+    const { url } = await serve([held])
+    const session = await openSession(url, { revision: '2025-03-26' })
+    const batch = Array.from({ length: 50 }, (_, id) => {
+      return { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'held', arguments: { mark: id } } }
+    })
+    const answer = session.send(batch)
+    await waitingAre('held', MAX_WAITING_CALLS_PER_OWNER)
+    for (let ended = 0; ended < 2 + MAX_WAITING_CALLS_PER_OWNER; ended++) {
+      await eventually('one runs', () => held.runs.length > 0)
+      held.endOne()
+    }
+    const messages = (await answer).messages.flat() as RpcMessage[]
+    const refused = messages.filter(({ error }) => error !== undefined)
+    expect([messages.length, refused.length, held.most()]).to.deep.equal([50, 50 - 34, 2])
+    expect(new Set(refused.map(({ error }) => error.code))).to.deep.equal(new Set([-32600]))
+    console.log(`      a batch of 50: ${held.ran.length} ran, ${refused.length} were refused`)
+  })
+
+  it('bounds the line: of one caller, who fills it for nobody else, and of all', async () => {
+    const held = createHeld('held', { concurrency: 1 })
+    const { url } = await serve([held])
+    const before = counted.get('mcp_host_tool_calls_refused_total') ?? 0
+    const greedy = Array.from({ length: 200 }, (_, mark) => modern(url, 'held', `greedy ${mark}`, '127.0.0.2'))
+    let refused: Answer[] = []
+    void Promise.all(greedy.map(answer => answer.then(one => one.status === 429 && refused.push(one))))
+    await eventually(
+      'the rest is refused',
+      () => refused.length,
+      count => count === 200 - 1 - MAX_WAITING_CALLS_PER_OWNER,
+    )
+    expect(countOf('held', 'waiting')).to.equal(MAX_WAITING_CALLS_PER_OWNER)
+    const [{ headers, message }] = refused as [Answer]
+    expect(headers['retry-after']).to.equal('1')
+    expect(message.error).to.deep.equal({
+      code: -32600,
+      message:
+        'Too many requests: at most 1 call of "held" run at once, and 32 calls of one user or address wait; try again in 1 s',
+      data: { reason: 'busy', limit: 'concurrency', retryAfter: 1, retryable: true },
+    })
+
+    const modest = modern(url, 'held', 'modest', '127.0.0.3')
+    await waitingAre('held', MAX_WAITING_CALLS_PER_OWNER + 1)
+    const others: Promise<Answer>[] = []
+    for (let mark = 0; mark < MAX_WAITING_CALLS - MAX_WAITING_CALLS_PER_OWNER - 1; mark++) {
+      others.push(modern(url, 'held', `other ${mark}`, `127.0.0.${4 + (mark % 8)}`))
+    }
+    await waitingAre('held', MAX_WAITING_CALLS)
+    const late = await modern(url, 'held', 'late', '127.0.0.100')
+    expect([late.status, late.message.error.data.reason]).to.deep.equal([429, 'busy'])
+    expect(late.message.error.message).to.include('and 256 calls wait')
+
+    let ended = 0
+    for (; countOf('held', 'running') > 0; ended++) {
+      await eventually('one runs', () => held.runs.length > 0 || countOf('held', 'running') === 0)
+      held.endOne()
+      await eventually(
+        'the next one has the place',
+        () => held.ran.length > ended + 1 || countOf('held', 'running') === 0,
+      )
+    }
+    const statuses = (await Promise.all([...greedy, modest, ...others])).map(({ status }) => status)
+    const served = statuses.filter(status => status === 200).length
+    expect([served, held.ran.length, held.most()]).to.deep.equal([1 + MAX_WAITING_CALLS, 1 + MAX_WAITING_CALLS, 1])
+    const tally = (counted.get('mcp_host_tool_calls_refused_total') ?? 0) - before
+    expect(tally).to.equal(refused.length + 1)
+    console.log(
+      `      ${statuses.length + 1} calls of 11 callers: ${served} served, ${tally} refused; the modest one ran`,
+    )
+    refused = []
+  })
+
+  it('lets the call of a client that is gone, or cancels, leave the line', async () => {
+    const held = createHeld('held', { concurrency: 1 })
+    const { url } = await serve([held])
+    const first = modern(url, 'held', 'first')
+    await eventually('it runs', () => held.runs.length === 1)
+    let left = 0
+    for (const revision of HANDSHAKE_REVISIONS) {
+      const session = await openSession(url, { revision })
+      const waiting = session.request('tools/call', { name: 'held', arguments: { mark: revision } }, { id: 'w' })
+      waiting.catch(() => undefined)
+      await waitingAre('held', 1)
+      await session.send({ method: 'notifications/cancelled', params: { requestId: 'w' } })
+      await waitingAre('held', 0)
+      left++
+    }
+    // What a client does in 2026-07-28 to cancel.
+    const gone = new AbortController()
+    const { headers, body } = modernRequest('tools/call', { name: 'held', arguments: { mark: 'gone' } })
+    const request = { method: 'POST', body, headers: headers as Record<string, string>, signal: gone.signal }
+    const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+    const dropped = fetch(url, { ...request, headers: { ...base, ...request.headers } }).catch(() => 'dropped')
+    await waitingAre('held', 1)
+    const last = modern(url, 'held', 'last')
+    await waitingAre('held', 2)
+    gone.abort()
+    expect(await dropped).to.equal('dropped')
+    await waitingAre('held', 1)
+    held.endOne()
+    await eventually('the last one runs', () => held.runs.some(({ mark }) => mark === 'last'))
+    held.endOne()
+    expect([textOf(await first), textOf(await last)]).to.deep.equal(['ran first', 'ran last'])
+    expect(held.ran).to.deep.equal(['first', 'last'])
+    console.log(`      ${left + 1} calls left the line and did not run`)
+  })
+
+  it('is of handlers: one that goes on when its time is over keeps its place, and those behind it leave in time', async () => {
+    const held = createHeld('held', { concurrency: 1, timeout: '120ms' })
+    const { url, log } = await serve([held])
+    const first = await modern(url, 'held', 'deaf')
+    expect(textOf(first)).to.equal('held: The call took too long: stopped after 120 ms')
+    expect([held.runs.length, held.runs[0]?.signal.aborted]).to.deep.equal([1, true])
+    const second = await modern(url, 'held', 'behind')
+    const why = 'it waited 120 ms for its turn and did not run; at most 1 call of it run at once'
+    expect([second.message.result.isError, textOf(second)]).to.deep.equal([
+      true,
+      `held: The call took too long: ${why}`,
+    ])
+    expect([countOf('held', 'running'), countOf('held', 'waiting')]).to.deep.equal([1, 0])
+    held.endOne()
+    await eventually('its place is free', () => countOf('held', 'running') === 0)
+    expect(held.ran).to.deep.equal(['deaf'])
+    expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+
+  it('counts what a call waited as part of its time', async () => {
+    const held = createHeld('held', { concurrency: 1, timeout: '1500ms' })
+    const free = createHeld('free', { timeout: '1500ms' })
+    const { url } = await serve([held, free])
+    const first = modern(url, 'held', 'first')
+    await eventually('it runs', () => held.runs.length === 1)
+    const ended: string[] = []
+    const note = (answer: Promise<Answer>) => answer.then(one => ended.push(textOf(one)))
+    const second = note(modern(url, 'held', 'second'))
+    await waitingAre('held', 1)
+    // Some time goes by before the third begins, and then the second: its time is over before that of the third all the same.
+    for (let call = 0; call < 30; call++) await modern(url, 'held', 5, '127.0.0.1', { name: 'none' })
+    const third = note(modern(url, 'free', 'third'))
+    await eventually('it runs', () => free.runs.length === 1)
+    held.endOne()
+    expect(textOf(await first)).to.equal('ran first')
+    await Promise.all([second, third])
+    expect(ended[0]).to.match(/^held: .*stopped after 1500 ms, of which it waited \d+ ms for its turn$/)
+    expect(ended[1]).to.equal('free: The call took too long: stopped after 1500 ms')
+    held.endOne()
+    free.endOne()
+  })
+
+  it('is given back by handlers that fail in any way, that ask, and whose state is a lie', async () => {
+    let runs = 0
+    const odd = defineTool({
+      name: 'odd',
+      concurrency: 1,
+      input: { type: 'object', properties: { mark: { type: 'string' } } },
+      handler({ mark }, { elicit }): ToolReturn | Promise<ToolReturn> {
+        runs++
+        if (mark === 'throws') throw new Error('at once')
+        if (mark === 'rejects') return Promise.reject(new Error('later'))
+        if (mark === 'asks') return elicit({ message: '?', requestedSchema: { type: 'object', properties: {} } })
+        return mark
+      },
+    })
+    const { url } = await serve([{ tool: odd as ToolDefinition }])
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } }
+    for (let round = 0; round < 10; round++) {
+      for (const mark of ['throws', 'rejects', 'plain']) expect((await modern(url, 'odd', mark)).status).to.equal(200)
+      const { headers, body } = modernRequest('tools/call', { name: 'odd', arguments: { mark: 'asks' } }, { meta })
+      expect((await readWhole(postOpen(url, body, headers))).message.result.resultType).to.equal('input_required')
+      const lie = await modern(url, 'odd', 'lie', '127.0.0.1', { requestState: 'made up' })
+      expect(lie.message.error.code).to.equal(-32602)
+      // Wrong arguments never had one.
+      expect(textOf(await modern(url, 'odd', 5))).to.include('Invalid arguments')
+    }
+    expect([runs, countOf('odd', 'running'), countOf('odd', 'waiting')]).to.deep.equal([40, 0, 0])
+    console.log(`      60 calls that ended in 6 ways: ${runs} ran, none keeps the only place`)
+  })
+})
+
+describe('tools.limits', () => {
+  after(stopHosts)
+
+  it('hold for tools whose names fit, and the narrower of what tool and operator say', async () => {
+    const tools = [
+      createHeld('heavy_own', { concurrency: 1, timeout: '80ms' }),
+      createHeld('heavy_wide', { concurrency: 9, timeout: '1h' }),
+      createHeld('heavy_bare', {}),
+      createHeld('light', {}),
+    ]
+    const limits = {
+      'heavy_*': { concurrency: 2, timeout: '1m' },
+      '*_wide': { concurrency: 3 },
+      '*_bare': { timeout: '90ms' },
+    }
+    const { url } = await serve(tools, { tools: { limits, callTimeout: '30s' } })
+    const running: Record<string, number> = {}
+    const opened: Promise<StreamExchange>[] = []
+    for (const { tool } of tools.slice(1)) {
+      for (let call = 0; call < 4; call++) opened.push(openModern(url, tool.name, call))
+    }
+    const wide = tools[1] as (typeof tools)[number]
+    await waitingAre('heavy_wide', 2)
+    await eventually('all of the light one run', () => tools[3]?.runs.length === 4)
+    for (const { tool, runs } of tools) running[tool.name] = runs.length
+    expect(running).to.deep.include({ heavy_own: 0, heavy_wide: 2, light: 4 })
+    const brief = await Promise.all([modern(url, 'heavy_own', 0), modern(url, 'heavy_bare', 0)])
+    expect(textOf(brief[0])).to.include('stopped after 80 ms')
+    expect(textOf(brief[1])).to.include('90 ms')
+    expect(wide.runs.length).to.equal(2)
+    for (const { runs } of tools) for (const run of [...runs]) run.gate.open()
+    await eventually('the others follow', () => wide.ran.length === 4)
+    for (const run of [...wide.runs]) run.gate.open()
+    await Promise.all(opened)
+  })
+
+  it('that fit no tool are warned of, with what may have been meant', async () => {
+    const { log } = await serve([createHeld('heavy', {})], {
+      tools: { limits: { 'haevy*': { concurrency: 1 }, heavy: { timeout: '1s' } } },
+    })
+    const lines = log.filter(({ message }) => message?.includes('fit no tool'))
+    expect(lines.map(({ level, message }) => [level, message])).to.deep.equal([
+      ['warn', `tools.limits['haevy*']: these limits fit no tool that is defined at start; did you mean "heavy"?`],
+    ])
+  })
+
+  it('must say something, and in whole numbers', async () => {
+    const wrong = [{}, { concurrency: 0 }, { concurrency: 1.5 }, { timeout: 'soon' }, { isolated: true }]
+    let refused = 0
+    for (const limit of wrong) {
+      const started = serve([createHeld('heavy', {})], { tools: { limits: { heavy: limit as object } } })
+      const error: unknown = await started.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      expect(String(error)).to.include('tools.limits.heavy')
+      refused++
+    }
+    console.log(`      ${refused} limits that make no sense stopped the start`)
+  })
+})

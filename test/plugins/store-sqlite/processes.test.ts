@@ -1,0 +1,152 @@
+// Several processes on one file of store-sqlite: those of one crew write it together, another crew is kept out for as long as
+// one of them lives, and what a process was told is stored is there after it is killed.
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { StartError } from '../../../core/index.ts'
+import { eventually } from '../../support/eventually.ts'
+import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
+
+const PROGRAM = join(import.meta.dirname, 'support/writing-process.ts')
+const KILLS = 4
+/** The last events of each stream; a file keeps a thousand. */
+const LOOKED_AT = 200
+const children = new Set<ChildProcess>()
+
+interface WritingProcess {
+  readonly child: ChildProcess
+  /** The last number of each stream that it was told is stored. */
+  readonly told: ReadonlyMap<string, number>
+  readonly count: number
+  readonly failure: string | undefined
+}
+
+function startWriting(file: string, name: string, crew: string): WritingProcess {
+  const child = fork(PROGRAM, [file, name, crew], { execArgv: ['--import', 'tsx'] })
+  children.add(child)
+  const told = new Map<string, number>()
+  let count = 0
+  let failure: string | undefined
+  child.on('message', (message: { stream?: string; seq?: number; failed?: string }) => {
+    failure = message.failed ?? failure
+    if (message.stream === undefined) return
+    count++
+    told.set(message.stream, message.seq ?? 0)
+  })
+  return {
+    child,
+    told,
+    get count() {
+      return count
+    },
+    get failure() {
+      return failure
+    },
+  }
+}
+
+async function kill({ child }: WritingProcess) {
+  const ended = once(child, 'close')
+  child.kill('SIGKILL')
+  await ended
+  children.delete(child)
+}
+
+const writes = (writing: WritingProcess, count: number) =>
+  eventually(
+    `it has written ${count}`,
+    () => writing.failure ?? writing.count,
+    found => typeof found === 'number' && found >= count,
+  )
+
+if (hasSqlite) {
+  describe('processes on one file of store-sqlite', function () {
+    this.timeout(60_000)
+    after(async () => {
+      for (const child of children) child.kill('SIGKILL')
+      await closeFiles()
+    })
+
+    it(`find all that any of them was told is stored, through ${KILLS} kills in the middle of it`, async () => {
+      const file = newFile()
+      const crew = 'one crew'
+      const beside = await openFile(file, { crew })
+      let checked = 0
+      for (let round = 0; round < KILLS; round++) {
+        const both = ['a', 'b'].map(name => startWriting(file, `${name}${round}`, crew))
+        for (const writing of both) await writes(writing, 300)
+        const [victim, survivor] = both as [WritingProcess, WritingProcess]
+        await kill(victim)
+        await writes(survivor, survivor.count + 100)
+        await kill(survivor)
+        for (const [index, { told }] of both.entries()) {
+          const name = `${'ab'[index]}${round}`
+          for (const [stream, seq] of told) {
+            const from = Math.max(0, seq - LOOKED_AT)
+            const found = (await beside.events.after(name, stream, from)) ?? []
+            expect(found.length).to.be.at.least(seq - from)
+            for (const event of found) expect(event.message).to.equal(`${name} ${stream} ${event.seq}`)
+            checked += found.length
+          }
+        }
+      }
+      console.log(`      ${checked} events of ${2 * KILLS} killed processes, each where it was told`)
+      await beside.writer.close()
+      const { DatabaseSync } = await import('node:sqlite')
+      const db = new DatabaseSync(file)
+      expect(Object.values(db.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
+      db.close()
+    })
+
+    it('are of one crew: another is refused while one of them lives, and let in once it is killed', async () => {
+      const file = newFile()
+      const theirs = startWriting(file, 'theirs', 'their crew')
+      await writes(theirs, 10)
+      const refused = await openFile(file, { crew: 'our crew' }).catch((error: unknown) => error)
+      expect(refused).to.be.instanceOf(StartError)
+      const { message } = refused as StartError
+      expect(message).to.include(file).and.to.include('another host').and.to.include('their crew')
+      const more = startWriting(file, 'more', 'their crew')
+      await writes(more, 10)
+      await kill(theirs)
+      expect(await openFile(file, { crew: 'our crew' }).catch(error => error.constructor.name)).to.equal('StartError')
+      await kill(more)
+      const ours = await openFile(file, { crew: 'our crew' })
+      expect((await ours.events.shared?.state('theirs', '0'))?.last).to.be.at.least(theirs.told.get('0') ?? 1)
+      const late = startWriting(file, 'late', 'their crew')
+      await eventually('it is refused', () => late.failure)
+      expect(late.failure).to.include('our crew')
+    })
+
+    it('are copied while they write, as the page says, and the copy is whole', async () => {
+      const file = newFile()
+      const writing = startWriting(file, 'a', 'one crew')
+      await writes(writing, 200)
+      const { DatabaseSync } = await import('node:sqlite')
+      const shell = new DatabaseSync(file)
+      const before = new Map(writing.told)
+      shell.exec(`VACUUM INTO '${file}.backup'`)
+      shell.close()
+      await writes(writing, writing.count + 100)
+      await kill(writing)
+      const copy = await openFile(`${file}.backup`, { crew: 'another' })
+      for (const [stream, seq] of before) {
+        expect((await copy.events.shared?.state('a', stream))?.last).to.be.at.least(seq)
+      }
+    })
+
+    it('that are gone run nothing any more: their requests do not count after the next start', async () => {
+      const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
+      const file = newFile()
+      const before = await openFile(file, { crew: 'before' })
+      await before.sessions.create('digest', recordOf(before.node), BOUNDS_OF_SESSIONS)
+      await before.sessions.enter('digest', { version: 1, requests: [7], from: [] }, BOUNDS_OF_SESSIONS)
+      await before.writer.close()
+      const after = await openFile(file, { crew: 'after' })
+      expect(await after.sessions.nodeOf('digest', 7)).to.equal(undefined)
+      const entered = await after.sessions.enter('digest', { version: 0, requests: [7], from: [] }, BOUNDS_OF_SESSIONS)
+      expect([entered.kind, 'record' in entered && entered.record?.home]).to.deep.equal(['entered', before.node])
+    })
+  })
+}

@@ -1,0 +1,209 @@
+// What happens to the file of store-sqlite while it is in use: what needs it is refused with 503 and Retry-After, it is said why,
+// once, and it goes on by itself where it can.
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { HostError } from '../../../core/index.ts'
+import { eventually } from '../../support/eventually.ts'
+import { mountSmall, unmount } from '../../support/small-disk.ts'
+import { BOUNDS_OF_SESSIONS, recordOf } from './support/records.ts'
+import { closeFiles, hasSqlite, newFile, newFolder, type OpenedFile, openFile } from './support/sqlite-files.ts'
+
+/** What it rejects with. */
+async function refusalOf(act: unknown): Promise<HostError> {
+  const thrown = await Promise.resolve(act).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(thrown).to.be.instanceOf(HostError)
+  const error = thrown as HostError
+  expect([error.kind, error.status, error.headers]).to.deep.equal(['unavailable', 503, { 'Retry-After': '2' }])
+  return error
+}
+
+const errorsOf = ({ log }: OpenedFile) => log.filter(({ level }) => level === 'error')
+
+const append = async ({ events }: OpenedFile, known: number) =>
+  events.append('session', 'stream', 'x'.repeat(20_000), known)
+
+const isInTrouble = ({ writer }: OpenedFile, word: string) =>
+  eventually(
+    `trouble: ${word}`,
+    () => writer.trouble,
+    trouble => trouble?.includes(word),
+  )
+
+const isWell = ({ writer }: OpenedFile) =>
+  eventually(
+    'no trouble',
+    () => writer.trouble ?? 'none',
+    found => found === 'none',
+  )
+
+if (hasSqlite) {
+  describe('store-sqlite while it serves', function () {
+    this.timeout(30_000)
+    after(closeFiles)
+
+    it('refuses while the disk is full, says so once, and goes on when it has room', async function () {
+      const folder = newFolder()
+      mountSmall(this, folder, 'rw', 1_024)
+      try {
+        const file = await openFile(join(folder, 'host.db'))
+        writeFileSync(join(folder, 'filler'), Buffer.alloc(300_000))
+        let kept = 0
+        let refused = 0
+        while (refused < 10) {
+          const stored = await append(file, kept).catch(() => undefined)
+          if (stored === undefined) refused++
+          else kept = stored
+        }
+        await refusalOf(file.grants.set('granted:one', 'x'.repeat(50_000), 60_000))
+        await isInTrouble(file, 'disk is full')
+        expect(await file.events.after('session', 'stream', 0)).to.have.lengthOf(kept)
+        rmSync(join(folder, 'filler'))
+        await isWell(file)
+        expect(await file.events.append('session', 'stream', 'more', kept)).to.equal(kept + 1)
+        const told = errorsOf(file)
+        console.log(`      ${kept} events kept, ${refused} refused, ${told.length} lines`)
+        expect(kept).to.be.above(0)
+        expect(told).to.have.lengthOf(1)
+        expect(String(told[0]?.['fix'])).to.include('make room')
+        expect(file.log.filter(({ message }) => message?.includes('written again'))).to.have.lengthOf(1)
+        await file.writer.close()
+      } finally {
+        unmount(folder)
+      }
+    })
+
+    it('refuses while another program holds the file, and goes on once it does not', async () => {
+      const path = newFile()
+      const file = await openFile(path)
+      await file.grants.set('granted:one', 'kept', 60_000)
+      const { DatabaseSync } = await import('node:sqlite')
+      const other = new DatabaseSync(path)
+      other.exec('BEGIN IMMEDIATE')
+      const refusals = await Promise.all([
+        refusalOf(file.grants.set('granted:one', 'lost', 60_000)),
+        refusalOf(file.events.append('session', 'stream', 'lost', 0)),
+      ])
+      for (const { reason } of refusals) expect(reason).to.include('locked')
+      expect(await file.grants.get('granted:one')).to.equal('kept')
+      await isInTrouble(file, 'another program')
+      other.exec('COMMIT')
+      other.close()
+      await isWell(file)
+      expect(await file.events.append('session', 'stream', 'first', 0)).to.equal(1)
+      expect(errorsOf(file)).to.have.lengthOf(1)
+    })
+
+    it('tells later what it could not be told: that requests are answered', async () => {
+      const path = newFile()
+      const file = await openFile(path)
+      await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
+      const requests = Array.from({ length: 20 }, (_, index) => index)
+      await file.sessions.enter('digest', { version: 1, requests, from: [] }, BOUNDS_OF_SESSIONS)
+      const { DatabaseSync } = await import('node:sqlite')
+      const other = new DatabaseSync(path)
+      other.exec('BEGIN IMMEDIATE')
+      for (const request of requests) file.sessions.leave('digest', [request])
+      await isInTrouble(file, 'another program')
+      expect(await file.sessions.nodeOf('digest', 7)).to.equal(file.node)
+      other.exec('COMMIT')
+      other.close()
+      const stillThere = async () =>
+        (await Promise.all(requests.map(request => file.sessions.nodeOf('digest', request)))).filter(Boolean).length
+      await eventually('all requests are left', stillThere, left => left === 0)
+    })
+
+    for (const [what, act] of [
+      ['deleted', (path: string) => rmSync(path)],
+      ['deleted with all that belongs to it', (path: string) => rmSync(dirname(path), { recursive: true })],
+      ['renamed', (path: string) => renameSync(path, `${path}.old`)],
+    ] as const) {
+      it(`begins a new file where it is ${what}, and has sessions brought back`, async () => {
+        const path = newFile()
+        const file = await openFile(path)
+        await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
+        let returns = 0
+        file.sessions.onReturn(() => {
+          returns++
+          const held = { requests: [], claim: undefined }
+          void file.sessions.restore('digest', recordOf(file.node), held, BOUNDS_OF_SESSIONS)
+        })
+        act(path)
+        await eventually('it returns', () => returns)
+        await eventually('the session is back', () => file.sessions.timeLeft('digest'))
+        expect(file.sessions.unsure).to.equal(true)
+        expect(String(errorsOf(file)[0]?.['fix'])).to.include('no other program')
+        const beside = await openFile(path)
+        expect(await beside.sessions.timeLeft('digest')).to.be.above(0)
+      })
+    }
+
+    it('has all its processes go on with one new file where it is deleted, and with a backup that is put in its place', async () => {
+      const path = newFile()
+      const files = await Promise.all([1, 2, 3].map(() => openFile(path)))
+      const [one] = files as [OpenedFile, ...OpenedFile[]]
+      await one.grants.set('granted:one', 'first', 60_000)
+      const { DatabaseSync } = await import('node:sqlite')
+      const shell = new DatabaseSync(path)
+      shell.exec(`VACUUM INTO '${path}.backup'`)
+      shell.close()
+      const known = async (key: string) =>
+        Promise.all(files.map(({ grants }) => grants.get(key).catch(() => 'refused')))
+      for (const [act, found] of [
+        [() => rmSync(path), undefined],
+        [() => renameSync(`${path}.backup`, path), 'first'],
+      ] as const) {
+        // Something that is in the log of the file alone.
+        await Promise.all(
+          files.map(({ grants }, index) => grants.set(`granted:log-${index}`, 'x'.repeat(9_000), 60_000)),
+        )
+        act()
+        await eventually(
+          'all have the other',
+          () => known('granted:one'),
+          all => all.every(value => value === found),
+        )
+        await Promise.all(files.map(({ grants }, index) => grants.set(`granted:new-${index}`, 'new', 60_000)))
+        for (const index of files.keys())
+          expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
+        expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
+      }
+      await Promise.all(files.map(({ writer }) => writer.close()))
+      const after = new DatabaseSync(path)
+      expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
+      after.close()
+    })
+
+    it('refuses everything once it is found to be damaged, until it is replaced', async () => {
+      const path = newFile()
+      const file = await openFile(path)
+      // More than is kept in memory of it.
+      const streams = Array.from({ length: 80 }, (_, index) => `stream-${index}`)
+      await Promise.all(streams.map(stream => file.events.append('session', stream, 'x'.repeat(100_000), 0)))
+      await file.writer.close()
+      const again = await openFile(path)
+      // By another process, as it would be: to close the file here would end locks.
+      const { execFileSync } = await import('node:child_process')
+      const overwrite = `const d = fs.openSync(process.argv[1], 'r+'); fs.writeSync(d, Buffer.alloc(6000000, 171), 0, 6000000, 500000)`
+      execFileSync(process.execPath, ['-e', overwrite, path])
+      const read = async () => {
+        for (const stream of streams) await again.events.after('session', stream, 0)
+      }
+      const look = () =>
+        read().then(
+          () => again.writer.trouble,
+          () => again.writer.trouble,
+        )
+      await eventually('it is found', look)
+      expect(again.writer.trouble).to.include('damaged')
+      await refusalOf(again.grants.set('granted:one', 'value', 60_000))
+      expect(String(errorsOf(again)[0]?.['fix'])).to.include('backup')
+      rmSync(path)
+      await isWell(again)
+      await again.grants.set('granted:one', 'value', 60_000)
+    })
+  })
+}

@@ -1,0 +1,159 @@
+// Files that store-sqlite cannot begin with, each a real one: the start says in the operator's words what is wrong and what to
+// do, and nothing of the file is changed; where it is asked to, a damaged one is put aside.
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { StartError } from '../../../core/index.ts'
+import { mountSmall, unmount } from '../../support/small-disk.ts'
+import { closeFiles, type FileSettings, hasSqlite, newFile, newFolder, openFile } from './support/sqlite-files.ts'
+
+/** A file with some hundred events in it, closed. */
+async function filledFile(): Promise<string> {
+  const file = newFile()
+  const { events, writer } = await openFile(file)
+  for (let known = 0; known < 300; known++) await events.append('session', 'stream', `${known} `.repeat(500), known)
+  await writer.close()
+  return file
+}
+
+function overwrite(file: string, from: number, bytes: number) {
+  const descriptor = openSync(file, 'r+')
+  writeSync(descriptor, Buffer.alloc(bytes, 0xab), 0, bytes, from)
+  closeSync(descriptor)
+}
+
+async function refusal(file: string, settings?: FileSettings): Promise<string> {
+  const opened = await openFile(file, settings).catch((error: unknown) => error)
+  expect(opened).to.be.instanceOf(StartError)
+  const { message } = opened as StartError
+  expect(message).to.include(file)
+  return message
+}
+
+const DAMAGES: Readonly<Record<string, (file: string) => void>> = {
+  'bytes in its middle are overwritten': file => overwrite(file, 40_000, 200_000),
+  'its second half is gone': file => truncateSync(file, 120_000),
+  'its header is overwritten': file => overwrite(file, 0, 100),
+}
+
+if (hasSqlite) {
+  describe('a start with store-sqlite', function () {
+    this.timeout(30_000)
+    after(closeFiles)
+
+    for (const [damage, act] of Object.entries(DAMAGES)) {
+      it(`stops where ${damage}, and changes nothing`, async () => {
+        const file = await filledFile()
+        act(file)
+        const before = readFileSync(file)
+        const why = await refusal(file)
+        expect(why).to.match(/damaged|no database/)
+        expect(why).to.include("`ifDamaged: 'replace'`").and.to.include('backup')
+        expect(readFileSync(file).equals(before)).to.equal(true)
+      })
+
+      it(`puts it aside where ${damage} and \`ifDamaged\` says so, and begins an empty one`, async () => {
+        const file = await filledFile()
+        act(file)
+        const before = readFileSync(file)
+        const { events, log, writer } = await openFile(file, { ifDamaged: 'replace' })
+        expect(await events.after('session', 'stream', 0)).to.equal(undefined)
+        expect(await events.append('session', 'stream', 'new', 0)).to.equal(1)
+        const aside = readdirSync(dirname(file)).filter(name => /^host\.db\.damaged-[\dTZ-]+$/.test(name))
+        expect(aside).to.have.lengthOf(1)
+        expect(readFileSync(join(dirname(file), aside[0] ?? '')).equals(before)).to.equal(true)
+        const told = log.filter(({ level }) => level === 'error')
+        expect(told.map(({ damaged }) => basename(String(damaged)))).to.deep.equal(aside)
+        expect(String(told[0]?.['fix'])).to.include('backup')
+        await writer.close()
+      })
+    }
+
+    it('stops at a file that is no database', async () => {
+      const file = newFile()
+      writeFileSync(file, 'some notes of mine\n'.repeat(100))
+      expect(await refusal(file))
+        .to.include('no database')
+        .and.to.include('another file')
+      expect(readFileSync(file, 'utf8')).to.match(/^some notes of mine/)
+    })
+
+    it('stops at the database of another program, whatever `ifDamaged` says', async () => {
+      const file = newFile()
+      const { DatabaseSync } = await import('node:sqlite')
+      const other = new DatabaseSync(file)
+      other.exec('CREATE TABLE theirs (id INTEGER)')
+      other.close()
+      for (const ifDamaged of ['stop', 'replace'] as const) {
+        expect(await refusal(file, { ifDamaged })).to.include('database of another program')
+      }
+    })
+
+    it('stops at a file of a newer version, whatever `ifDamaged` says', async () => {
+      const file = await filledFile()
+      const { DatabaseSync } = await import('node:sqlite')
+      const newer = new DatabaseSync(file)
+      newer.exec('PRAGMA user_version = 99')
+      newer.close()
+      for (const ifDamaged of ['stop', 'replace'] as const) {
+        expect(await refusal(file, { ifDamaged }))
+          .to.include('newer mcp-host')
+          .and.to.include('99')
+      }
+    })
+
+    it('stops at a folder, and where a folder above it is a file', async () => {
+      const file = newFile()
+      mkdirSync(file)
+      expect(await refusal(file)).to.include('cannot be opened')
+      const inFile = join(newFile(), 'inner.db')
+      writeFileSync(dirname(inFile), '')
+      expect(await refusal(inFile)).to.include('cannot be opened')
+    })
+
+    it('stops on a disk that may only be read', async function () {
+      const folder = newFolder()
+      mountSmall(this, folder, 'ro')
+      try {
+        expect(await refusal(join(folder, 'host.db'))).to.match(/may only be read|cannot be opened/)
+      } finally {
+        unmount(folder)
+      }
+    })
+
+    it('stops on a disk without room for an empty file', async function () {
+      const folder = newFolder()
+      mountSmall(this, folder)
+      try {
+        expect(await refusal(join(folder, 'host.db')))
+          .to.include('the disk is full')
+          .and.to.include('make room')
+      } finally {
+        unmount(folder)
+      }
+    })
+
+    it('stops where another program holds the file for long', async () => {
+      const file = await filledFile()
+      const { DatabaseSync } = await import('node:sqlite')
+      const other = new DatabaseSync(file)
+      other.exec('BEGIN EXCLUSIVE')
+      // What is missing in the file makes it write at the start.
+      try {
+        expect(await refusal(file, { crew: 'another' })).to.include('another program holds the file')
+      } finally {
+        other.close()
+      }
+      await openFile(file, { crew: 'another' })
+    })
+  })
+}

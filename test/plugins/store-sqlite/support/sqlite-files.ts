@@ -1,0 +1,75 @@
+// Files of store-sqlite for tests: each in a folder of its own, opened as often as a test wants, each time with a thread.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
+import { createSqliteEventStore } from '../../../../plugins/store-sqlite/event-store.ts'
+import { createSqliteGrantStore } from '../../../../plugins/store-sqlite/grant-store.ts'
+import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
+import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
+import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
+import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
+
+/** Node 22.13 or later; where there is none, the tests of files are not there either. */
+export const hasSqlite = isBuiltin('node:sqlite')
+
+export const BOUNDS: StoreBounds = {
+  ttl: 60_000,
+  maxEvents: 1_000,
+  maxBytes: 1_000_000,
+  maxSize: 1_073_741_824,
+  pending: { entries: 50_000, bytes: 128 * 1_048_576 },
+}
+
+export type FileSettings = Partial<Omit<ThreadSettings, 'bounds'>> & { readonly bounds?: Partial<StoreBounds> }
+
+const opened: Writer[] = []
+const folders: string[] = []
+let nodes = 0
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'store-sqlite-'))
+  folders.push(folder)
+  return folder
+}
+
+export const newFile = (): string => join(newFolder(), 'host.db')
+
+/** One process's side of a file, with all three stores. */
+export interface OpenedFile {
+  readonly writer: Writer
+  readonly node: string
+  readonly sessions: ReturnType<typeof createSqliteSessionStore>
+  readonly events: ReturnType<typeof createSqliteEventStore>
+  readonly grants: ReturnType<typeof createSqliteGrantStore>
+  readonly log: readonly LoggedLine[]
+  readonly committed: readonly Committed[]
+}
+
+/** Rejects as the start of a host does. */
+export async function openFile(file: string, { bounds, ...settings }: FileSettings = {}): Promise<OpenedFile> {
+  const log = createKeptLog()
+  const committed: Committed[] = []
+  const writer = new Writer({
+    ...{ file, crew: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },
+    bounds: { ...BOUNDS, ...bounds },
+    log,
+    committed: one => committed.push(one),
+  })
+  opened.push(writer)
+  const node = `node-${++nodes}`
+  const stores = {
+    sessions: createSqliteSessionStore(writer, { node, log }),
+    events: createSqliteEventStore(writer),
+    grants: createSqliteGrantStore(writer),
+  }
+  await writer.open()
+  return { writer, node, ...stores, log: log.lines, committed }
+}
+
+/** Closes every file that was opened, and removes every folder: call it in `after`. */
+export async function closeFiles(): Promise<void> {
+  await Promise.all(opened.splice(0).map(writer => writer.close()))
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,225 @@
+// TLS with certificates on both sides: each way in which one is not accepted is a line that says what to do, and those that
+// are renewed in their files are used by the next connection.
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { StartError } from '../../core/index.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { type Certificates, createCertificates } from '../support/certificates.ts'
+import { eventually } from '../support/eventually.ts'
+import { needsProgram } from '../support/needs-program.ts'
+import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHosts } from '../support/start-host.ts'
+
+type Host = Awaited<ReturnType<typeof startRedisHost>>
+
+const certificates: Certificates[] = []
+
+function create() {
+  const made = createCertificates()
+  certificates.push(made)
+  const authority = made.authority('ours')
+  return { ...made, ours: authority, other: made.authority('other') }
+}
+
+/** The line that says why there is no connection. */
+const whyNot = ({ log }: Host) =>
+  eventually('a line about Redis in the log', () =>
+    log.find(({ level, redis }) => level === 'warn' && redis !== undefined),
+  )
+
+const killClients = (redis: RedisServer) => redis.cli('CLIENT', 'KILL', 'TYPE', 'normal')
+
+describe('Redis over TLS, with certificates on both sides', () => {
+  before(function () {
+    needsRedis(this)
+    needsProgram(this, 'openssl', 'apt-get install openssl')
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+    for (const made of certificates.splice(0)) made.remove()
+  })
+
+  it('is reached with a certificate of ours from files', async () => {
+    const { ours } = create()
+    const redis = await startRedis({ tls: { ...ours.issue('redis'), ca: ours.cert } })
+    const { connection, log } = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...ours.issue('mcp') } })
+    await whenHealthy(connection)
+    expect(await connection.run(client => client.set('mcp-host:a', 'b'))).to.equal('OK')
+    expect(JSON.stringify(log)).to.not.include('PRIVATE KEY')
+  })
+
+  const WRONG = [
+    {
+      what: 'another authority signed the certificate of Redis',
+      server: ({ other }: ReturnType<typeof create>) => other.issue('redis'),
+      fix: /redis\.tls\.ca/,
+    },
+    {
+      what: 'the certificate of Redis has expired',
+      server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { days: -1 }),
+      fix: /the certificate of Redis, .* has expired: renew it/,
+    },
+    {
+      what: 'the certificate of Redis is of another name',
+      server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { address: '127.0.0.9' }),
+      fix: /redis\.tls\.servername/,
+    },
+    {
+      what: 'we have no certificate',
+      client: () => undefined,
+      fix: /Redis asks for our certificate: redis\.tls\.cert/,
+    },
+    {
+      what: 'our certificate has expired',
+      client: ({ ours }: ReturnType<typeof create>) => ours.issue('mcp', { days: -1 }),
+      fix: /our certificate has expired/,
+    },
+    {
+      what: 'another authority signed our certificate',
+      client: ({ other }: ReturnType<typeof create>) => other.issue('mcp'),
+      fix: /Redis does not accept redis\.tls\.cert/,
+    },
+    {
+      what: 'our key is not that of our certificate',
+      client: ({ ours }: ReturnType<typeof create>) => ({ ...ours.issue('mcp'), key: ours.issue('mcp').key }),
+      fix: /do not belong together/,
+    },
+  ] as const
+
+  for (const { what, fix, ...wrong } of WRONG) {
+    it(`that cannot be, for ${what}, is told in one line with what to do; the host starts, not ready`, async () => {
+      const made = create()
+      const { ours } = made
+      const server = 'server' in wrong ? wrong.server(made) : ours.issue('redis')
+      const client = 'client' in wrong ? wrong.client(made) : ours.issue('mcp')
+      const redis = await startRedis({ tls: { ...server, ca: ours.cert } })
+      const host = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...client }, commandTimeout: 500 })
+      const line = await whyNot(host)
+      console.log(`      ${line?.message}: ${line?.['reason']}: ${line?.['fix']}`)
+      expect(line?.message).to.equal('Redis does not answer; trying again until it does')
+      expect(String(line?.['fix'])).to.match(fix)
+      expect((await host.plugin.readiness()).checks).to.include({ redis: false })
+    })
+  }
+
+  it('that is spoken to a port without it is told as well', async () => {
+    const redis = await startRedis()
+    const host = await startRedisHost({ url: redis.url.replace('redis:', 'rediss:'), commandTimeout: 500 })
+    const line = await whyNot(host)
+    // Such a Redis waits for the rest of what it takes for a command.
+    expect(line?.['reason']).to.equal('Connection timeout')
+    expect((await host.plugin.readiness()).checks).to.include({ redis: false })
+  })
+
+  it('uses what is in the files when a connection is made: renewed ones, with no restart', async () => {
+    const { ours, other, folder } = create()
+    const first = { ...ours.issue('redis'), ca: ours.cert }
+    const redis = await startRedis({ tls: first })
+    const files = { ca: join(folder, 'ca.pem'), cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+    const put = (from: { ca: string; cert: string; key: string }) => {
+      for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(from[kind], files[kind])
+    }
+    put({ ...ours.issue('mcp'), ca: ours.cert })
+    const { connection, log } = await startRedisHost({ url: redis.url, tls: files, commandTimeout: 1_000 })
+    await whenHealthy(connection)
+    // A new authority signs for both sides.
+    const next = { ...other.issue('redis'), ca: other.cert }
+    for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(next[kind], first[kind])
+    put({ ...other.issue('mcp'), ca: other.cert })
+    expect(connection.healthy).to.equal(true)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    await whenHealthy(connection)
+    // Half of a change, such as a key that is not there yet: tried until it is whole.
+    const kept = other.issue('mcp')
+    rmSync(files.key)
+    copyFileSync(kept.cert, files.cert)
+    await redis.kill()
+    await redis.start()
+    const line = () => log.find(({ reason }) => String(reason).includes('redis.tls.key'))
+    await eventually('a line that names the file', line)
+    copyFileSync(kept.key, files.key)
+    await whenHealthy(connection)
+    expect(String(line()?.['reason'])).to.match(
+      /redis\.tls\.key is no PEM, and as the name of a file cannot be read \(ENOENT\)/,
+    )
+  })
+
+  it('uses renewed certificates in a Redis Cluster, too', async () => {
+    const { ours, other, folder } = create()
+    const first = { ...ours.issue('redis'), ca: ours.cert }
+    const node = await startRedis({
+      cluster: true,
+      tls: first,
+      more: ['--tls-cluster', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+    })
+    node.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+    await eventually(
+      'a cluster of one node',
+      () => node.cli('CLUSTER', 'INFO'),
+      lines => lines.some(line => line.startsWith('cluster_state:ok')),
+    )
+    const files = { ca: join(folder, 'ca.pem'), cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+    const put = (from: typeof files, to: typeof files) => {
+      for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(from[kind], to[kind])
+    }
+    put({ ...ours.issue('mcp'), ca: ours.cert }, files)
+    const { connection } = await startRedisHost({ cluster: [node.url], tls: files, commandTimeout: 1_000 })
+    await whenHealthy(connection)
+    put({ ...other.issue('redis'), ca: other.cert }, first)
+    put({ ...other.issue('mcp'), ca: other.cert }, files)
+    await node.kill()
+    await whenHealthy(connection, false)
+    await node.start()
+    await whenHealthy(connection)
+    expect(await connection.run(client => client.set('mcp-host:a', 'b'))).to.equal('OK')
+  })
+
+  it('is for Sentinels and the primary that they name', async () => {
+    const { ours } = create()
+    const tls = { ...ours.issue('redis'), ca: ours.cert }
+    const primary = await startRedis({ tls })
+    const own = [
+      'tls-replication yes',
+      `tls-cert-file ${tls.cert}`,
+      `tls-key-file ${tls.key}`,
+      `tls-ca-cert-file ${tls.ca}`,
+    ]
+    const tlsPort = ['tls-auth-clients yes', ...own]
+    const server = await startRedis({
+      sentinel: [`sentinel monitor mymaster 127.0.0.1 ${primary.port} 1`, ...tlsPort],
+      tls,
+    })
+    const sentinel = { name: 'mymaster', addresses: [server.url] }
+    const { connection } = await startRedisHost({ sentinel, tls: { ca: ours.cert, ...ours.issue('mcp') } })
+    await whenHealthy(connection)
+    expect(await connection.run(client => client.set('mcp-host:a', 'b'))).to.equal('OK')
+    expect(killClients(primary)).to.have.lengthOf(1)
+    await whenHealthy(connection, false)
+    await whenHealthy(connection)
+  })
+
+  it('needs both halves of our certificate, each as PEM: what is not stops the start', async () => {
+    const { ours, folder } = create()
+    const { cert, key } = ours.issue('mcp')
+    const binary = join(folder, 'binary.der')
+    writeFileSync(binary, Buffer.from([0x30, 0x82]))
+    for (const [tls, message] of [
+      [{ cert }, /redis\.tls\.cert and redis\.tls\.key go together/],
+      [{ key }, /go together/],
+      [{ cert: binary, key }, /the file of redis\.tls\.cert holds no PEM: convert it/],
+      [
+        { ca: join(folder, 'none.pem') },
+        /redis\.tls\.ca is no PEM, and as the name of a file cannot be read \(ENOENT\)/,
+      ],
+    ] as const) {
+      const error = await rejectionOf(startRedisHost({ url: 'rediss://127.0.0.1:1', tls }))
+      expect(error).to.be.instanceOf(StartError)
+      expect(String(error)).to.match(message)
+    }
+  })
+})

@@ -1,0 +1,107 @@
+// The processes of one host reach each other through a hub: the contracts of the slots that stand on it, and its bounds.
+import { expect } from 'chai'
+import { createHub, type FromHub } from '../../cli/workers/hub.ts'
+import type { Neighbours } from '../../core/create-host.ts'
+import type { Change } from '../../core/mcp/change-bus.ts'
+import { createNeighbourBus } from '../../core/sessions/neighbour-bus.ts'
+import { createNeighbourPeers } from '../../core/sessions/neighbour-peers.ts'
+import { changeBusContract, peersContract } from '../../core/testing.ts'
+import { eventually } from '../support/eventually.ts'
+import { connectTo, startNeighbours } from '../support/neighbours.ts'
+
+const resource = (index: number): Change => ({ kind: 'resource', uri: `note://${index}` })
+
+const through = <Service>(create: (neighbours: Neighbours, index: number) => Service) => ({
+  shared: true,
+  open: (count: number) => ({ nodes: startNeighbours(count).map(create) }),
+})
+
+const openPeers = (neighbours: Neighbours, index: number) => {
+  const peers = createNeighbourPeers(`node${index}`, neighbours)
+  peers.receive(() => undefined)
+  return peers
+}
+
+describe('the change bus of the processes of one host', () => {
+  for (const { name, run } of changeBusContract(through(createNeighbourBus))) it(name, run)
+})
+
+describe('the peers of the processes of one host', () => {
+  for (const { name, run } of peersContract(through(openPeers))) it(name, run)
+
+  it('do not find one that ended', async () => {
+    const [one, other] = startNeighbours(2)
+    const here = openPeers(one as Neighbours, 0)
+    openPeers(other as Neighbours, 1)
+    expect(await here.isAlive('node1')).to.equal(true)
+    other?.end()
+    expect(await here.isAlive('node1')).to.equal(false)
+    expect(await here.send('node1', { type: 'ended', session: 's', reason: 'r' })).to.equal(false)
+  })
+
+  it('are refused with 503 where what started them is gone', async () => {
+    const [one] = startNeighbours(1)
+    const here = openPeers(one as Neighbours, 0)
+    one?.end()
+    for (const asked of [here.isAlive('node1'), here.send('node1', { type: 'ended', session: 's', reason: 'r' })]) {
+      expect(await asked.catch(error => error)).to.include({ kind: 'unavailable' })
+    }
+  })
+})
+
+describe('a change bus of several processes', () => {
+  it('tells again what came after a place, and not where that is gone or of another run', async () => {
+    const [one, other] = startNeighbours(2, { kept: 50 }).map(createNeighbourBus)
+    const places: string[] = []
+    one?.subscribe((_, place) => void places.push(place ?? ''))
+    for (let index = 0; index < 60; index++) await other?.publish(resource(index))
+    await eventually('all 60 changes are told', () => places.length === 60)
+    const since = await one?.history?.since(places[55] as string)
+    expect(since).to.deep.equal([56, 57, 58, 59].map(index => ({ change: resource(index), place: places[index] })))
+    expect(await one?.history?.since(places[59] as string)).to.deep.equal([])
+    expect(await one?.history?.since(places[9] as string)).to.have.length(50)
+    const later = String(Number(places[59]) + 1)
+    for (const gone of [places[8], '0', '', 'x', later]) {
+      expect(await one?.history?.since(gone as string), gone).to.equal(undefined)
+    }
+  })
+
+  it('keeps no more than so many characters of what was told', async () => {
+    const [bus] = startNeighbours(1, { keptSize: 10_000 }).map(createNeighbourBus)
+    const places: string[] = []
+    bus?.subscribe((_, place) => void places.push(place ?? ''))
+    const long = (index: number): Change => ({ kind: 'resource', uri: `note://${index}/${'x'.repeat(3_000)}` })
+    for (let index = 0; index < 10; index++) await bus?.publish(long(index))
+    expect(await bus?.history?.since(places[6] as string)).to.have.length(3)
+    expect(await bus?.history?.since(places[5] as string)).to.equal(undefined)
+  })
+
+  it('says that all may have changed to whoever does not take what it is told, and goes on', async () => {
+    const hub = createHub(0, { underWay: 1_000 })
+    const waiting: Array<() => void> = []
+    const heard: FromHub[] = []
+    const stuck = hub.connect((message, sent) => {
+      heard.push(message)
+      waiting.push(sent)
+    })
+    stuck.take({ to: 'hear' })
+    const bus = createNeighbourBus(connectTo(hub))
+    for (let index = 0; index < 200; index++) await bus.publish(resource(index))
+    const held = heard.length
+    expect(held).to.be.lessThan(100)
+    for (const sent of waiting.splice(0)) sent()
+    expect(heard.slice(held)).to.deep.equal([{ from: 'missed', number: 200 }])
+    await bus.publish(resource(200))
+    expect(heard.at(-1)).to.deep.include({ from: 'told', first: 201 })
+  })
+
+  it('refuses messages to whoever does not take them', async () => {
+    const hub = createHub(0, { underWay: 1_000 })
+    hub.connect(() => undefined).take({ to: 'join', node: 'stuck' })
+    const peers = createNeighbourPeers('here', connectTo(hub))
+    const send = () => peers.send('stuck', { type: 'ended', session: 's'.repeat(300), reason: 'r' })
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, send))
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(3)
+    expect(outcomes.at(-1)).to.have.nested.property('reason.kind', 'unavailable')
+  })
+})

@@ -1,0 +1,82 @@
+// Redis fails over under load, by Sentinels and in a Redis Cluster: clients wait, and get all that Redis did not lose; what
+// it lost, for replicas are behind, is said to be gone, and nothing comes twice.
+import { expect } from 'chai'
+import { faultsOf } from '../cluster/chaos/tally.ts'
+import { describeLoaded, underLoad } from '../redis/support/loaded.ts'
+import { eventually } from '../support/eventually.ts'
+import { startReplicatedCluster } from '../support/redis-cluster.ts'
+import { startWatched } from '../support/redis-sentinel.ts'
+import { needsRedis, type RedisServer, stopRedis } from '../support/redis-server.ts'
+import { type LogLine, type StartedHost, stopHosts } from '../support/start-host.ts'
+
+const ROUNDS = 3
+
+/** Seconds that each node says it was without Redis. */
+const secondsAway = (nodes: readonly StartedHost[]) =>
+  nodes.flatMap(({ log }) =>
+    log.filter(({ message }) => message === 'Redis is back').map((line: LogLine) => line['seconds']),
+  )
+
+describe('under load, while Redis fails over', function () {
+  this.timeout(300_000)
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await stopRedis()
+  })
+
+  it(`by Sentinels, ${ROUNDS} times after a SIGKILL of the primary: what is gone is said, nothing is doubled`, async () => {
+    const watched = await startWatched({ replicas: 2 })
+    let kills = 0
+    const report = await underLoad({ sentinel: watched.sentinel, commandTimeout: '2s' }, async whenReady => {
+      for (; kills < ROUNDS; kills++) {
+        const primary = (await eventually('a primary', watched.named)) as RedisServer
+        await primary.kill()
+        await watched.replaced(primary)
+        await primary.start()
+        await eventually('a replica of what was the primary', watched.settledNow, Boolean, 60_000)
+        await whenReady()
+      }
+    })
+    console.log(`      ${kills} primaries killed, ${describeLoaded(report)}`)
+    console.log(`      seconds without Redis, a node each: ${secondsAway(report.nodes).join(', ')}`)
+    expect(faultsOf(report.tally, { gaps: true, nodeLost: true })).to.deep.equal([])
+  })
+
+  it(`by Sentinels, ${ROUNDS} times as planned: what is gone is said, nothing is doubled`, async () => {
+    const watched = await startWatched({ replicas: 2 })
+    let moves = 0
+    const report = await underLoad({ sentinel: watched.sentinel, commandTimeout: '2s' }, async whenReady => {
+      for (; moves < ROUNDS; moves++) {
+        const primary = (await eventually('a primary', watched.named)) as RedisServer
+        watched.sentinels[0]?.cli('SENTINEL', 'FAILOVER', watched.sentinel.name)
+        await watched.replaced(primary)
+        await eventually('a replica of what was the primary', watched.settledNow, Boolean, 60_000)
+        await whenReady()
+      }
+    })
+    console.log(`      ${moves} primaries replaced, ${describeLoaded(report)}`)
+    console.log(`      seconds without Redis, a node each: ${secondsAway(report.nodes).join(', ')}`)
+    expect(faultsOf(report.tally, { gaps: true, nodeLost: true })).to.deep.equal([])
+  })
+
+  it('in a Redis Cluster, each of three masters in turn: what is gone is said, nothing is doubled', async () => {
+    const cluster = await startReplicatedCluster()
+    let kills = 0
+    const urls = cluster.masters.map(({ url }) => url)
+    const report = await underLoad({ cluster: urls, commandTimeout: '2s' }, async whenReady => {
+      for (; kills < cluster.masters.length; kills++) {
+        await cluster.masters[kills]?.kill()
+        await cluster.promoted(kills)
+        await cluster.masters[kills]?.start()
+        await cluster.settled()
+        await whenReady()
+      }
+    })
+    console.log(`      ${kills} masters killed, ${describeLoaded(report)}`)
+    console.log(`      seconds without Redis, a node each: ${secondsAway(report.nodes).join(', ')}`)
+    expect(faultsOf(report.tally, { gaps: true, nodeLost: true })).to.deep.equal([])
+  })
+})

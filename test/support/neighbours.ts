@@ -1,0 +1,44 @@
+// Processes of one host that are all in this process: the hub of `--workers`, over channels that keep their order.
+import { createHub, type Hub, type HubBounds } from '../../cli/workers/hub.ts'
+import { createNeighbours } from '../../cli/workers/neighbours.ts'
+import type { Neighbours } from '../../core/create-host.ts'
+
+/** One of the processes, and how it ends. */
+export interface TestNeighbour extends Neighbours {
+  end(): void
+}
+
+/** Each message arrives in a turn of the loop of its own, as JSON says it. */
+export function connectTo(hub: Hub): TestNeighbour {
+  let listener: (message: never) => void = () => undefined
+  let ended = false
+  const deliver = (message: object, to: (message: never) => void) =>
+    setImmediate(() => {
+      if (!ended) to(JSON.parse(JSON.stringify(message)) as never)
+    })
+  const member = hub.connect((message, sent) => {
+    deliver(message, heard => listener(heard))
+    setImmediate(sent)
+  })
+  const neighbours = createNeighbours({
+    send(message) {
+      if (!ended) deliver(message, said => member.take(said))
+      return !ended
+    },
+    receive(heard) {
+      listener = heard as typeof listener
+    },
+  })
+  return Object.assign(neighbours, {
+    end() {
+      ended = true
+      member.gone()
+    },
+  })
+}
+
+/** So many processes of one host. */
+export function startNeighbours(count: number, bounds: Partial<HubBounds> = {}): readonly TestNeighbour[] {
+  const hub = createHub(undefined, bounds)
+  return Array.from({ length: count }, () => connectTo(hub))
+}

@@ -1,0 +1,106 @@
+// A primary, replicas and Sentinels: processes of the test's own, that notice a dead primary in half a second.
+import { eventually } from './eventually.ts'
+import { type RedisServer, type RedisServerSettings, startRedis } from './redis-server.ts'
+
+export interface SentinelsSettings {
+  /** Default 1. */
+  readonly replicas?: number
+  /** Of the primary and the replicas, such as users. */
+  readonly server?: RedisServerSettings
+  /** More lines of each Sentinel's configuration. */
+  readonly lines?: readonly string[]
+  /** Commands of redis-cli that say who asks the Sentinels. */
+  readonly asking?: readonly string[]
+}
+
+export interface Watched {
+  /** As they were at the start: a fail-over makes another one the primary. */
+  readonly primary: RedisServer
+  readonly replicas: readonly RedisServer[]
+  readonly sentinels: readonly RedisServer[]
+  /** What goes into `redis.sentinel`. */
+  readonly sentinel: { readonly name: string; readonly addresses: string[] }
+  /** Which of the servers the Sentinels name. */
+  named(): RedisServer | undefined
+  /** Resolves once the Sentinels name another server than this one, and it says so itself. */
+  replaced(old: RedisServer): Promise<RedisServer>
+  /** Resolves once each Sentinel knows the others and every replica, and the replicas have what the primary has. */
+  settled(): Promise<void>
+  /** The same, as it is now. */
+  settledNow(): boolean
+}
+
+const NAME = 'mymaster'
+/** What a replica is told, or it waits five seconds for others. */
+export const AT_ONCE = ['--repl-diskless-sync-delay', '0'] as const
+
+const infoOf = (server: RedisServer, section: string) =>
+  Object.fromEntries(server.cli('INFO', section).map(line => line.trim().split(':') as [string, string]))
+
+const roleOf = (server: RedisServer) => infoOf(server, 'replication')['role']
+
+/** One replica of this server, once it has what that has. */
+export async function startReplica(of: RedisServer, settings: RedisServerSettings = {}): Promise<RedisServer> {
+  const more = [...(settings.more ?? []), ...AT_ONCE, '--replicaof', '127.0.0.1', String(of.port)]
+  const replica = await startRedis({ ...settings, more })
+  await eventually(
+    'a replica that is in step',
+    () => infoOf(replica, 'replication')['master_link_status'],
+    status => status === 'up',
+  )
+  return replica
+}
+
+export async function startWatched({
+  replicas: count = 1,
+  server,
+  lines = [],
+  asking = [],
+}: SentinelsSettings = {}): Promise<Watched> {
+  const more = [...(server?.more ?? []), ...AT_ONCE]
+  const primary = await startRedis({ ...server, more })
+  const replicas: RedisServer[] = []
+  for (let index = 0; index < count; index++) replicas.push(await startReplica(primary, server))
+  const watching = [
+    `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 2`,
+    `sentinel down-after-milliseconds ${NAME} 500`,
+    `sentinel failover-timeout ${NAME} 2000`,
+    ...lines,
+  ]
+  const sentinels: RedisServer[] = []
+  for (let index = 0; index < 3; index++) sentinels.push(await startRedis({ sentinel: watching }))
+  const servers = [primary, ...replicas]
+
+  const ask = (sentinel: RedisServer, ...words: readonly string[]) => sentinel.cli(...asking, 'SENTINEL', ...words)
+  function named() {
+    for (const sentinel of sentinels) {
+      try {
+        const [, port] = ask(sentinel, 'GET-MASTER-ADDR-BY-NAME', NAME)
+        return servers.find(one => String(one.port) === port)
+      } catch {
+        // It was ended by the test: the next one.
+      }
+    }
+    return undefined
+  }
+  const isSettled = (sentinel: RedisServer) => {
+    const told = ask(sentinel, 'MASTER', NAME)
+    const value = (key: string) => told[told.indexOf(key) + 1]
+    return value('num-slaves') === String(count) && value('num-other-sentinels') === '2' && value('flags') === 'master'
+  }
+  const watched: Watched = {
+    primary,
+    replicas,
+    sentinels,
+    sentinel: { name: NAME, addresses: sentinels.map(({ url }) => url) },
+    named,
+    async replaced(old) {
+      const isNew = (one: RedisServer | undefined) => one !== undefined && one !== old && roleOf(one) === 'master'
+      return (await eventually('another primary', named, isNew)) as RedisServer
+    },
+    settledNow: () => sentinels.every(isSettled),
+    settled: async () => void (await eventually('Sentinels that know all', watched.settledNow)),
+  }
+  await watched.settled()
+  return watched
+}
