@@ -75,7 +75,7 @@ const inContext = async <T>(name: string, work: Promise<T>): Promise<T> => {
 
 async function enter(contestant: Contestant, options: MeasureOptions): Promise<Entrant> {
   const { scratch, signal } = options
-  const server = await startServer(contestant.command(scratch), signal)
+  const server = await startServer(contestant.command(scratch), signal, undefined, contestant.node?.())
   try {
     const request = await contestant.request(server.url)
     await checkSample(server.url, request, signal)

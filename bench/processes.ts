@@ -82,13 +82,14 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** Starts a server on its core and waits until it prints where it listens. */
+/** Starts a server on its core and waits until it prints where it listens. `node`: the path of what runs it. */
 export async function startServer(
   command: readonly string[],
   signal: AbortSignal,
   cores?: Cores,
+  node = process.execPath,
 ): Promise<RunningServer> {
-  const { child, output } = start('server', [process.execPath, ...command], signal, cores)
+  const { child, output } = start('server', [node, ...command], signal, cores)
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')

@@ -10,6 +10,8 @@ export interface Contestant {
   readonly ours?: true
   /** What node runs: a script and its arguments. Files that must be written for it go into `scratch`. */
   command(scratch: string): readonly string[]
+  /** The path of another Node than this one, which is to run it. */
+  node?(): string
   /** The request to repeat, asked for once when the server listens: here a row opens a session or gets a token. */
   request(url: string): BenchRequest | Promise<BenchRequest>
   /** Which of its processes count, by their command lines. Default: all. */

@@ -28,19 +28,21 @@ export async function openSession(url: string): Promise<Readonly<Record<string, 
 /** `tools/call` of `echo` as 2025-11-25 has it, to a server that keeps no session. */
 export const statelessCall: BenchRequest = sessionCall({ ...HEADERS, 'MCP-Protocol-Version': REVISION })
 
-/** The same server, asked in a session that is opened first. */
-export const inSession = (contestant: Contestant): Contestant => ({
+/** The same server, asked in a session that is opened first: by default for `tools/call` of `echo`. */
+export const inSession = (contestant: Contestant, request = callEcho): Contestant => ({
   ...contestant,
-  request: async url => sessionCall(await openSession(url)),
+  request: async url => sessionCall(await openSession(url), request),
 })
 
-/** `tools/call` of `echo` in a session. */
-export function sessionCall(headers: Readonly<Record<string, string>>): BenchRequest {
-  const { method, params } = JSON.parse(callEcho.body) as { method: string; params: Record<string, unknown> }
+interface ModernParams {
+  readonly _meta: { readonly progressToken?: string }
+}
+
+/** A request of 2026-07-28 as it is made in a session: by default `tools/call` of `echo`. */
+export function sessionCall(headers: Readonly<Record<string, string>>, request = callEcho): BenchRequest {
+  const { method, params } = JSON.parse(request.body) as { method: string; params: ModernParams }
   const { _meta, ...rest } = params
-  return {
-    headers,
-    body: JSON.stringify({ jsonrpc: '2.0', id: UNIQUE_ID, method, params: rest }),
-    check: callEcho.check,
-  }
+  const { progressToken } = _meta
+  const own = { ...rest, ...(progressToken !== undefined && { _meta: { progressToken } }) }
+  return { ...request, headers, body: JSON.stringify({ jsonrpc: '2.0', id: UNIQUE_ID, method, params: own }) }
 }

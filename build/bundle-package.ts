@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { build, type Plugin, transformSync } from 'esbuild'
 import { bundleDependencies, findBundled, isBundled } from './bundle-dependencies.ts'
 
-/** Every file that package.json names: what is imported from outside, the bin, and what threads begin with. All share one instance of each module. */
+/** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
 function entryPoints(root: string): string[] {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const named: string[] = []
@@ -16,9 +16,12 @@ function entryPoints(root: string): string[] {
     if (typeof value === 'string' && value.endsWith('.js')) named.push(value)
     return value
   })
-  const threads = scriptsIn(join(root, 'dist')).filter(file => /(?:^|\/)thread\/main\.js$/.test(file))
-  return [...new Set(named), ...threads.map(file => join('dist', file))].map(file => join(root, file))
+  return [...new Set(named)].map(file => join(root, file))
 }
+
+/** What threads begin with. They share nothing with the others: chunks in common would be more and smaller for a start to read. */
+const threadEntries = (dist: string): string[] =>
+  scriptsIn(dist).flatMap(file => (/(?:^|\/)thread\/main\.js$/.test(file) ? join(dist, file) : []))
 
 /** Validators, which build/write-validators.ts wrote: they stay files of their own, without a line that anybody reads. */
 const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)
@@ -78,12 +81,9 @@ function minify(file: string): void {
   writeFileSync(file, code)
 }
 
-/** Of the package in this folder, whose `dist` is compiled. */
-export async function bundlePackage(root: string): Promise<void> {
-  const dist = join(root, 'dist')
-  const made = join(root, 'dist.bundled')
+async function bundle(entries: readonly string[], dist: string, made: string): Promise<void> {
   const { metafile } = await build({
-    entryPoints: entryPoints(root),
+    entryPoints: [...entries],
     outbase: dist,
     outdir: made,
     bundle: true,
@@ -104,6 +104,13 @@ export async function bundlePackage(root: string): Promise<void> {
     const isLost = imports.some(({ path }) => isGenerated(path) || isBundled(path)) && !output.includes(`/${CHUNKS}/`)
     if (isLost) throw new Error(`${output} imports what only chunks find`)
   }
+}
+
+/** Of the package in this folder, whose `dist` is compiled. */
+export async function bundlePackage(root: string): Promise<void> {
+  const dist = join(root, 'dist')
+  const made = join(root, 'dist.bundled')
+  for (const entries of [entryPoints(root), threadEntries(dist)]) await bundle(entries, dist, made)
   for (const file of scriptsIn(dist)) {
     if (isGenerated(file)) minify(join(dist, file))
     else rmSync(join(dist, file))

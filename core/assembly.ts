@@ -8,6 +8,7 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Report } from './http/start-error.ts'
+import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
@@ -83,6 +84,7 @@ export interface BuiltServices extends Services {
   /** What of the config each caller is offered, for a reload to replace. */
   readonly offered: OfferedConfig
   readonly catalog: Catalog
+  readonly isolation: HostIsolation
   /** Every combination of toolsets that an address serves, with what plugins contribute there. */
   combinations(): ReadonlyArray<readonly string[]>
   /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
@@ -111,11 +113,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const limits = createToolLimits({ rules, callTimeout, figures })
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
+  const isolation = createIsolation({ fetchTimeout, log, figures })
+  notes.closing.push(isolation.close)
   const settings: HandlerSettings = {
     limits,
     fetchTimeout,
     stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures),
+    isolation,
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),
@@ -169,6 +174,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   return {
     ...access,
     ...sessions,
+    isolation,
     startSessions: start,
     offered,
     catalog,

@@ -54,7 +54,7 @@ import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
-import { checkSharing, keepsSessions } from './sessions/sharing.ts'
+import { checkSharing, isServedHereAlone, keepsSessions } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
 export type { BuiltHost, Host, HostParts } from './running-host.ts'
@@ -259,13 +259,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       inFlight,
       sessions,
       notes,
-      isAlone: () => routes.some(route => keepsSessions(route) && !slots.on('sessionStore', route).shared),
+      isAlone: () =>
+        routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
-  const { catalog, offered, combinations, review } = services
+  const { catalog, isolation, offered, combinations, review } = services
   const { reconfigure } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
+  return { host, parts: { ...built, reconfigure, catalog, isolation, offered, combinations, review } }
 }
 
 /** What speaks TLS is loaded for those alone who want it. */

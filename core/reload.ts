@@ -166,6 +166,7 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const failed = switchAll(plugins.switches, parts.log)
   own.config = next.config
   own.toolsets = next.toolsets
+  parts.isolation.keepOnly([...next.toolsets.values()].flat())
   const switched = next.instances.filter(one => !failed.has(keyOf(one)))
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()

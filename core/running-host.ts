@@ -22,7 +22,8 @@ export interface BuiltHost {
 }
 
 /** What a reload compares and replaces. */
-export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
+export interface HostParts
+  extends Pick<BuiltServices, 'catalog' | 'isolation' | 'offered' | 'combinations' | 'review'> {
   readonly config: FilledConfig
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]

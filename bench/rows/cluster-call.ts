@@ -8,6 +8,8 @@ import { inSession } from '../sessions.ts'
 
 export const row: Row = {
   name: 'tools/call in a shared session',
-  contestants: [ours(1, callEcho), nodeOnRedis(callEcho), cluster(1, callEcho), cluster(3, callEcho)].map(inSession),
+  contestants: [ours(1, callEcho), nodeOnRedis(callEcho), cluster(1, callEcho), cluster(3, callEcho)].map(one =>
+    inSession(one),
+  ),
   targets: [ratio('ours on Redis, the node alone', 'ours, 1 tool', '<=', 2)],
 }

@@ -42,6 +42,8 @@ class HubNeighbours implements Neighbours {
   constructor(channel: HubChannel) {
     this.#channel = channel
     channel.receive(message => this.#take(message))
+    // At once: a stream that is opened before anybody subscribes has its place among what all are told.
+    channel.send({ to: 'hear' })
   }
 
   #take(message: FromHub) {
@@ -86,7 +88,6 @@ class HubNeighbours implements Neighbours {
   hear(told: (text: string, number: number) => void, missed: (number: number) => void) {
     this.#told = told
     this.#missed = missed
-    this.#channel.send({ to: 'hear' })
   }
 
   async tell(text: string) {

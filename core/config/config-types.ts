@@ -103,6 +103,17 @@ export interface LimitsOfTools {
   timeout?: Duration
   /** How many calls run at a time in one process; more wait. */
   concurrency?: number
+  /** Runs in a thread, within bounds. */
+  isolate?:
+    | true
+    | {
+        /** What its thread may hold. */
+        memory?: Size
+        /** What one call may compute. */
+        cpuTime?: Duration
+        /** Calls at a time. */
+        threads?: number
+      }
 }
 
 /** Sessions of clients that open them: revisions before 2026-07-28. */

@@ -1,7 +1,7 @@
 // What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/mcp/define.ts and
 // core/kernel/define-plugin.ts, for run time. What `input` and `output` are is for core/mcp/schema/schema.ts to say.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { closed, count, duration, flag, icon, list, text } from './schema-parts.ts'
+import { closed, count, duration, flag, icon, isolate, list, text } from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
 const words = (description: string): JsonSchema => ({ type: 'string', description })
@@ -43,6 +43,7 @@ export const DEFINITION_SCHEMAS = {
       output: { description: 'JSON Schema or Standard Schema of the result.' },
       timeout: duration('How long one call may take.'),
       concurrency: count('How many calls run at a time.'),
+      isolate,
     },
     REQUIRED,
   ),

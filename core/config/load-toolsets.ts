@@ -4,6 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { noteModule } from '../mcp/isolate.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
@@ -43,6 +44,7 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
     problems.add([explainImport(file, cause, at)])
     return []
   }
+  noteModule(file, exported)
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? value : [value]))
   const definitions = [...new Set(values)].filter((value): value is Definition => kindOf(value) !== undefined)
   const module = { file, exported, at }

@@ -1,5 +1,8 @@
 // The config's `http`, `sessions` and `tools`, whose defaults are filled in, in bytes and milliseconds.
+
+import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { isolateBounds } from '../mcp/isolate.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
@@ -22,6 +25,14 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
 /** Milliseconds; undefined: off. */
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
+function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
+  try {
+    return isolateBounds(isolate)
+  } catch (cause) {
+    throw new StartError(errorText(cause), { cause, at: ['tools', 'limits', glob, 'isolate'] })
+  }
+}
+
 export const resolveTools = ({
   fetchTimeout,
   callTimeout,
@@ -33,9 +44,10 @@ export const resolveTools = ({
   callTimeout: timeoutOf(callTimeout),
   threshold: timeoutOf(stallWarning),
   unready: timeoutOf(stallUnready),
-  rules: Object.entries(limits).map(([glob, { timeout, concurrency }]) => ({
+  rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
+    isolate: boundsOf(glob, isolate),
   })),
 })

@@ -1,7 +1,7 @@
 // The pieces that our own JSON Schemas are written with: texts, lists, objects that know their keys.
 // For host-schema.ts, which describes a config, and definition-schema.ts, which describes tools, resources and prompts.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN } from '../mcp/units.ts'
+import { DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
 
 export const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'string',
@@ -36,6 +36,12 @@ export const duration = (description: string, extra: JsonSchema = {}): JsonSchem
   description,
   ...extra,
 })
+export const size = (description: string): JsonSchema => ({
+  type: ['string', 'number'],
+  pattern: SIZE_PATTERN,
+  minimum: 0,
+  description,
+})
 export const oneOrMore = (what: string): JsonSchema => ({
   anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],
 })
@@ -49,3 +55,16 @@ export const icon = closed(
   },
   { required: ['src'] },
 )
+
+/** Of a tool, and of the config's `tools.limits`. */
+export const isolate: JsonSchema = {
+  anyOf: [
+    { const: true },
+    closed({
+      memory: size('What its thread may hold.'),
+      cpuTime: duration('What one call may compute.'),
+      threads: { type: 'integer', minimum: 1, maximum: 64, description: 'Calls at a time.' },
+    }),
+  ],
+  description: 'Runs in a thread, within bounds.',
+}

@@ -1,5 +1,5 @@
 // The config's `tools` as JSON Schema: limits for all of them, and for those whose names fit a glob. For host-schema.ts.
-import { closed, count, duration } from './schema-parts.ts'
+import { closed, count, duration, isolate } from './schema-parts.ts'
 
 export const tools = closed(
   {
@@ -28,6 +28,7 @@ export const tools = closed(
         {
           timeout: duration('How long one call may take, its wait for a place counted.'),
           concurrency: count('How many calls run at a time in one process; more wait.'),
+          isolate,
         },
         { title: 'LimitsOfTools', minProperties: 1, description: 'Limits of each of these tools.' },
       ),

@@ -9,6 +9,7 @@ import {
   type ResourceDefinition,
   type ToolDefinition,
 } from './define.ts'
+import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
@@ -33,6 +34,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly timeout: number | undefined
   /** Calls that may run at a time; undefined: any number. */
   readonly concurrency: number | undefined
+  /** Its handler runs in a thread, within these. */
+  readonly isolate: IsolateBounds | undefined
 }
 /** A resource or a family of them, compiled. */
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -60,6 +63,9 @@ const digestOf = (wire: object, definition: Definition) =>
 
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
+  const isolate = isolateBounds(definition.isolate)
+  const fault = isolate && isolateFault(definition)
+  if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
   const output = definition.output && compileSchema(definition.output, 'output')
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
@@ -75,6 +81,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     headerParams: collectHeaderParams(input.json),
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
+    isolate,
   }
 }
 

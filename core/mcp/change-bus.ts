@@ -18,11 +18,11 @@ export interface ChangeBus {
   publish(change: Change): void | Promise<void>
   /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
   subscribe(listener: (change: Change, place?: string) => void): () => void
-  /** Present where the bus is shared, and what it carried can be read again. */
+  /** Present where what it carried can be read again. */
   readonly history?: ChangeHistory
 }
 
-/** What a shared bus has carried. */
+/** What a bus has carried. */
 export interface ChangeHistory {
   /** The place of the last change that this node's listeners were told. */
   readonly position: string
@@ -32,16 +32,54 @@ export interface ChangeHistory {
   since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
-/** The default bus: listeners in this process, called in the order they came. */
+/** Changes that the default bus keeps. */
+const KEPT = 1_000
+
+/** The default bus: listeners in this process, called in the order they came. Its places are of this run alone. */
 export function createMemoryChangeBus(): ChangeBus {
-  const listeners = new Set<(change: Change) => void>()
+  const listeners = new Set<(change: Change, place?: string) => void>()
+  const waiting: Change[] = []
+  let kept: Change[] = []
+  let last = Date.now() * 1_000
+  let telling = false
+
+  function tell(change: Change) {
+    kept.push(change)
+    if (kept.length > 2 * KEPT) kept = kept.slice(-KEPT)
+    const place = String(++last)
+    for (const listener of [...listeners]) {
+      if (change.kind === 'missed') listener(change)
+      else listener(change, place)
+    }
+  }
+
   return {
     publish(change) {
-      for (const listener of [...listeners]) listener(change)
+      waiting.push(change)
+      // What a listener publishes comes after what it was told, for the others too.
+      if (telling) return
+      telling = true
+      try {
+        for (let next = waiting.shift(); next; next = waiting.shift()) tell(next)
+      } finally {
+        telling = false
+      }
     },
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+    history: {
+      get position() {
+        return String(last)
+      },
+      isAfter: (one, other) => Number(one) > Number(other),
+      async since(place) {
+        const count = last - Number(place)
+        if (!(count >= 0 && count <= kept.length)) return undefined
+        const changes = kept.slice(kept.length - count)
+        return changes.map((change, index) => ({ change, place: String(last - count + index + 1) }))
+      },
     },
   }
 }

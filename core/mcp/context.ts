@@ -2,8 +2,10 @@
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
+import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import { type AskOptions, type CallContext, ToolError, type UpstreamTokenRequest } from './define.ts'
+import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { StallWatch } from './stall-watch.ts'
 import type { ToolLimits } from './tool-limits.ts'
@@ -19,6 +21,8 @@ export interface HandlerSettings {
   readonly openRuntime: () => CallRuntime
   /** Hears what each handler does with the event loop. */
   readonly stalls: StallWatch
+  /** Runs the handlers of tools with `isolate`. */
+  readonly isolation: Isolation
   /** Is told of an item whose time, in milliseconds, is over; what it gives, once its handler is. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
   /** Headers that go along with `ctx.fetch` of a call. */
@@ -129,11 +133,11 @@ export class HandlerContext implements CallContext {
     return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)
   }
   get fetch(): typeof fetch {
-    return (input, init) => {
-      const signals = [this.signal, AbortSignal.timeout(this.#settings.fetchTimeout)]
-      if (init?.signal) signals.push(init.signal)
-      return fetch(input, { ...init, ...this.#carry(input, init), signal: AbortSignal.any(signals) })
-    }
+    return createCallFetch({
+      signal: () => this.signal,
+      timeout: this.#settings.fetchTimeout,
+      headers: () => this.#settings.headersFor(this.#call),
+    })
   }
 
   get upstreamToken() {
@@ -149,16 +153,6 @@ export class HandlerContext implements CallContext {
         setImmediate(release)
       }
     }
-  }
-
-  /** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
-  #carry(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): { headers: Headers } | undefined {
-    const added = Object.entries(this.#settings.headersFor(this.#call))
-    if (added.length === 0) return undefined
-    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-    if (added.some(([name]) => headers.has(name))) return undefined
-    for (const [name, value] of added) headers.set(name, value)
-    return { headers }
   }
 
   #reportProgress({

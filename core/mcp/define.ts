@@ -155,6 +155,12 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
    * running, at most 32 of one user or address and 256 in all; past that they are refused with `tooManyRequests` (429).
    */
   concurrency?: number
+  /**
+   * Runs the handler in a thread, where an endless loop or a hog of memory ends its own call alone. `memory` (default
+   * `'128mb'`, at least `'64mb'`): what the thread may hold; `cpuTime` (default `'5s'`): what one call may compute, waiting
+   * not counted; `threads` (default 4): calls at a time. For tools that a module exports.
+   */
+  isolate?: true | { memory?: string | number; cpuTime?: string | number; threads?: number }
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 

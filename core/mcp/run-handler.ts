@@ -5,6 +5,7 @@ import { inPlace, type Turn } from './call-queue.ts'
 import type { CatalogItem } from './catalog.ts'
 import { HandlerContext, type HandlerSettings, type Interrupt } from './context.ts'
 import type { CallContext } from './define.ts'
+import { UNWATCHED } from './stall-watch.ts'
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -63,8 +64,9 @@ function run(
     settle?.(result)
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
-  const { stalls } = settings
-  const { timeout } = settings.limits.of(item)
+  const { timeout, isolate } = settings.limits.of(item)
+  // What computes in a thread holds no event loop but its own.
+  const stalls = isolate ? UNWATCHED : settings.stalls
   const since = timeout === undefined ? 0 : performance.now() - waited
   const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)

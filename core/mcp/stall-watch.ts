@@ -45,7 +45,8 @@ interface Surroundings extends Pick<KernelNotes, 'ready' | 'starting' | 'closing
 /** Of readiness. */
 const CONDITION = 'event loop'
 
-const OFF: StallWatch = {
+/** Nothing is watched. */
+export const UNWATCHED: StallWatch = {
   run: (_, handle) => handle(),
   begin() {},
   end() {},
@@ -68,7 +69,7 @@ export function checkStallSettings({ unready }: StallSettings, report: Report): 
 /** Undefined for the threshold: nothing is watched. */
 export function createStallWatch(settings: StallSettings, around: Surroundings): StallWatch {
   const { threshold, unready } = settings
-  if (threshold === undefined) return OFF
+  if (threshold === undefined) return UNWATCHED
   const stalls = watch(threshold, around)
   if (unready !== undefined) {
     const isReady = createStallReadiness(unready)

@@ -6,6 +6,7 @@ import type { Figures } from '../kernel/figures.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
+import { boundsInWords, type IsolateBounds, isolateFault, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
 /** One entry of `tools.limits`. */
@@ -15,6 +16,7 @@ export interface LimitRule {
   /** Milliseconds. */
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
+  readonly isolate: IsolateBounds | undefined
 }
 
 /** What holds for an item. */
@@ -23,6 +25,8 @@ export interface ItemLimits {
   readonly timeout: number | undefined
   /** Undefined: as many as come run at once. */
   readonly queue: CallQueue | undefined
+  /** Its handler runs in a thread, within these. */
+  readonly isolate: IsolateBounds | undefined
 }
 
 export interface ToolLimits {
@@ -64,8 +68,20 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
+const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
+  timeout === undefined && concurrency === undefined && isolate === undefined
+
+/** A tool that says itself that it is isolated has been held against it. */
+function checkModule({ key, definition }: ToolItem, rules: readonly LimitRule[], report: Report) {
+  const rule = rules.find(({ isolate }) => isolate !== undefined)
+  const fault = rule && isolateFault(definition)
+  if (fault === undefined) return
+  const what = `"${key}" cannot be isolated: ${fault}`
+  report(new StartError(what, { at: ['tools', 'limits', rule?.glob ?? '', 'isolate'] }))
+}
+
 export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSettings): ToolLimits {
-  const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined }
+  const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
   const refused = figures.counter(REFUSED)
@@ -75,16 +91,18 @@ export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSett
   function limitsOf(tool: ToolItem): ItemLimits {
     const own = fitting(tool)
     const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
-    const most = least([tool.concurrency, ...own.map(rule => rule.concurrency)])
+    const isolate = own.map(rule => rule.isolate).reduce(narrowerBounds, tool.isolate)
+    // A call that has no thread to run in waits here, too: in one line, fair between callers.
+    const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
     const facts = { tool: tool.key, most: most ?? 0, timeout }
     const queue = most === undefined ? undefined : new CallQueue(facts, busy, () => refused(1, labels))
-    return { timeout, queue }
+    return { timeout, queue, isolate }
   }
 
   function of(item: CatalogItem): ItemLimits {
     if (item.kind !== 'tools') return ordinary
-    if (rules.length === 0 && item.timeout === undefined && item.concurrency === undefined) return ordinary
+    if (rules.length === 0 && hasNone(item)) return ordinary
     let limits = known.get(item)
     if (!limits) {
       limits = limitsOf(item)
@@ -96,13 +114,14 @@ export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSett
   return {
     of,
     describe(item) {
-      const { timeout, queue } = of(item)
+      const { timeout, queue, isolate } = of(item)
       if (item.kind !== 'tools') return []
       const globs = fitting(item).map(({ glob }) => JSON.stringify(glob))
       const by = globs.length === 0 ? '' : ` (tools.limits ${globs.join(', ')})`
       return [
         ...(timeout === undefined ? [] : [`a call may take ${timeout} ms, its wait for a place counted${by}`]),
         ...(queue ? [`at most ${queue.facts.most} at once in one process, more wait${by}`] : []),
+        ...(isolate ? [`runs in a thread, ${boundsInWords(isolate)}${by}`] : []),
       ]
     },
     check(items, report) {
@@ -114,6 +133,7 @@ export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSett
         const what = `these limits fit no tool that is defined at start${hint}`
         report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
       }
+      for (const item of items) if (item.kind === 'tools') checkModule(item, fitting(item), report)
     },
   }
 }

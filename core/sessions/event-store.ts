@@ -1,5 +1,6 @@
 // Where the events of resumable streams are kept until a client has them: in this process (memory-event-store.ts), or where
 // every node finds them, by a plugin.
+import { isBranded } from '../http/describe-thrown.ts'
 
 /** A message of a stream, as a store keeps it. */
 export interface StoredEvent {
@@ -74,11 +75,19 @@ export interface SharedStreams {
   finish(session: string, stream: string, writer: StreamWriter): Promise<void>
 }
 
+const BRAND = Symbol.for('mcp-host.StreamFenced')
+
 /** A stream has a newer writer: what this one still has to say is not stored, and must not be sent. */
 export class StreamFenced extends Error {
   constructor() {
     super('another node writes this stream now')
     this.name = 'StreamFenced'
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+
+  /** True for a StreamFenced of any copy of this module: a config may load its own. */
+  static is(value: unknown): value is StreamFenced {
+    return isBranded(value, BRAND)
   }
 }
 

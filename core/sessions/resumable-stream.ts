@@ -75,6 +75,8 @@ class StoredStream implements ResumableStream {
   #sent = 0
   #ending = false
   #over = false
+  /** Another node goes on with it, and its readers here stay. */
+  #left = false
   /** Nobody can come back to it: something was sent that is not stored. */
   #broken = false
   /** Settled once nothing of a broken stream is stored any more. */
@@ -110,12 +112,8 @@ class StoredStream implements ResumableStream {
   }
 
   write(message: string, place?: string) {
-    this.#push({ message, place, last: false })
-  }
-
-  #push(message: Unstored) {
     if (this.#over) return
-    this.#unstored.push(message)
+    this.#unstored.push({ message, place, last: false })
     if (!this.#appending) void this.#appendAll()
   }
 
@@ -173,7 +171,7 @@ class StoredStream implements ResumableStream {
   }
 
   #endIfDone() {
-    if (!this.#ending || this.#appending || this.#replaying) return
+    if (!this.#ending || this.#appending || this.#replaying || this.#left) return
     this.disconnect()
     if (this.#over) return
     this.#over = true
@@ -188,6 +186,7 @@ class StoredStream implements ResumableStream {
     const first = !this.#over
     this.#over = this.#ending = true
     this.#unstored.length = 0
+    this.#left ||= silent
     if (!silent) this.disconnect(RETRY)
     if (first) this.#settings.finished(this.name)
   }

@@ -34,6 +34,10 @@ const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as co
 export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
   !stateless && revisions.some(isHandshakeRevision)
 
+/** Whether nobody else can serve the sessions of this store while this process ends. */
+export const isServedHereAlone = ({ shared }: SessionStore, processes: number) =>
+  !shared || (shared === 'host' && processes === 1)
+
 /** A stateless route that serves subscriptions/listen all the same. */
 const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen
 

@@ -104,7 +104,7 @@ function sharedWriting({ store, session, stream }: StreamPlace, writer: WriterSe
       )
     },
     drop: () => remove({ store, session, stream }),
-    isFenced: error => error instanceof StreamFenced,
+    isFenced: StreamFenced.is,
   }
 }
 

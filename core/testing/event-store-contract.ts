@@ -132,7 +132,7 @@ const passed: Promises<EventStore>['together'] = {
       ),
     )
     equal(claims.filter(({ status }) => status === 'fulfilled').length, 1)
-    for (const claim of claims) if (claim.status === 'rejected') ok(claim.reason instanceof StreamFenced)
+    for (const claim of claims) if (claim.status === 'rejected') ok(StreamFenced.is(claim.reason))
   },
   async 'no stream is made known by a claim, nor by its end'(one, other) {
     equal(await sharedOf(one).claim('s', 'a', B), undefined)

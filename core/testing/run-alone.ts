@@ -19,6 +19,7 @@ import { type Answers, type Ask, createQuestioned, type Questioned } from './ans
 import { keepChanges, type ToldChange } from './changes.ts'
 import { createKeptLog } from './kept-log.ts'
 import { makeUser } from './made-up-user.ts'
+import { runHere } from './run-here.ts'
 
 /** Who calls, and from where: all of it may be left out. */
 export interface RunSettings {
@@ -183,7 +184,7 @@ export async function runAlone<Result extends object>(
   params: JsonObject,
   settings: RunSettings = {},
 ): Promise<{ readonly result: Result; readonly error: unknown; readonly happened: Happened }> {
-  const alone = await openAlone(definition, settings)
+  const alone = await openAlone(runHere(definition), settings)
   const logs: Array<Happened['logs'][number]> = []
   const progress: Array<Happened['progress'][number]> = []
   const questioned = createQuestioned(settings.answers)

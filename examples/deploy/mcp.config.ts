@@ -16,6 +16,8 @@ const address = process.env['BIND_ADDRESS'] ?? '127.0.0.1'
 const redisUrl = process.env['REDIS_URL']
 const redisPassword = secret('REDIS_PASSWORD')
 const metricsToken = secret('METRICS_TOKEN')
+/** A folder that outlives the process: systemd names the one that it made (`StateDirectory`). */
+const state = process.env['STATE_DIRECTORY']
 
 export default defineConfig({
   server: { name: 'my-server', version: '0.1.0' },
@@ -41,8 +43,9 @@ export default defineConfig({
     'transport-streamable': {},
     'transport-sse': {},
     health: {},
-    // Any node serves any session. Without Redis: one node.
+    // Any node serves any session. Without Redis: one machine, whose sessions are in a file (Node 22.13) where it has a place.
     ...(redisUrl !== undefined && { 'cluster-redis': {} }),
+    ...(redisUrl === undefined && state !== undefined && { 'store-sqlite': { file: join(state, 'sessions.db') } }),
     ...(metricsToken !== undefined && { metrics: { host: address, token: metricsToken } }),
   },
 })

@@ -38,14 +38,17 @@ function checkKeys({ at, ownKeys, processes, purpose, log, report }: PluginHost,
     log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
   if (!isShared && purpose === 'serve' && processes === 1)
     log.warn(
-      { fix: 'add grant-store-redis or cluster-redis' },
+      { fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
       'logins are kept in this process alone: a restart signs everybody out',
     )
   if (processes > 1 && !isShared)
     report(
-      new StartError('logins are in one process; add grant-store-redis or cluster-redis, or start without --workers', {
-        at,
-      }),
+      new StartError(
+        'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers',
+        {
+          at,
+        },
+      ),
     )
 }
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../core/index.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startRedis, stopRedis } from '../support/redis-server.ts'
 import { nextMessage, openSession, restOf, tell } from '../support/session-client.ts'
 import { connectSse, openSseSession } from '../support/sse-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { type NodeProcess, startNode as startProcess } from './support/node-process.ts'
-import { at, startCluster } from './support/nodes.ts'
+import { at, needsStore, startCluster } from './support/nodes.ts'
 import { createRemotePuppet } from './support/remote-puppet.ts'
 
 const SECRETS = 'a secret for tests that is long enough to be one'
@@ -14,7 +14,7 @@ const where = (index: number) => defineTool({ name: 'where', handler: () => `nod
 describe('what a node leaves behind', () => {
   const processes: NodeProcess[] = []
   before(function () {
-    needsRedis(this)
+    needsStore(this)
   })
   afterEach(stopHosts)
   after(async () => {
@@ -91,24 +91,18 @@ describe('what a node leaves behind', () => {
 })
 
 describe('HTTP with SSE in a cluster', () => {
-  let redis: RedisServer
-  before(async function () {
-    needsRedis(this)
-    redis = await startRedis()
+  before(function () {
+    needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
   const start = () =>
-    startCluster(
-      2,
-      index => ({
-        toolsets: { all: [where(index)] },
-        routes: { '/': { toolsets: 'all' } },
-        plugins: { 'transport-sse': {} },
-      }),
-      redis,
-    )
+    startCluster(2, index => ({
+      toolsets: { all: [where(index)] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-sse': {} },
+    }))
 
   it('takes messages at any node, and answers on the one stream', async () => {
     const { nodes } = await start()

@@ -55,7 +55,7 @@ describe('a request that Redis took and whose node never heard of it', () => {
       await startNode({ url: line.url.replace('http:', 'redis:') }, config()),
       await startNode(redis, config()),
     ]
-    const [, b] = await openAtAll({ redis, nodes })
+    const [, b] = await openAtAll({ nodes })
     register(redis, '6')
     isCut = true
     line.cutAll()

@@ -2,11 +2,11 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { stopRedis } from '../support/redis-server.ts'
 import { openSession } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
-import { openAtAll, startCluster } from './support/nodes.ts'
+import { needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const config = {
   toolsets: { all: [defineTool({ name: 'hello', handler: () => 'hello' })] },
@@ -19,7 +19,7 @@ const drop = (streams: readonly StreamExchange[]) => {
 
 describe('the open GETs of a session in Redis', () => {
   before(function () {
-    needsRedis(this)
+    needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)

@@ -3,10 +3,10 @@ import { defineTool } from '../../core/index.ts'
 import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { stopRedis } from '../support/redis-server.ts'
 import { initialize, nextMessage, openSession, restOf } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
-import { at, openAtAll, startCluster } from './support/nodes.ts'
+import { at, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const puppet = createPuppet()
 const where = (index: number) => defineTool({ name: 'where', handler: () => `node ${index}` })
@@ -19,7 +19,7 @@ const textOf = (message: { result: { content: [{ text: string }] } }) => message
 
 describe('a session that every node serves', () => {
   before(function () {
-    needsRedis(this)
+    needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
@@ -164,7 +164,7 @@ describe('a session that every node serves', () => {
   it('goes for one more idle one at another node, of the owner who has most', async () => {
     const cluster = await startCluster(2, index => ({ ...config(index), sessions: { maxIdle: 3 } }))
     const [first, second] = cluster.nodes.map(({ url }) => `${url}/`) as [string, string]
-    const idle = () => Number(cluster.redis.cli('ZCARD', 'mcp-host:{sessions}:idle')[0])
+    const { idle } = cluster.counts
     const bob = await openSession(first, { headers: { 'X-User': 'bob' } })
     await eventually('it is told', idle)
     const ann = []
@@ -175,11 +175,7 @@ describe('a session that every node serves', () => {
     }
     const statusOf = async (session = bob) => (await session.request('ping')).status
     // The bounds hear of a use a moment later: until then there are four.
-    await eventually(
-      'three sessions are left',
-      () => cluster.redis.cli('KEYS', '*:session').length,
-      left => left <= 3,
-    )
+    await eventually('three sessions are left', cluster.counts.sessions, left => left <= 3)
     expect(await Promise.all([bob, ...ann].map(statusOf))).to.deep.equal([200, 404, 200, 200])
   })
 

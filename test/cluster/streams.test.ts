@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { stopRedis } from '../support/redis-server.ts'
 import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
-import { type Cluster, openAtAll, startCluster } from './support/nodes.ts'
+import { type Cluster, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const puppet = createPuppet()
 const page = (name: string) => defineResource({ name, uri: `page://${name}`, handler: () => name })
@@ -33,7 +33,7 @@ const watch = (session: SessionClient | undefined, name = 'one') =>
 
 describe('streams that every node goes on with', () => {
   before(function () {
-    needsRedis(this)
+    needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)

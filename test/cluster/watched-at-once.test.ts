@@ -2,11 +2,11 @@
 // node is still keeping is not lost to what another has kept meanwhile.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
+import { stopRedis } from '../support/redis-server.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import type { SessionClient } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
-import { type Cluster, openAtAll, startCluster } from './support/nodes.ts'
+import { type Cluster, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const NODES = 3
 const PAGES = 120
@@ -29,7 +29,7 @@ async function heardAt({ nodes }: Cluster, session: SessionClient): Promise<Set<
 
 describe('resources that a session subscribes to at several nodes at once', () => {
   before(function () {
-    needsRedis(this)
+    needsStore(this)
   })
   after(async () => {
     await stopHosts()

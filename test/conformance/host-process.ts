@@ -32,11 +32,17 @@ async function findFreePort(): Promise<number> {
 
 const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
 
+export interface HostSettings {
+  readonly env?: Readonly<Record<string, string>>
+  /** After `mcp-host start`. */
+  readonly args?: readonly string[]
+}
+
 /** Starts the host with a config (a path from the repository's root); its output goes to the file `log`. */
-export async function startHost(config: string, log: string): Promise<HostProcess> {
+export async function startHost(config: string, log: string, settings: HostSettings = {}): Promise<HostProcess> {
   const output = openSync(log, 'a')
-  const args = [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config)]
-  const env = { ...process.env, PORT: String(await findFreePort()) }
+  const args = [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config), ...(settings.args ?? [])]
+  const env = { ...process.env, PORT: String(await findFreePort()), ...settings.env }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', output, output] })
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null

@@ -5,10 +5,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorText } from '../../core/http/errors.ts'
+import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { runAuthorizationServerLeg } from './authorization-server-leg.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
-import { runBalancedLeg, runServerLeg } from './server-leg.ts'
+import { runBalancedLeg, runServerLeg, runSqliteLeg } from './server-leg.ts'
 import { findSuite, readRequired, type Suite } from './suite.ts'
 
 interface Leg {
@@ -27,6 +28,15 @@ const serverLeg = (set: string, scenarios: number, extra: readonly string[]): Le
 const SESSION_EXTRAS = ['server-session-lifecycle', 'server-sse-polling', 'json-schema-2020-12']
 
 const isAuth = (scenario: string) => scenario.startsWith('auth/')
+
+/** Where this Node has `node:sqlite`. */
+const sqliteLegs = [1, 3].map(
+  (workers): Leg => ({
+    name: `sqlite server 2025-11-25, ${workers === 1 ? 'one process' : `${workers} workers`}`,
+    scenarios: 33,
+    run: (suite, folder) => runSqliteLeg(suite, folder, '2025-11-25', SESSION_EXTRAS, workers),
+  }),
+)
 
 /** What a set requires of a client: of its authorization, or of all else. */
 const clientLeg = (part: 'auth' | 'protocol', set: string, scenarios: number, extra: readonly string[] = []): Leg => ({
@@ -60,6 +70,7 @@ const LEGS: readonly Leg[] = [
     scenarios: 33,
     run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
   },
+  ...(HAS_SQLITE ? sqliteLegs : []),
   clientLeg('auth', '2025-11-25', 14),
   clientLeg('auth', '2026-07-28', 25),
   {

@@ -1,9 +1,10 @@
 // A server leg: the suite, as a client, against a host that serves mcp.config.ts, or against three behind nginx.
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBalanced } from '../cluster/support/balanced.ts'
 import { inPath } from '../support/needs-program.ts'
-import { startHost } from './host-process.ts'
+import { type HostSettings, startHost } from './host-process.ts'
 import { readResults, type ScenarioResult } from './report.ts'
 import { readRequired, runToEnd, type Suite } from './suite.ts'
 
@@ -40,13 +41,20 @@ export async function runServerLeg(
   folder: string,
   set: string,
   extra: readonly string[],
+  settings: HostSettings = {},
 ): Promise<ScenarioResult[]> {
-  const host = await startHost(CONFIG, join(folder, 'host.log'))
+  const host = await startHost(CONFIG, join(folder, 'host.log'), settings)
   try {
     return await runSuite(suite, folder, set, extra, host.url)
   } finally {
     if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
   }
+}
+
+/** The same where the store is a file, and several workers share it. */
+export function runSqliteLeg(suite: Suite, folder: string, set: string, extra: readonly string[], workers: number) {
+  const env = { STORE_FILE: join(folder, 'host.db'), MCP_HOST_SECRETS: randomBytes(32).toString('base64') }
+  return runServerLeg(suite, folder, set, extra, { env, args: workers === 1 ? [] : ['--workers', String(workers)] })
 }
 
 /** The same through nginx, which gives each request to the next of three nodes. */

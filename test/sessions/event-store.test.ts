@@ -1,7 +1,7 @@
 // What the event store in memory does beyond its contract (testing/contracts.test.ts): its bounds.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { EventStore } from '../../core/sessions/event-store.ts'
+import { type EventStore, StreamFenced } from '../../core/sessions/event-store.ts'
 import {
   costOf,
   createMemoryEventStore,
@@ -9,6 +9,7 @@ import {
   type MemoryBounds,
   STREAM_COST,
 } from '../../core/sessions/memory-event-store.ts'
+import { compiledUrl } from '../support/compiled.ts'
 
 /** A store whose time is the test's. */
 function createStore(bounds: Partial<MemoryBounds> = {}) {
@@ -216,5 +217,19 @@ describe('the event store in memory, against a model', () => {
       }),
       { numRuns: 150 },
     )
+  })
+})
+
+describe('a writer that is refused', () => {
+  it('is known as such, whichever copy of the module refused it: a config may load its own', async () => {
+    const copy = (await import(compiledUrl('core/sessions/event-store.ts'))) as { StreamFenced: typeof StreamFenced }
+    const refusal = new copy.StreamFenced()
+    expect(refusal instanceof StreamFenced).to.equal(false)
+    expect([refusal, new StreamFenced(), new Error('no'), undefined].map(StreamFenced.is)).to.deep.equal([
+      true,
+      true,
+      false,
+      false,
+    ])
   })
 })

@@ -1,9 +1,10 @@
 // Starts a real host on a free port for a test, and stops it when the test's suite is over.
 
-import { createHost, type Host } from '../../core/create-host.ts'
+import { type CreateHostOptions, createHost, type Host } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
 import { createKeptLog as createTestLog, type LoggedLine as LogLine } from '../../core/testing/kept-log.ts'
 import { withEyes } from './eyes.ts'
+import { withStore } from './test-store.ts'
 
 export { createTestLog, type LogLine }
 
@@ -25,13 +26,18 @@ const BASE = {
 
 export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 
-export async function startHost(config: TestConfig, directory?: string): Promise<StartedHost> {
+export async function startHost(
+  given: TestConfig,
+  directory?: string,
+  more: Pick<CreateHostOptions, 'neighbours'> = {},
+): Promise<StartedHost> {
+  const config = withStore(given)
   const log = createTestLog()
   // A loaded machine is no stall: a test that wants the warning asks for it.
   const tools = { stallWarning: 'off' as const, ...config.tools }
   const eyes = await withEyes(config)
   const full = { ...BASE, ...(eyes?.config ?? config), tools, http: { ...BASE.http, ...config.http } }
-  const host = await createHost(full, { log, ...(directory !== undefined && { directory }) })
+  const host = await createHost(full, { log, ...(directory !== undefined && { directory }), ...more })
   await host.listen()
   started.push({ host, close: () => eyes?.close(host.url, log.lines) })
   return { host, url: host.url, log: log.lines }

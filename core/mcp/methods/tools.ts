@@ -5,8 +5,9 @@ import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
-import { type CallContext, ToolError, type ToolReturn } from '../define.ts'
+import { type CallContext, ToolError } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
+import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
@@ -28,14 +29,31 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
 function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked: Checked): object | Promise<object> {
   // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
-  const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => ToolReturn
+  const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => unknown
+  const { queue, isolate } = settings.limits.of(tool)
   // Outside of what a tool fails with: the host refuses, as it refuses other requests.
-  const turn = settings.limits.of(tool).queue?.enter(call)
+  const turn = queue?.enter(call)
+  const handle = isolate
+    ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, checked.value, ctx)
+    : (ctx: CallContext) => handler(checked.value, ctx)
   return afterHandler(
-    () => runHandler(call, tool, settings, ctx => handler(checked.value, ctx), turn),
+    () => runHandler(call, tool, settings, handle, turn),
     value => finish(call, tool, value),
     error => failed(tool, error),
   )
+}
+
+function runIsolated(
+  call: Call,
+  { isolation, headersFor }: HandlerSettings,
+  { definition }: ToolItem,
+  bounds: IsolateBounds,
+  args: unknown,
+  ctx: CallContext,
+): Promise<unknown> {
+  const origin = moduleOf(definition)
+  if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
+  return isolation.run({ tool: definition, origin, bounds, args, call, ctx, headers: headersFor(call) })
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {

@@ -94,7 +94,7 @@ class Following {
           if (await this.#step(reader)) break
         } catch (error) {
           // The store is away: so is what would be sent.
-          if (!isUnavailable(error) && !(error instanceof StreamFenced)) throw error
+          if (!isUnavailable(error) && !StreamFenced.is(error)) throw error
         }
         await more.next()
       }

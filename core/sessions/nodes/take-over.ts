@@ -81,7 +81,7 @@ export async function takeOver(
   try {
     return await taking
   } catch (error) {
-    if (!(error instanceof StreamFenced)) throw error
+    if (!StreamFenced.is(error)) throw error
     throw new HostError('conflict', { detail: 'another stream for the same messages was opened meanwhile' })
   }
 }

@@ -14,6 +14,8 @@ export const addressOf = (number: number): string => `load://changes/${number % 
 /** How far the changes have come. */
 export interface Announced {
   count: number
+  /** Numbers that were announced again, because nobody knows whether they had been: they may be heard twice. */
+  readonly again?: ReadonlySet<number>
 }
 
 /** One call after the other until it is enough; each is repeated until it has its result. */
@@ -66,7 +68,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
   let ignored = 0
   const heard = (message: RpcMessage): boolean => {
     if (message.method === 'notifications/tools/list_changed') {
-      tally.gaps++
+      tally.toldAnew++
       sequence = undefined
       ignored = ADDRESSES
     }
@@ -77,6 +79,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
       return false
     }
     const number = numberOf(Number(address))
+    if (number === sequence?.last && announced.again?.has(number)) return false
     sequence ??= new Sequence(tally, number - 1)
     sequence.came(number)
     if (enough()) target ??= announced.count

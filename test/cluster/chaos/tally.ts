@@ -13,8 +13,10 @@ export interface Tally {
   foreign: number
   /** A session that nobody ended was answered 404. */
   sessionsLost: number
-  /** The host said that events are gone: by 404 to a client that came back, or by telling it that anything may have changed. */
+  /** The host said by 404, to a client that came back, that events are gone. */
   gaps: number
+  /** The host told a listener that anything may have changed: which changes there were is gone. */
+  toldAnew: number
   /** Calls that were answered with `node-lost`. */
   nodeLost: number
   /** Requests of which the client cannot know whether they were served: the connection, or nginx's, broke before an answer. */
@@ -40,6 +42,7 @@ export const createTally = (): Tally => ({
   foreign: 0,
   sessionsLost: 0,
   gaps: 0,
+  toldAnew: 0,
   nodeLost: 0,
   unsure: 0,
   refused: 0,
@@ -83,6 +86,8 @@ export class Sequence {
 export interface Allowance {
   /** Redis lost its data: events may be gone, as long as that is said. */
   readonly gaps: boolean
+  /** What keeps the changes lost them; default: as `gaps`. */
+  readonly toldAnew?: boolean
   /** Nodes died, or cannot be told from dead ones. */
   readonly nodeLost: boolean
 }
@@ -91,7 +96,7 @@ export interface Allowance {
 export function faultsOf(tally: Tally, allowed: Allowance): string[] {
   const { clients, finished, calls, events } = tally
   const none = ['duplicates', 'missing', 'disordered', 'foreign', 'sessionsLost'] as const
-  const more = (['gaps', 'nodeLost'] as const).filter(name => !allowed[name])
+  const more = (['gaps', 'toldAnew', 'nodeLost'] as const).filter(name => !(allowed[name] ?? allowed.gaps))
   return [
     ...[...none, ...more].filter(name => tally[name] !== 0).map(name => `${name}: ${tally[name]}`),
     ...(finished === clients ? [] : [`${clients - finished} of ${clients} clients did not finish`]),

@@ -1,7 +1,10 @@
-// Several hosts in one process that share one real Redis, and a client's session as any of them is asked for it.
+// Several hosts in one process that share one real Redis, or as the processes of one host share a file (test-store.ts), and a
+// client's session as any of them is asked for it.
+import type { Context } from 'mocha'
 import type { Config } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { startNeighbours } from '../../support/neighbours.ts'
+import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import {
   openSession,
   postOpen,
@@ -12,10 +15,20 @@ import {
 } from '../../support/session-client.ts'
 import { type StartedHost, startHost, type TestConfig } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
+import { ON_SQLITE, storeFile } from '../../support/test-store.ts'
+import { type Counts, countsInFile, countsInRedis } from './counts.ts'
 
 export interface Cluster {
+  /** Throws where the nodes share a file. */
   readonly redis: RedisServer
   readonly nodes: readonly StartedHost[]
+  /** What the store has. */
+  readonly counts: Counts
+}
+
+/** For `before` hooks: what the nodes of `startCluster` share must be there. */
+export function needsStore(context: Context): void {
+  if (!ON_SQLITE) needsRedis(context)
 }
 
 export type NodeConfig = TestConfig & { readonly plugins?: Config['plugins'] }
@@ -35,17 +48,43 @@ export async function startNode(redis: { readonly url: string }, config: NodeCon
   })
 }
 
+/** The same as processes of one host on one file: what is said of `cluster-redis` is said of the store. */
+async function startOnFile(size: number, configOf: (index: number) => NodeConfig): Promise<Cluster> {
+  const file = storeFile()
+  const nodes: StartedHost[] = []
+  for (const [index, neighbours] of startNeighbours(size).entries()) {
+    const { plugins, ...config } = configOf(index)
+    const { 'cluster-redis': own, ...others } = (plugins ?? {}) as Record<string, object>
+    const full = {
+      'transport-streamable': {},
+      'store-sqlite': { file, ...own },
+      health: {},
+      who: identifyByHeader(),
+      ...others,
+    }
+    nodes.push(await startHost({ ...config, plugins: full } as TestConfig, undefined, { neighbours }))
+  }
+  return {
+    get redis(): RedisServer {
+      throw new Error('this test looks into Redis, and the nodes share a file')
+    },
+    nodes,
+    counts: countsInFile(file),
+  }
+}
+
 export async function startCluster(
   size: number,
   config: NodeConfig | ((index: number) => NodeConfig),
   redis?: RedisServer,
 ): Promise<Cluster> {
+  if (ON_SQLITE) return startOnFile(size, typeof config === 'function' ? config : () => config)
   const server = redis ?? (await startRedis())
   const nodes: StartedHost[] = []
   for (let index = 0; index < size; index++) {
     nodes.push(await startNode(server, typeof config === 'function' ? config(index) : config))
   }
-  return { redis: server, nodes }
+  return { redis: server, nodes, counts: countsInRedis(server) }
 }
 
 /** A client's session, as the node at this address is asked for it. */
@@ -73,7 +112,7 @@ export function at(url: string, session: SessionClient, headers: Readonly<Record
 
 /** A session opened at one node, and itself at every node. */
 export async function openAtAll(
-  { nodes }: Cluster,
+  { nodes }: Pick<Cluster, 'nodes'>,
   index = 0,
   settings: SessionSettings = {},
 ): Promise<readonly [SessionClient, ...SessionClient[]]> {

@@ -1,0 +1,142 @@
+// A handler in a thread gets the context that it gets without one, and what it gives, throws and asks reaches the client as
+// it does without one.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type TestHost, testHost } from '../../core/testing.ts'
+import { REVISIONS } from '../../core/transport.ts'
+import { eventually } from '../support/eventually.ts'
+
+const TOOLS = join(import.meta.dirname, 'tools.ts')
+const config = {
+  server: { name: 'isolated', version: '1' },
+  toolsets: { all: TOOLS },
+  routes: { '/:tenant?': { toolsets: 'all' } },
+  tools: { fetchTimeout: '3s' },
+} as const
+
+describe('a call in a thread', () => {
+  let host: TestHost
+  before(async () => {
+    host = await testHost(config)
+  })
+  after(() => host.close())
+
+  it('runs in one, while the definition is the host’s', async () => {
+    await using client = await host.client()
+    const { structured } = await client.callTool('where')
+    expect(structured).to.include({ isMainThread: false, importedByMain: false })
+    expect((await client.callTool('plain', { text: 'here' })).text).to.equal('here')
+    expect((await client.callTool('second')).text).to.equal('second')
+  })
+
+  it('has its arguments held against their schema before', async () => {
+    await using client = await host.client()
+    const { text, isError } = await client.callTool('echo', { text: 1 })
+    expect(text).to.match(/^Invalid arguments for echo/)
+    expect(isError).to.equal(true)
+  })
+
+  for (const revision of REVISIONS) {
+    it(`sees what the host sees, and tells: ${revision}`, async () => {
+      await using client = await host.client({ revision, route: '/acme', headers: { 'x-agent': 'me' } })
+      const { structured } = await client.callTool('sees')
+      expect(structured).to.deep.include({ path: '/:tenant?', params: { tenant: 'acme' }, agent: 'me', revision })
+      expect((structured as { session?: string }).session).to.equal(client.sessionId)
+    })
+
+    it(`asks, two at once and one more: ${revision}`, async () => {
+      const content = { city: 'Rome' }
+      const answers = {
+        elicit: () => ({ action: 'accept' as const, content }),
+        roots: { roots: [{ uri: 'file:///one' }] },
+      }
+      await using client = await host.client({ revision, answers })
+      const { structured, text } = await client.callTool('asks_two')
+      expect(structured ?? text).to.deep.equal({ city: 'Rome', roots: 1, sure: 'accept' })
+    })
+  }
+
+  it('gives what its handler throws: a ToolError’s text, a HostError’s kind, of others that it failed', async () => {
+    await using client = await host.client()
+    expect((await client.callTool('odd_failing')).text).to.equal('Take another text.')
+    expect((await client.callTool('odd_hidden')).text).to.equal('odd_hidden failed')
+    const refused = await client.callTool('odd_refused').catch(error => error)
+    expect(refused).to.include({ code: -32000 })
+    expect(refused.message).to.include('not for you')
+    const logged = host.logged('error').map(line => line['err'] as Error)
+    const hidden = logged.find(({ message }) => message === 'a secret of the tool')
+    expect(hidden?.name).to.equal('TypeError')
+    expect(hidden?.stack).to.match(/test\/isolated\/tools\.ts:\d+:\d+/)
+  })
+
+  for (const [tool, why] of [
+    ['odd_gives_function', 'at.do is a function'],
+    ['odd_gives_instance', 'url is an instance of URL; give a plain object'],
+    ['odd_gives_buffer', "bytes is a Buffer; give text, such as value.toString('base64')"],
+  ] as const) {
+    it(`says what cannot cross: ${tool}`, async () => {
+      await using client = await host.client()
+      expect((await client.callTool(tool)).text).to.equal(`${tool} failed`)
+      const told = host.logged('error').map(line => (line['err'] as Error).message)
+      expect(told).to.include(`its result cannot leave the thread: ${why}`)
+    })
+  }
+
+  it('cannot add and remove, and can tell of a resource', async () => {
+    await using client = await host.client()
+    expect((await client.callTool('changes')).text).to.match(/cannot add or remove in a tool with `isolate`/)
+    expect(host.changes()).to.deep.include({ changed: 'resource', uri: 'test://one' })
+    expect((await client.callTool('echo', { text: 'still' })).text).to.equal('still')
+  })
+
+  it('is told where nobody signs callers in', async () => {
+    await using client = await host.client()
+    const { text, isError } = await client.callTool('wants_token')
+    expect(text).to.match(/^There is no token of an identity provider here/)
+    expect(isError).to.equal(true)
+  })
+
+  it('fetches for as long as tools.fetchTimeout', async () => {
+    const server = createServer((req, res) => void (req.url === '/never' || res.end('fetched')))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      await using client = await host.client()
+      expect((await client.callTool('fetches', { url })).text).to.equal('fetched')
+      expect((await client.callTool('fetches', { url: `${url}/never` })).isError).to.equal(true)
+      const names = host.logged('error').map(line => (line['err'] as Error).name)
+      expect(names).to.include('TimeoutError')
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('is aborted by its time-out, and ended where it ignores that', async () => {
+    await using client = await host.client()
+    expect((await client.callTool('obeys')).text).to.match(/^obeys: The call took too long: stopped after 200 ms/)
+    expect((await client.callTool('ignores')).text).to.match(/^ignores: The call took too long/)
+    const told = () => host.logged('warn').filter(({ over }) => over === 'stopped')
+    await eventually('the thread is ended', told, lines => lines.length === 1)
+    expect(told()[0]).to.include({ tool: 'ignores' })
+  })
+
+  it('is aborted when its client cancels', async () => {
+    await using client = await host.client()
+    const controller = new AbortController()
+    const server = createServer((_, res) => void res.end(() => controller.abort()))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const called = await client.callTool('stays', { url }, { signal: controller.signal }).catch(error => error)
+      expect(called).to.be.an('error')
+      const told = () => host.logged('warn').filter(({ over, tool }) => over === 'stopped' && tool === 'stays')
+      await eventually('the thread is ended', told, lines => lines.length === 1)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+})

@@ -1,0 +1,165 @@
+// Which tools may be isolated, by whom, and what becomes of their threads: at a reload, at the end, and where a module does
+// not load.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { threadId } from 'node:worker_threads'
+import { expect } from 'chai'
+import { createHost, type Host } from '../../core/create-host.ts'
+import { type Config, defineTool } from '../../core/index.ts'
+import { testHost, testTool } from '../../core/testing.ts'
+import { eventually } from '../support/eventually.ts'
+import { type ReloadingHost, startReloading } from '../support/reloading-host.ts'
+import { loops, oddities, where } from './tools.ts'
+
+const TOOLS = join(import.meta.dirname, 'tools.ts')
+const base = { server: { name: 'isolated', version: '1' }, routes: { '/': { toolsets: 'all' } } }
+const inline = defineTool({ name: 'inline', isolate: true, handler: () => 'never' })
+const ordinary = defineTool({ name: 'ordinary', handler: () => 'here' })
+
+async function refusal(config: Config): Promise<string> {
+  try {
+    const host = await createHost(config)
+    await host.close()
+    return 'it started'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+const callText = async (host: Host, name: string): Promise<string> => {
+  const response = await fetch(host.url, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': name,
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: {
+        name,
+        arguments: {},
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      },
+    }),
+  })
+  const text = await response.text()
+  return (/"text":"([^"]*)"/.exec(text) ?? [])[1] ?? text
+}
+
+describe('a tool that is isolated', () => {
+  it('is one of a module: written in the config it stops the start, and says what to do', async () => {
+    const message = await refusal({ ...base, toolsets: { all: inline } })
+    expect(message).to.include('tool "inline"')
+    expect(message).to.include('export it from a module of its own, and name that file in a toolset')
+  })
+
+  it('is one of a module: by the operator, too', async () => {
+    const limits = { 'ord*': { isolate: true } } as const
+    const message = await refusal({ ...base, toolsets: { all: ordinary }, tools: { limits } })
+    expect(message).to.include('"ordinary" cannot be isolated')
+    expect(message).to.include('tools.limits')
+  })
+
+  it('cannot be added at run time', async () => {
+    await using host = await testHost({ ...base, toolsets: { all: TOOLS } })
+    expect(() => host.host.runtime.tools.add(inline)).to.throw('cannot be written in the config or added at run time')
+  })
+
+  it('has bounds that can hold', async () => {
+    const limits = (isolate: object) => ({
+      ...base,
+      toolsets: { all: TOOLS },
+      tools: { limits: { plain: { isolate } } },
+    })
+    expect(await refusal(limits({ memory: '1mb' }))).to.include('less than 64mb')
+    expect(await refusal(limits({ cpuTime: '0s' }))).to.include('lets no call end')
+    expect(await refusal(limits({ memry: '1mb' }))).to.include('memry')
+    expect(await refusal(limits({ threads: 0 }))).to.include('threads')
+  })
+
+  it('may be so by the operator alone, and the narrower of both bounds holds', async () => {
+    const limits = { where: { isolate: { cpuTime: '100ms' } }, loop_loop: { isolate: { cpuTime: '50ms' } } } as const
+    await using host = await testHost({ ...base, toolsets: { all: TOOLS }, tools: { limits } })
+    await using client = await host.client()
+    expect((await client.callTool('loop_loop')).text).to.equal(
+      'loop_loop used more than 50 ms of CPU time and was ended',
+    )
+  })
+
+  it('runs here for testTool, and what it gives must be able to leave a thread', async () => {
+    const { structured } = await testTool(where)
+    expect(structured).to.include({ isMainThread: threadId === 0, threadId })
+    const instance = oddities.find(({ name }) => name === 'odd_gives_instance')
+    const { error } = await testTool(instance as never)
+    expect((error as Error).message).to.include('url is an instance of URL')
+  })
+
+  it('runs in threads that end with the host, and none is there before the first call', async () => {
+    const threads = () => readdirSync('/proc/self/task').length
+    const host = await testHost({ ...base, toolsets: { all: TOOLS } })
+    const client = await host.client()
+    expect((await client.callTool('plain', { text: 'x' })).text).to.equal('x')
+    const before = threads()
+    expect((await client.callTool('echo', { text: 'x' })).text).to.equal('x')
+    expect(threads()).to.be.above(before)
+    const running = client.callTool('odd_never').catch(error => error)
+    await host.close()
+    await running
+    await eventually('its threads are gone', threads, found => found <= before)
+    expect(loops).to.have.lengthOf(4)
+  })
+})
+
+const CONFIG = `import { defineConfig } from HERE
+export default defineConfig({
+  server: { name: 'reloaded', version: '1' },
+  http: { port: 0 },
+  toolsets: { all: './tool.ts' },
+  routes: { '/': { toolsets: 'all' } },
+  plugins: { 'transport-streamable': {} },
+})
+`
+const TOOL = `import { defineTool } from HERE
+import { isMainThread } from 'node:worker_threads'
+import { text } from './text.ts'
+export const said = defineTool({ name: 'said', isolate: true, handler: () => text + ' ' + isMainThread })
+`
+
+describe('the module of an isolated tool', () => {
+  let reloading: ReloadingHost
+  const start = async (files: Record<string, string>) => {
+    reloading = await startReloading({ 'mcp.config.ts': CONFIG, 'tool.ts': TOOL, ...files })
+  }
+  afterEach(() => reloading.host.close({ grace: 0 }))
+
+  it('is the new one after a reload, with what it imports', async () => {
+    await start({ 'text.ts': `export const text: string = 'one'` })
+    expect(await callText(reloading.host, 'said')).to.equal('one false')
+    await reloading.edit('text.ts', 'one', 'two')
+    expect(await callText(reloading.host, 'said')).to.equal('one false')
+    const { taken, restart } = await reloading.reload()
+    expect({ taken, restart }).to.deep.equal({ taken: ['toolsets.all'], restart: [] })
+    expect(await callText(reloading.host, 'said')).to.equal('two false')
+  })
+
+  it('that does not load in a thread is told, and is not tried again at once', async () => {
+    const text = `import { isMainThread } from 'node:worker_threads'
+      if (!isMainThread) throw new Error('not in a thread')
+      export const text = 'never'`
+    await start({ 'text.ts': text })
+    for (let n = 0; n < 10; n++) expect(await callText(reloading.host, 'said')).to.equal('said failed')
+    const lines = () => reloading.log.filter(({ message }) => message?.includes('cannot be loaded in a thread'))
+    await eventually('it is told', lines, found => found.length > 0)
+    console.log(`      10 calls, ${lines().length} tries`)
+    expect(lines().length).to.be.below(5)
+  })
+})

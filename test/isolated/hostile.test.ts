@@ -1,0 +1,148 @@
+// Tools that misbehave in every way that is known: each ends its own call, and nobody else notices. What was tried is
+// counted; more hogs of memory, and a hundred ends in a row, are in test/slow/isolated.slow.ts.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type TestHost, testHost } from '../../core/testing.ts'
+import { eventually } from '../support/eventually.ts'
+
+const TOOLS = join(import.meta.dirname, 'tools.ts')
+const config = {
+  server: { name: 'isolated', version: '1' },
+  toolsets: { all: TOOLS },
+  routes: { '/': { toolsets: 'all' } },
+  tools: { limits: { odd_sleeps: { timeout: '10s' } } },
+} as const
+
+const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${name}`)
+const HOGS = ['hog_numbers', 'hog_buffers']
+const OTHERS = 1_000
+
+describe('a tool that misbehaves in its thread', function () {
+  this.timeout(60_000)
+  let host: TestHost
+  before(async () => {
+    host = await testHost(config)
+  })
+  after(() => host.close())
+
+  const told = (tool: string, over: string) =>
+    host.logged('warn').filter(line => line['tool'] === tool && line['over'] === over)
+
+  for (const name of LOOPS) {
+    it(`is ended once it computed for too long: ${name}`, async () => {
+      await using client = await host.client()
+      const { text, isError } = await client.callTool(name)
+      expect(text).to.equal(`${name} used more than 300 ms of CPU time and was ended`)
+      expect(isError).to.equal(true)
+      expect(told(name, 'cpuTime')).to.have.lengthOf(1)
+      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+    })
+  }
+
+  for (const name of HOGS) {
+    it(`is ended once it holds too much: ${name}`, async () => {
+      await using client = await host.client()
+      const { text, isError } = await client.callTool(name)
+      expect(text).to.equal(`${name} used more than 96 MB of memory and was ended`)
+      expect(isError).to.equal(true)
+      expect(told(name, 'memory')).to.have.lengthOf(1)
+      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+    })
+  }
+
+  it('disturbs no other call', async () => {
+    await using client = await host.client()
+    let isOver = false
+    const bad = [...LOOPS, ...HOGS].map(name => client.callTool(name))
+    const ended = Promise.all(bad).finally(() => {
+      isOver = true
+    })
+    let [plain, isolated, failed, meanwhile] = [0, 0, 0, 0]
+    const call = async (name: string, n: number) => {
+      const { text } = await client.callTool(name, { text: `${n}` }).catch(error => ({ text: `${error}` }))
+      if (text !== `${n}`) failed++
+    }
+    for (let n = 0; n < OTHERS / 10; n++) {
+      await Promise.all(Array.from({ length: 10 }, (_, more) => call('plain', 10 * n + more)))
+      plain += 10
+      if (!isOver) meanwhile += 10
+    }
+    for (; isolated < 20; isolated++) await call('echo', isolated)
+    const results = await ended
+    console.log(`      ${plain} others, ${meanwhile} of them meanwhile, and ${isolated} in threads: ${failed} failed`)
+    expect(failed).to.equal(0)
+    expect(meanwhile).to.be.above(0)
+    expect(results.filter(({ isError }) => isError)).to.have.lengthOf(LOOPS.length + HOGS.length)
+  })
+
+  it('is not ended while it waits for longer than it may compute', async () => {
+    await using client = await host.client()
+    expect((await client.callTool('odd_sleeps', { n: 900 })).text).to.equal('slept')
+  })
+
+  for (const [name, args, why] of [
+    ['odd_recursion', {}, 'Maximum call stack size exceeded'],
+    ['odd_exit', { n: 3 }, 'odd_exit ended its thread by process.exit(3): throw an error instead'],
+    ['odd_later', {}, 'thrown in a timer'],
+    ['odd_rejection', {}, 'rejected by nobody'],
+    [
+      'odd_huge',
+      { n: 40 },
+      'its result cannot leave the thread: it is larger than 16 MB, which is the most that crosses',
+    ],
+  ] as const) {
+    it(`fails alone: ${name}`, async () => {
+      await using client = await host.client()
+      const { text, isError } = await client.callTool(name, args)
+      expect(text).to.equal(`${name} failed`)
+      expect(isError).to.equal(true)
+      expect(host.logged('error').map(line => (line['err'] as Error).message)).to.include(why)
+      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+    })
+  }
+
+  it('is named where it throws after its answer, and the call of another goes on', async () => {
+    await using client = await host.client()
+    const answers = await Promise.all(
+      ['odd_afterwards', 'odd_afterwards', 'odd_sleeps', 'odd_sleeps'].map(name => client.callTool(name, { n: 200 })),
+    )
+    expect(answers.map(({ text }) => text)).to.deep.equal(['answered', 'answered', 'slept', 'slept'])
+    const lines = () => told('odd_afterwards', 'uncaught')
+    await eventually('both are told', lines, found => found.length === 2)
+  })
+
+  it('answers once', async () => {
+    await using client = await host.client()
+    const answers = await Promise.all(['1', '2', '3'].map(() => client.callTool('odd_twice')))
+    expect(answers.map(({ text }) => text)).to.deep.equal(['answered', 'answered', 'answered'])
+    expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+  })
+
+  it('sends what can be read, and no more', async () => {
+    await using client = await host.client({ revision: '2025-11-25' })
+    await client.request('logging/setLevel', { level: 'debug' })
+    expect((await client.callTool('chatters')).text).to.equal(
+      'chatters used more than 300 ms of CPU time and was ended',
+    )
+    const messages = client.notifications.filter(({ method }) => method === 'notifications/message')
+    console.log(`      ${messages.length} messages reached the client`)
+    expect(messages.length).to.be.within(1, 20_000)
+  })
+
+  it('is given a fresh thread where it leaves too much behind', async () => {
+    await using client = await host.client()
+    for (let n = 0; n < 4; n++) await client.callTool('odd_keeps', { n: 60 })
+    const lines = host.logged('warn').filter(({ tool }) => tool === 'odd_keeps')
+    expect(lines.length).to.be.above(0)
+    expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+  })
+
+  it('pollutes its own thread alone', async () => {
+    await using client = await host.client()
+    expect((await client.callTool('odd_pollutes')).text).to.equal('yes')
+    expect(Reflect.get({}, 'polluted')).to.equal(undefined)
+    expect(process.env['POLLUTED']).to.equal(undefined)
+    expect([1].push(2)).to.equal(2)
+    expect((await client.callTool('plain', { text: 'whole' })).text).to.equal('whole')
+  })
+})

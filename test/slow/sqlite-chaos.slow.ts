@@ -1,0 +1,28 @@
+// A hundred times SIGKILL, in about two minutes, to the workers of a crew on one file and to all of it: nothing is lost,
+// nothing is doubled. `SEED=7`, `KILLS=20` and `WORKERS=4` are heeded.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { describeReport, runChaos } from '../sqlite/chaos/chaos.ts'
+import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
+
+const SEED = Number(process.env['SEED'] ?? 20_261_123)
+const KILLS = Number(process.env['KILLS'] ?? 100)
+const WORKERS = Number(process.env['WORKERS'] ?? 3)
+
+if (HAS_SQLITE) {
+  describe(`${WORKERS} workers on one file, under load`, function () {
+    this.timeout(600_000)
+    const folder = mkdtempSync(join(tmpdir(), 'sqlite-chaos-'))
+    after(() => rmSync(folder, { recursive: true, force: true }))
+
+    it(`killed ${KILLS} times, lose nothing and double nothing`, async () => {
+      const env: Record<string, string> = { STORE_FILE: join(folder, 'host.db') }
+      if (process.env['REDIS_URL'] !== undefined) env['REDIS_URL'] = process.env['REDIS_URL']
+      const report = await runChaos({ workers: WORKERS, kills: KILLS, seed: SEED, env })
+      console.log(`      seed ${SEED}, ${describeReport(report)}`)
+      expect(report.faults, report.output).to.deep.equal([])
+    })
+  })
+}

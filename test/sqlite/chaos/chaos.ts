@@ -1,0 +1,160 @@
+// One run of chaos on one machine: a crew of workers on one file, a load on it, and SIGKILL again and again: to one worker
+// after the other, then to the primary and all workers, which are started anew on the file.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { GoodClient } from '../../cluster/chaos/good-client.ts'
+import { callUntil, listenUntil } from '../../cluster/chaos/load.ts'
+import { createTally, faultsOf, type Tally } from '../../cluster/chaos/tally.ts'
+import { freePort } from '../../support/free-port.ts'
+import { createGate } from '../../support/gate.ts'
+import { createSeededRandom, type SeededRandom } from '../../support/seeded-random.ts'
+import { type CrewProcess, startCrewProcess } from '../support/crew-process.ts'
+import { type Announcer, startAnnouncer } from './announcer.ts'
+
+export interface ChaosSettings {
+  readonly workers: number
+  /** SIGKILLs in all: of a worker, or of the whole crew. */
+  readonly kills: number
+  readonly seed: number
+  /** Where the store is. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface ChaosReport {
+  readonly kills: { workers: number; crews: number }
+  readonly announced: number
+  /** Changes of which nobody knows whether they were announced, and so they were again. */
+  readonly announcedAgain: number
+  readonly seconds: number
+  readonly tally: Tally
+  /** What must not have happened; empty when all is well. */
+  readonly faults: readonly string[]
+  readonly output: string
+}
+
+const CALLERS = 6
+const LISTENERS = 3
+/** Workers killed before the crew is: their places are filled again, later each time. */
+const WORKER_KILLS = 7
+/** Milliseconds that clients have to finish in when nothing fails any more. */
+const FINISH_LIMIT = 90_000
+
+const CONFIG = 'test/sqlite/chaos/load.config.ts'
+
+interface Deployment {
+  crew: CrewProcess
+  start(): Promise<CrewProcess>
+}
+
+async function createDeployment({ workers, env }: ChaosSettings): Promise<Deployment> {
+  const port = await freePort()
+  const secrets = { MCP_HOST_SECRETS: randomBytes(32).toString('base64') }
+  const start = () => startCrewProcess({ config: CONFIG, workers, port, env: { ...secrets, ...env } })
+  return { crew: await start(), start }
+}
+
+/** One that serves, at random; undefined where none does at the moment. */
+function victimOf({ serving }: CrewProcess, random: SeededRandom): number | undefined {
+  return [...serving][random.below(Math.max(1, serving.size))]
+}
+
+async function killOften(deployment: Deployment, { kills }: ChaosSettings, random: SeededRandom) {
+  const done = { workers: 0, crews: 0 }
+  while (done.workers + done.crews < kills) {
+    for (let kill = 0; kill < WORKER_KILLS && done.workers + done.crews < kills - 1; kill++) {
+      await wait(200 + random.below(600))
+      const victim = victimOf(deployment.crew, random)
+      if (victim === undefined) continue
+      process.kill(victim, 'SIGKILL')
+      done.workers++
+    }
+    await wait(random.below(600))
+    await deployment.crew.kill()
+    done.crews++
+    deployment.crew = await deployment.start()
+  }
+  return done
+}
+
+interface Load {
+  /** Resolves when all have what they wait for, or had long enough for it. */
+  finish(): Promise<void>
+}
+
+async function startLoad(url: string, seed: number, tally: Tally, announcer: Announcer, enough: () => boolean) {
+  const client = (index: number) => new GoodClient(`${url}/mcp`, tally, createSeededRandom(seed + index))
+  const ready = createGate()
+  let unready = LISTENERS
+  const onReady = () => {
+    if (--unready === 0) ready.open()
+  }
+  const failed: unknown[] = []
+  const listen = (index: number) => listenUntil(enough, client(index), announcer.announced, onReady)
+  const clients = [
+    ...Array.from({ length: LISTENERS }, (_, index) => listen(index)),
+    ...Array.from({ length: CALLERS }, (_, index) => callUntil(enough, client(LISTENERS + index))),
+  ].map(work => work.catch(error => void failed.push(error)))
+  await Promise.race([ready.opened, Promise.all(clients)])
+  announcer.begin()
+  const load: Load = {
+    async finish() {
+      const patience = new AbortController()
+      const late = wait(FINISH_LIMIT, undefined, { signal: patience.signal }).catch(() => undefined)
+      await Promise.race([Promise.all(clients), late])
+      patience.abort()
+      await announcer.stop()
+      if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('\n'))
+    },
+  }
+  return load
+}
+
+export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
+  const random = createSeededRandom(settings.seed)
+  const tally = createTally()
+  const deployment = await createDeployment(settings)
+  const began = performance.now()
+  const outputs: string[] = []
+  try {
+    const announcer = startAnnouncer(`${deployment.crew.url}/announce`)
+    let enough = false
+    const load = await startLoad(deployment.crew.url, settings.seed, tally, announcer, () => enough)
+    const kills = await killOften(deployment, settings, random)
+    enough = true
+    const seconds = (performance.now() - began) / 1_000
+    await load.finish()
+    const faults = faultsOf(tally, { gaps: false, toldAnew: true, nodeLost: true })
+    // Which changes there were is known by the primary alone: only where that was killed a listener may hear "anything".
+    const most = kills.crews * LISTENERS
+    if (tally.toldAnew > most) faults.push(`toldAnew: ${tally.toldAnew}, of ${most} times that a primary was killed`)
+    const { announced } = announcer
+    outputs.push(deployment.crew.output)
+    return {
+      kills,
+      seconds,
+      announced: announced.count,
+      announcedAgain: announced.again.size,
+      tally,
+      faults,
+      output: faults.length > 0 ? deployment.crew.output.slice(-8_000) : '',
+    }
+  } catch (cause) {
+    throw new Error(`${cause}\n${deployment.crew.output.slice(-8_000)}`, { cause })
+  } finally {
+    await deployment.crew.kill()
+  }
+}
+
+/** A report for people, on several lines. */
+export function describeReport({ kills, seconds, announced, announcedAgain, tally, faults }: ChaosReport): string {
+  const { silence, ...counts } = tally
+  return [
+    `SIGKILL: ${kills.workers} of a worker, ${kills.crews} of the whole crew, in ${seconds.toFixed(0)} s`,
+    `changes announced ${announced}, ${announcedAgain} of them twice because nobody knew`,
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', '),
+    `longest silence of a stream ${(silence / 1_000).toFixed(1)} s`,
+    ...faults.map(fault => `MUST NOT BE: ${fault}`),
+  ].join('\n      ')
+}

