@@ -1,10 +1,12 @@
 // Makes few files of the many that the compiler wrote into `dist`: a start read four hundred, and half of its time went by
-// in finding and linking them. The last step of `npm run build`. Types stay as they are; nothing is minified, for whoever reads a stack.
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+// in finding and linking them. The last step of `npm run build`. What people wrote is
+// written shorter, but names are what they were, and lines short, for whoever reads a stack.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build, type Plugin, transformSync } from 'esbuild'
+import { bundleDependencies, findBundled, isBundled } from './bundle-dependencies.ts'
 
 /** Every file that package.json names: what is imported from outside, and the bin. All share one instance of each module. */
 function entryPoints(root: string): string[] {
@@ -21,12 +23,28 @@ function entryPoints(root: string): string[] {
 const threadEntries = (dist: string): string[] =>
   scriptsIn(dist).flatMap(file => (/(?:^|\/)thread\/main\.js$/.test(file) ? join(dist, file) : []))
 
+/** Validators, which build/write-validators.ts wrote: they stay files of their own, without a line that anybody reads. */
+const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)
+
+/** Where chunks are: two folders down, as the files of core were that look for others from where they are. */
+const CHUNKS = 'core/chunks'
+
+/** Leaves them out of the chunks, which find them where they are. */
+const keepGenerated = (dist: string): Plugin => ({
+  name: 'keep-generated',
+  setup(bundling) {
+    bundling.onResolve({ filter: /\/built-[\w-]+\.js$/ }, ({ path, resolveDir }) => ({
+      path: relative(join(dist, CHUNKS), join(resolveDir, path)).replaceAll('\\', '/'),
+      external: true,
+    }))
+  },
+})
+
 const require = createRequire(import.meta.url)
 
 /** Dependencies in CommonJS that a start imports. */
 const IN_COMMONJS = [
   ...['koa', 'koa-compose', 'koa-mount', '@koa/cors', 'pino', 'negotiator', 'proxy-addr', 'fastest-levenshtein'],
-  'cosmiconfig',
 ] as const
 
 /**
@@ -53,25 +71,39 @@ const requireCommonJs: Plugin = {
   },
 }
 
+const TARGET = 'node20.19'
+
 const scriptsIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
 
+function minify(file: string): void {
+  const { code } = transformSync(readFileSync(file, 'utf8'), { format: 'esm', minify: true, target: TARGET })
+  writeFileSync(file, code)
+}
+
 async function bundle(entries: readonly string[], dist: string, made: string): Promise<void> {
-  await build({
+  const { metafile } = await build({
     entryPoints: [...entries],
     outbase: dist,
     outdir: made,
     bundle: true,
     splitting: true,
-    // Two folders down, as the files of core were that look for others from where they are.
-    chunkNames: 'core/chunks/[name]-[hash]',
+    chunkNames: `${CHUNKS}/[name]-[hash]`,
     format: 'esm',
     platform: 'node',
-    target: 'node20.19',
+    target: TARGET,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 120,
+    metafile: true,
     packages: 'external',
-    plugins: [requireCommonJs],
+    plugins: [keepGenerated(dist), findBundled, requireCommonJs],
     logLevel: 'warning',
   })
+  for (const [output, { imports }] of Object.entries(metafile.outputs)) {
+    const isLost = imports.some(({ path }) => isGenerated(path) || isBundled(path)) && !output.includes(`/${CHUNKS}/`)
+    if (isLost) throw new Error(`${output} imports what only chunks find`)
+  }
 }
 
 /** Of the package in this folder, whose `dist` is compiled. */
@@ -79,12 +111,16 @@ export async function bundlePackage(root: string): Promise<void> {
   const dist = join(root, 'dist')
   const made = join(root, 'dist.bundled')
   for (const entries of [entryPoints(root), threadEntries(dist)]) await bundle(entries, dist, made)
-  for (const file of scriptsIn(dist)) rmSync(join(dist, file))
+  for (const file of scriptsIn(dist)) {
+    if (isGenerated(file)) minify(join(dist, file))
+    else rmSync(join(dist, file))
+  }
   for (const file of scriptsIn(made)) {
     mkdirSync(dirname(join(dist, file)), { recursive: true })
     renameSync(join(made, file), join(dist, file))
   }
   rmSync(made, { recursive: true })
+  await bundleDependencies(root, TARGET)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

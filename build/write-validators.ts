@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
+import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { buildConfigSchema, withoutRequired } from '../core/config/host-schema.ts'
-import { createWritingAjv } from '../core/config/own-ajv.ts'
+import { createWritingAjv, OWN_FORMATS } from '../core/config/own-ajv.ts'
 import { schemaKey } from '../core/config/schema-key.ts'
 import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
@@ -55,17 +56,72 @@ export function paramValidatorsText(): string {
   return [...REQUIRE, code, `export const BUILT_PARAM_VALIDATORS = { ${table} }`, ''].join('\n')
 }
 
-/** The text of the module; `formats` is where it finds own-ajv.js. */
-export function validatorsText(schemas: readonly object[], formats = './own-ajv.js'): string {
+/** How ajv writes an error into a validator; `schema` is what stands at the keyword in the schema around it. */
+const FIELD = '((?:(?!const err).)*?)'
+const WRITTEN_ERROR = new RegExp(
+  `const (err\\d+) = \\{instancePath:${FIELD},schemaPath:${FIELD},keyword:("\\w+"),params:${FIELD},message:${FIELD},` +
+    `schema:(?:(?!const err).)*?,parentSchema:${FIELD},data:(\\w+)\\};\\s*if\\(vErrors === null\\)\\{\\s*` +
+    'vErrors = \\[\\1\\];\\s*\\}\\s*else \\{\\s*vErrors\\.push\\(\\1\\);\\s*\\}\\s*errors\\+\\+;',
+  'g',
+)
+
+/**
+ * The same as a call: two thousand times over, the names of its fields were a third of all. Without `schemaPath`, which nobody
+ * reads of an error below the top, and without messages where explain-problems.ts has words of its own.
+ */
+const shortened = (code: string): string =>
+  code.replace(WRITTEN_ERROR, (_, _name, path: string, _schemaPath, keyword: string, ...rest: string[]) => {
+    const [params = '', message = '', ...others] = rest.slice(0, 4)
+    const words = DESCRIBED.has(JSON.parse(keyword)) ? "''" : message
+    return `vErrors = fail(vErrors, ${[path, keyword, params, words, ...others].join(', ')});errors++;`
+  })
+
+const FAIL = `function fail(errors, instancePath, keyword, params, message, parentSchema, data) {
+  const error = { instancePath, schemaPath: '', keyword, params, message, schema: parentSchema[keyword], parentSchema, data }
+  if (errors === null) return [error]
+  errors.push(error)
+  return errors
+}`
+
+/** No error quotes them, and each would be in the package once more. */
+const withoutWords = (schema: object): object =>
+  JSON.parse(
+    JSON.stringify(schema, (key, value) => (key === 'description' && typeof value === 'string' ? undefined : value)),
+  )
+
+/** The validator of the same schema that requires nothing at its top, of the strict one: of their own they would be a fifth more. */
+const WITHOUT_REQUIRED = `function withoutRequired(strict) {
+  return function lenient(value, ctx) {
+    strict(value, ctx)
+    const errors = (strict.errors ?? []).filter(({ schemaPath }) => schemaPath !== '#/required')
+    lenient.errors = errors.length > 0 ? errors : null
+    return errors.length === 0
+  }
+}`
+
+/** The text of the module, which imports none of ours. */
+export function validatorsText(schemas: readonly object[]): string {
   const ajv = createWritingAjv()
-  const keys = [...new Map(schemas.map(schema => [schemaKey(schema), schema]))]
-  for (const [index, [, schema]] of keys.entries()) ajv.addSchema(schema, `v${index}`)
+  const own = new Map(schemas.map(schema => [schemaKey(schema), schema]))
+  const lenient = [...own].flatMap(([key, schema]) => {
+    const without = schemaKey(withoutRequired(schema))
+    return without !== key && own.has(without) ? [[without, key] as const] : []
+  })
+  for (const [key] of lenient) own.delete(key)
+  const keys = [...own.keys()]
+  for (const [index, schema] of [...own.values()].entries()) ajv.addSchema(withoutWords(schema), `v${index}`)
   const code = standalone.default(ajv, Object.fromEntries(keys.map((_, index) => [`v${index}`, `v${index}`])))
+  const table = [
+    ...keys.map((key, index) => `'${key}': v${index}`),
+    ...lenient.map(([key, strict]) => `'${key}': withoutRequired(v${keys.indexOf(strict)})`),
+  ]
   return [
-    `import { OWN_FORMATS } from '${formats}'`,
+    `const OWN_FORMATS = { ${Object.entries(OWN_FORMATS).map(([name, check]) => `${name}: ${check}`)} }`,
     ...REQUIRE,
-    code,
-    `export const BUILT_VALIDATORS = { ${keys.map(([key], index) => `'${key}': v${index}`).join(', ')} }`,
+    shortened(code),
+    FAIL,
+    WITHOUT_REQUIRED,
+    `export const BUILT_VALIDATORS = { ${table.join(', ')} }`,
     '',
   ].join('\n')
 }

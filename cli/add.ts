@@ -2,6 +2,7 @@
 import { join, relative } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
+import { installLine } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { addedFiles, isKind, KINDS, type Kind } from './add/added-files.ts'
 import { findProject, isServed } from './add/project.ts'
@@ -33,6 +34,9 @@ async function checkPluginName(name: string): Promise<void> {
   throw new StartError(`"${name}" is a plugin of mcp-host's own: choose another name`, { exitCode: 2 })
 }
 
+/** What of mcp-host's optional packages the test of such a file needs: that of a plugin calls a host. */
+const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
+
 async function add({ config }: { config?: string }, [kindText = '', name = '']: readonly string[]): Promise<void> {
   const kind = readKind(kindText)
   checkName(kind, name)
@@ -45,6 +49,11 @@ async function add({ config }: { config?: string }, [kindText = '', name = '']: 
   console.log([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
   const served = kind !== 'plugin' && (await isServed(project, main))
   console.log(served ? `${project.configName} serves it already.` : use)
+  const missing = neededBy(kind).filter(name => !project.packages.has(name))
+  if (missing.length > 0)
+    console.log(
+      `Its test needs what is not in package.json yet. Run:\n  ${installLine(missing).replace('npm i', 'npm i -D')}`,
+    )
 }
 
 export const addVerb = defineVerb({

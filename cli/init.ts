@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
+import { assertInstalled } from '../core/http/optional-packages.ts'
 import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './init/choices.ts'
 import { nextSteps } from './init/next-steps.ts'
 import { packageCommandsOf } from './init/package-commands.ts'
@@ -57,6 +58,7 @@ interface Chosen extends Choices {
 }
 
 async function choose(given: Given, asks: boolean): Promise<Chosen> {
+  if (asks) assertInstalled(['@clack/prompts'], { what: 'asking (npm create mcp-host can, and --yes asks nothing)' })
   const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
   if (name === choices.name) return choices

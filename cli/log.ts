@@ -3,9 +3,11 @@
 import { createRequire } from 'node:module'
 import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
+import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import type { LogValues } from './verb.ts'
 
+const PRETTY = 'pino-pretty'
 const FORMATS = ['json', 'pretty'] as const
 const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 
@@ -82,15 +84,19 @@ export function createPretty(colorize: boolean = hasColors(process.env)): (line:
   }
 }
 
-/** Opens the log. Throws a StartError (exit code 2) for a format or level that there is not. */
+/** Opens the log. Throws a StartError: of exit code 2 for a format or level that there is not, else where pino-pretty is missing. */
 export function openLog(values: LogValues, pid?: number): CliLog {
   const { verbose = false } = values
   const format = readChoice('log-format', values['log-format'], FORMATS)
   const level = readChoice('log-level', values['log-level'], LEVELS) ?? (verbose ? 'debug' : 'info')
-  const isPretty = format === undefined ? process.stderr.isTTY === true : format === 'pretty'
+  if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
+  const isForPerson = format === undefined && process.stderr.isTTY === true
+  const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))
   const log: CliLog = Object.assign(
     createLogger({ level, pid, directory: () => log.directory, ...(isPretty && { render: createPretty() }) }),
     { directory: process.cwd() },
   )
+  if (isForPerson && !isPretty)
+    log.info({ run: installLine([PRETTY]) }, 'the log is JSON: what makes it readable is not installed')
   return log
 }

@@ -30,6 +30,8 @@ export type { Examination, PluginFinding } from './config/examination.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
 export { blame } from './http/describe-thrown.ts'
 export { isLoopback } from './http/guard.ts'
+export { LruMap } from './http/lru-map.ts'
+export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
 export { shownUrl } from './http/shown-url.ts'
 export { publicKeyIn } from './kernel/public-key.ts'
 export type {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
+import { BUNDLED } from '../build/bundle-dependencies.ts'
 import { REVISIONS } from '../core/transport.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import {
@@ -242,12 +243,32 @@ describe('the dependencies', () => {
     expect(runtime.filter(name => name !== '@types/node' && !isUsed(name))).to.deep.equal([])
   })
 
-  it('that the source imports are each in package.json', () => {
-    expect([...runtime, ...Object.keys(peerDependencies ?? {})]).to.include.members([...used])
+  it('that the source imports are each in package.json, or in the package itself', () => {
+    expect([...runtime, ...Object.keys(peerDependencies ?? {}), ...BUNDLED]).to.include.members([...used])
+    expect([...used]).to.include.members([...BUNDLED])
+    expect(Object.keys(devDependencies ?? {})).to.include.members([...BUNDLED])
+    expect(runtime).not.to.include.oneOf([...BUNDLED])
   })
 
   it('have each a line in docs/dependencies.md, and no line is left of one that went', () => {
     const listed = [...read('docs/dependencies.md').matchAll(/^- `([^`]+)`: /gm)].map(([, name]) => name)
-    expect(listed).to.have.members([...runtime, ...Object.keys(devDependencies ?? {})])
+    const named = new Set([...runtime, ...Object.keys(peerDependencies ?? {}), ...Object.keys(devDependencies ?? {})])
+    expect(listed).to.have.members([...named])
+  })
+
+  it('that are optional are all there for development, and loaded late: no file that a start reads imports one', () => {
+    const optional = Object.keys(peerDependencies ?? {})
+    expect(Object.keys(devDependencies ?? {})).to.include.members(optional)
+    const behind =
+      /^(?:plugins\/(?:auth-bridge|dev-auth-server)\/(?!index\.ts|set-up\.ts))|^cli\/init\/ask-choices\.ts$/
+    const early = shipped
+      .filter(file => !behind.test(file))
+      .flatMap(file =>
+        [...withoutComments(read(file)).matchAll(/^import (?!type )[^;]*? from '([^'.][^']*)'/gm)].map(
+          ([, name = '']) => [file, name] as const,
+        ),
+      )
+      .filter(([, name]) => optional.includes(packageOf(name) ?? ''))
+    expect(early.map(([file, name]) => `${file} imports ${name}`)).to.deep.equal([])
   })
 })

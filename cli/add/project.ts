@@ -12,6 +12,8 @@ export interface Project {
   /** Of files that are added: that of the toolsets' own, else the config's. */
   readonly extension: '.ts' | '.js' | '.mjs'
   readonly runner: TestRunner
+  /** What its package.json names. */
+  readonly packages: ReadonlySet<string>
   /** The sources of each toolset that are paths. */
   readonly toolsets: ReadonlyMap<string, readonly string[]>
 }
@@ -35,18 +37,20 @@ function extensionOf(folder: string, configName: string, sources: readonly strin
   return found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
 }
 
-/** By what its package.json has; that of Node where it says nothing. */
-function runnerOf(folder: string): TestRunner {
+function packagesOf(folder: string): ReadonlySet<string> {
   try {
     const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    if (!isObject(manifest)) return 'node:test'
+    if (!isObject(manifest)) return new Set()
     const { dependencies, devDependencies } = manifest
-    const has = (name: string) => [dependencies, devDependencies].some(list => isObject(list) && name in list)
-    return (['vitest', 'mocha'] as const).find(has) ?? 'node:test'
+    return new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
   } catch {
-    return 'node:test'
+    return new Set()
   }
 }
+
+/** By what its package.json has; that of Node where it says nothing. */
+const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
+  (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
 
 /** Finds the config as `start` does, and reads it. Throws a StartError (exit code 2) where there is none. */
 export async function findProject(cwd: string, config: string | undefined): Promise<Project> {
@@ -55,7 +59,8 @@ export async function findProject(cwd: string, config: string | undefined): Prom
   const configName = basename(loaded.file)
   const toolsets = toolsetsOf(loaded.config)
   const extension = extensionOf(folder, configName, [...toolsets.values()].flat())
-  return { folder, configName, extension, runner: runnerOf(folder), toolsets }
+  const packages = packagesOf(folder)
+  return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
 }
 
 /** Where the project keeps such files: the folder of that name among its toolsets' paths, else that name. */

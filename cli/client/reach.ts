@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
+import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { assertInstalled } from '../../core/http/optional-packages.ts'
 import { knownSecrets } from '../known-secrets.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
@@ -83,10 +85,15 @@ export function headersOf(reach: Reach, login: Pick<Login, 'headerFiles'>): Head
 /** Forms go to an authorization server, which may be at the same origin: none of our headers are for it. */
 const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
 
+function throughProxy(proxy: string): typeof fetch {
+  assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
+  return createProxyFetch({ proxy })
+}
+
 /** A `fetch` that reaches the login's server, and everything that it names. */
 export function createReachingFetch(reach: Reach, login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>): typeof fetch {
   const proxy = reach.proxy ?? login.proxy
-  const base = reach.base ?? (proxy === undefined || proxy === 'none' ? fetch : createProxyFetch({ proxy }))
+  const base = reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : throughProxy(proxy))
   const added = headersOf(reach, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)

@@ -1,5 +1,6 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
 import type { Client } from '@modelcontextprotocol/client'
+import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
@@ -38,6 +39,7 @@ export async function withServer<T>(
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
   const url = checkServerUrl(given)
+  assertInstalled(['@modelcontextprotocol/client'], { what: 'whoever calls or lists what a server has' })
   const reach = readReach(values)
   const accounts = openAccounts(reach)
   const login = await accounts.recall(url, values.profile)

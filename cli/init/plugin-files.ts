@@ -18,7 +18,10 @@ const manifestOf = (name: string): object => ({
   scripts: { build: 'tsc -p tsconfig.build.json', check: 'tsc', test: TEST_SCRIPT, prepack: 'npm run build' },
   // One copy for the host and all its plugins: the project that installs this one has it.
   peerDependencies: { 'mcp-host': `^${ownPackage.version}` },
-  devDependencies: { 'mcp-host': `^${ownPackage.version}`, ...devDependencies('@types/node', 'tsx', 'typescript') },
+  devDependencies: {
+    'mcp-host': `^${ownPackage.version}`,
+    ...devDependencies('@modelcontextprotocol/client', '@types/node', 'tsx', 'typescript'),
+  },
 })
 
 const TSCONFIG = {

@@ -19,7 +19,11 @@ export const devDependencies = (...names: string[]): Record<string, string> =>
 /** npm takes it as it is; the test runner finds the files, and tsx lets it read TypeScript. */
 export const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
 
-const manifestOf = (name: string): object => ({
+/** What the tests call the server with, and what the log is read with; the authorization server for development. */
+const OPTIONAL = ['@modelcontextprotocol/client', 'pino-pretty'] as const
+const OF_PROTECTED = ['oidc-provider'] as const
+
+const manifestOf = ({ name, isProtected }: Choices): object => ({
   name,
   version: '0.1.0',
   private: true,
@@ -27,7 +31,9 @@ const manifestOf = (name: string): object => ({
   engines: { node: NODE },
   scripts: { dev: 'mcp-host dev', start: 'mcp-host start', check: 'tsc && mcp-host check', test: TEST_SCRIPT },
   dependencies: { 'mcp-host': `^${ownPackage.version}` },
-  devDependencies: devDependencies('@types/node', 'tsx', 'typescript'),
+  devDependencies: devDependencies(
+    ...[...OPTIONAL, ...(isProtected ? OF_PROTECTED : []), '@types/node', 'tsx', 'typescript'].sort(),
+  ),
 })
 
 /** Strict, for Node, and nothing is written: tsx runs the sources as they are. */
@@ -48,7 +54,8 @@ const TSCONFIG = {
 }
 
 /** In the order in which they are listed. */
-export function projectFiles({ name, format, isProtected }: Choices): NewFiles {
+export function projectFiles(choices: Choices): NewFiles {
+  const { name, format, isProtected } = choices
   const config = `mcp.config.${format}`
   const replaced = [
     ['my-server', withoutScope(name)],
@@ -63,7 +70,7 @@ export function projectFiles({ name, format, isProtected }: Choices): NewFiles {
     ['tools/server_status.ts', common('tools/server_status.ts')],
     ['test/tools.test.ts', common('test/tools.test.ts')],
     ['test/server.test.ts', format === 'ts' ? serverTest : withConfigFile(serverTest, config)],
-    ['package.json', jsonText(manifestOf(name))],
+    ['package.json', jsonText(manifestOf(choices))],
     ['tsconfig.json', jsonText(TSCONFIG)],
     ['.env.example', common('env.example')],
     ['.gitignore', common('gitignore')],

@@ -1,7 +1,9 @@
 // How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
 // without a clock on streams that say nothing for a while.
 import type { Agent as AgentOf, Dispatcher } from 'undici'
-import { createProxyDispatcher } from '../../client/node/proxy-dispatcher.ts'
+import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-dispatcher.ts'
+import { loadUndici } from '../../client/node/undici.ts'
+import { assertInstalled } from '../../core/http/optional-packages.ts'
 
 export interface Travel {
   /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, past loopback; `none`. */
@@ -34,23 +36,36 @@ function createCookies(origin: string) {
   }
 }
 
+type AgentClass = new (options: AgentOf.Options) => AgentOf
+
+/** That of Node's own `fetch`, by the name under which undici keeps it. Looked for before another copy could take its place. */
+const OwnAgent = (() => {
+  new Headers()
+  const kept: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'))
+  return kept instanceof Object && kept.constructor.name === 'Agent' ? (kept.constructor as AgentClass) : undefined
+})()
+
 async function connect({
   proxy,
   connectTimeout,
   ipv4,
 }: Travel): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
-  const undici = await import('undici')
   const options: AgentOf.Options = {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: connectTimeout, ...(ipv4 && { family: 4 }) },
   }
-  const dispatcher = proxy === 'none' ? new undici.Agent(options) : createProxyDispatcher(undici, proxy, options)
+  const isDirect = !usesProxy(proxy)
+  // Whoever has no proxy needs no undici.
+  if (isDirect && OwnAgent) return { fetch, dispatcher: new OwnAgent(options) }
+  const undici = await loadUndici()
+  const dispatcher = isDirect ? new undici.Agent(options) : createProxyDispatcher(undici, proxy, options)
   return { fetch: undici.fetch as unknown as typeof fetch, dispatcher }
 }
 
-/** A `fetch` for the server at `url` and for whatever it names. */
+/** A `fetch` for the server at `url` and for whatever it names. Throws a StartError where it needs a package that is missing. */
 export function createPatientFetch(url: string, travel: Travel): typeof fetch {
+  if (usesProxy(travel.proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
   const cookies = createCookies(new URL(url).origin)
   let connected: ReturnType<typeof connect> | undefined
   return async (input, init) => {

@@ -8,6 +8,10 @@ type Undici = typeof import('undici')
 
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
 
+/** Whether anything goes through a proxy where this says how: `none`, its URL, or `env`, which need not name one. */
+export const usesProxy = (proxy: string): boolean =>
+  proxy !== 'none' && (proxy !== 'env' || VARIABLES.some(name => (process.env[name] ?? '') !== ''))
+
 /** The variables that name this proxy. */
 const namesOf = (origin: string): string =>
   VARIABLES.filter(name => {

@@ -3,6 +3,7 @@
 import { AuthError } from '../errors.ts'
 import { printableUrl } from '../printable.ts'
 import { createProxyDispatcher } from './proxy-dispatcher.ts'
+import { loadUndici } from './undici.ts'
 
 export interface ProxyFetchOptions {
   /**
@@ -33,14 +34,14 @@ type Undici = typeof import('undici')
 async function load(
   proxy: string,
 ): Promise<{ fetch: Undici['fetch']; dispatcher: InstanceType<Undici['Dispatcher']> }> {
-  const undici = await import('undici')
+  const undici = await loadUndici()
   return { fetch: undici.fetch, dispatcher: createProxyDispatcher(undici, proxy) }
 }
 
 /**
  * A `fetch` that reaches everything through a proxy (CONNECT, also for plain http). Give it to `createAuthFetch` as
  * `fetch`; not beside `networkPolicy.blockPrivateNetworks`, which cannot judge what a proxy connects to. Throws an
- * AuthError `invalid_options` for what is no proxy.
+ * AuthError `invalid_options` for what is no proxy; with its first request, where `undici` is not installed.
  */
 export function createProxyFetch({ proxy: given }: ProxyFetchOptions): typeof fetch {
   const proxy = checkProxy(given)

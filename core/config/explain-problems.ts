@@ -108,7 +108,7 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
 }
 
 /** Keywords that `describeSchema` puts into words. */
-const DESCRIBED = new Set(
+export const DESCRIBED = new Set(
   (
     'type const enum anyOf oneOf pattern format callable minimum maximum exclusiveMinimum ' +
     'minLength maxLength minItems minProperties'

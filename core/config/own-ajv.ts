@@ -3,7 +3,7 @@
 import type { Ajv2020, KeywordCxt } from 'ajv/dist/2020.js'
 import { loadAjv2020, loadFormats } from '../mcp/schema/load-ajv.ts'
 
-/** What our own schemas ask of a text; built validators import it. */
+/** What our own schemas ask of a text. Built validators have these functions as they are written: they use nothing of this file. */
 export const OWN_FORMATS = { uri: (text: string): boolean => URL.canParse(text) }
 
 // Our own schemas need no meta-schema, whose compiling would be a good part of a start.
@@ -22,7 +22,7 @@ export function createAjv(): Ajv2020 {
   return ajv.addFormat('uri', OWN_FORMATS.uri).addKeyword(CALLABLE)
 }
 
-/** Compiles to the text of a module, in which `OWN_FORMATS` is to be imported. */
+/** Compiles to the text of a module, in which `OWN_FORMATS` is to be declared. */
 export function createWritingAjv(): Ajv2020 {
   const { _, Ajv2020 } = loadAjv2020()
   const ajv = new Ajv2020({ ...OPTIONS, code: { source: true, esm: true, formats: _`OWN_FORMATS` } })

@@ -1,6 +1,7 @@
 // A client in a test: the official one, of the revision that the test wants, with the answers that the test gives.
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import type { TestUser } from '../access/under-test.ts'
+import { assertInstalled } from '../http/optional-packages.ts'
 import type {
   CallToolResult,
   GetPromptResult,
@@ -183,8 +184,9 @@ async function listenToLists(client: Client): Promise<void> {
   if (Object.keys(filter).length > 0) await client.listen(filter)
 }
 
-/** Connects. Rejects as the official client does. */
+/** Connects. Rejects as the official client does, and with a StartError where that is not installed. */
 export async function openClient(at: URL, settings: ClientSettings, bearer: string | undefined): Promise<TestClient> {
+  assertInstalled(['@modelcontextprotocol/client'], { what: 'a client of mcp-host/testing' })
   const sdk = await import('@modelcontextprotocol/client')
   const { revision = MODERN_REVISION, sse = false, answers } = settings
   const { client, inbox, questioned, hear } = makeClient(sdk, revision, answers)

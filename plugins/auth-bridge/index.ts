@@ -1,5 +1,6 @@
 // The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
 // provider. docs/plugins/auth-bridge.md.
+import { assertInstalled } from '../../core/auth.ts'
 import { definePlugin } from '../../core/index.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
 
@@ -15,6 +16,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   },
   async setup(host, options) {
     if (host.routes.length === 0) return
+    assertInstalled(['oidc-provider'], host)
     const { setUpBridge } = await import('./set-up.ts')
     setUpBridge(host, options)
   },

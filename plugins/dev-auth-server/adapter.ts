@@ -13,7 +13,7 @@ export function createAdapter({ entries, changed }: Pick<KeptState, 'entries' | 
     }
     return {
       async upsert(id: string, payload: Payload, expiresIn?: number) {
-        entries.set(keyOf(id), payload, expiresIn === undefined ? {} : { ttl: expiresIn * 1_000 })
+        entries.set(keyOf(id), payload, expiresIn === undefined ? undefined : expiresIn * 1_000)
         changed()
       },
       async find(id: string) {

@@ -2,7 +2,7 @@
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import { join, resolve } from 'node:path'
 import type Provider from 'oidc-provider'
-import { isLoopback } from '../../core/auth.ts'
+import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -138,6 +138,7 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
   },
   setup(host, { keepIn, resources, scopes, users }) {
     refuseToServeOthers(host)
+    assertInstalled(['oidc-provider'], host)
     let made: Promise<Provider> | undefined
     let flush = async () => {}
     host.closing(() => flush())

@@ -2,7 +2,7 @@
 // On a port of its own, or at a path of the host for whoever has the token.
 import type { IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
-import { isLoopback } from '../../core/auth.ts'
+import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -71,6 +71,7 @@ function formatFor(req: IncomingMessage): Format {
 async function setup(host: PluginHost, options: Filled) {
   checkPlace(host, options)
   const { path, token } = options
+  assertInstalled(['prom-client'], host)
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
   host.observe(counts.observe)

@@ -1,6 +1,6 @@
 // How often one address, user, OAuth client may call, how often a tool is called, and how many calls run at once; past it 429.
 // docs/plugins/rate-limit.md.
-import { matchesGlob } from '../../core/auth.ts'
+import { assertInstalled, matchesGlob } from '../../core/auth.ts'
 import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { limitCalls } from './calls.ts'
@@ -47,6 +47,7 @@ const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
 function openCounts(host: RedisHost, { store, onFailure }: FilledRateLimit): CreateCount | Promise<CreateCount> {
   if (store === 'memory') return countInMemory(host)
+  assertInstalled(['@redis/client', 'rate-limiter-flexible'], host)
   const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }

@@ -86,7 +86,7 @@ describe('mcp-host add', () => {
     )
     const code = await withConfig('mcp.config.mjs', CONFIG('{}'))
     expect(await add(code, 'mcp.config.mjs', 'plugin', 'ledger')).to.match(
-      /at the top: {5}import \{ ledger \} from '\.\/plugins\/ledger\.mjs'\n {2}under plugins: {2}ledger: ledger\(\),$/,
+      /at the top: {5}import \{ ledger \} from '\.\/plugins\/ledger\.mjs'\n {2}under plugins: {2}ledger: ledger\(\),\nIts test needs what is not in package\.json yet\. Run:\n {2}npm i -D @modelcontextprotocol\/client@2$/,
     )
     expect(readFileSync(join(code, 'plugins/ledger.mjs'), 'utf8')).to.not.include('interface')
     const json = await withConfig('mcp.config.json', '{ "toolsets": {} }')

@@ -60,7 +60,8 @@ describe('mcp-host init', () => {
           for (const mark of ['1:', '2:', '3:']) expect(read(config)).to.match(new RegExp(`(?://|#) ${mark}`))
         const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json'))
         expect(dependencies).to.deep.equal({ 'mcp-host': `^${ownPackage.version}` })
-        expect(Object.keys(devDependencies)).to.deep.equal(['@types/node', 'tsx', 'typescript'])
+        const optional = ['@modelcontextprotocol/client', 'pino-pretty', ...(isProtected ? ['oidc-provider'] : [])]
+        expect(Object.keys(devDependencies)).to.deep.equal([...optional, '@types/node', 'tsx', 'typescript'].sort())
         expect(Object.values(devDependencies)).to.not.include('*')
         expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
       })
@@ -162,7 +163,9 @@ describe('mcp-host init', () => {
 
   it('is what npm create mcp-host runs, of the very version that this is', () => {
     const { version, dependencies, bin, files } = JSON.parse(readFileSync(join(ROOT, 'create/package.json'), 'utf8'))
-    expect([version, dependencies]).to.deep.equal([ownPackage.version, { 'mcp-host': ownPackage.version }])
+    // It asks, and mcp-host itself does not bring what asks.
+    const asks = { '@clack/prompts': ownPackage.devDependencies['@clack/prompts'] }
+    expect([version, dependencies]).to.deep.equal([ownPackage.version, { ...asks, 'mcp-host': ownPackage.version }])
     expect(files).to.deep.equal([bin['create-mcp-host']])
     expect(existsSync(join(ROOT, 'create', bin['create-mcp-host']))).to.equal(true)
   })

@@ -3,6 +3,7 @@ import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { BUNDLED } from '../../build/bundle-dependencies.ts'
 import { bundlePackage } from '../../build/bundle-package.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { compiledFile } from '../support/compiled.ts'
@@ -52,10 +53,10 @@ describe('the files of a start', () => {
   after(removeFolders)
 
   /** Started, and stopped when it listens. */
-  async function filesOf(name: string, input: string): Promise<string[]> {
+  async function filesOf(name: string, input: string, named = ['--config', name]): Promise<string[]> {
     const folder = await makeFolder({ [name]: configOf(input, index), 'package.json': '{ "type": "module" }' })
     const listing = `--import=data:text/javascript,${encodeURIComponent(LISTING)}`
-    const program = startProgram([process.execPath, listing, main, 'start', '--config', name], folder, {})
+    const program = startProgram([process.execPath, listing, main, 'start', ...named], folder, {})
     await program.printed(/^listening on .*\n/m)
     program.child.kill('SIGTERM')
     const { code, stdout, stderr } = await program.ended
@@ -82,12 +83,21 @@ describe('the files of a start', () => {
   it('are few, and none of what a plain config does not need', async () => {
     const files = await filesOf('mcp.config.mjs', INPUT)
     console.log(`      ${files.length} files, ${among(files, '/dist/core/chunks/')} chunks of this package`)
-    expect(files.length).to.be.within(50, 160)
+    expect(files.length).to.be.within(50, 162)
     expect(among(files, '/dist/core/chunks/')).to.be.within(5, 50)
     expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)
-    const needless = ['tsx', 'cosmiconfig', '@koa/router', 'redis', 'yaml', 'prom-client', 'jsonwebtoken', 'koa-body']
+    const needless = ['tsx', '@koa/router', 'redis', 'yaml', 'prom-client']
     const loaded = needless.filter(name => among(files, `/node_modules/${name}/`) > 0)
     expect(loaded).to.deep.equal([])
+    expect(among(files, '/dist/core/packages/')).to.equal(0)
+  })
+
+  it('have of what is bundled the package that is asked for, and no other', async () => {
+    const files = await filesOf('mcp.config.mjs', INPUT, [])
+    const bundled = files.flatMap(file => /\/dist\/core\/packages\/(?!shared-)(.*)\.js$/.exec(file)?.[1] ?? [])
+    expect(bundled).to.deep.equal(['cosmiconfig'])
+    const others = BUNDLED.filter(name => among(files, `/node_modules/${name}/`) > 0)
+    expect(others).to.deep.equal([])
   })
 
   it('have ajv among them where a schema must be compiled to be trusted, and tsx where the config is TypeScript', async () => {

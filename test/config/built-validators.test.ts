@@ -16,7 +16,6 @@ import { compiledFile, compiledUrl } from '../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const OWN_AJV = pathToFileURL(join(ROOT, 'core/config/own-ajv.ts')).href
 
 const VALUES = [
   ...[0, 1.5, -1, '', 'x', '30s', 'https://a.example', '4 MB', true, false, null],
@@ -44,7 +43,7 @@ describe('a built validator', () => {
   let builtMeta: Readonly<Record<string, ValidateFunction>> = {}
 
   before(async () => {
-    const own = validatorsText(ownSchemas(), OWN_AJV)
+    const own = validatorsText(ownSchemas())
     const texts = { 'built.js': own, 'meta.js': metaValidatorsText(), 'params.js': paramValidatorsText() }
     const folder = await makeFolder(texts)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))

@@ -2,7 +2,8 @@
 // Slow, for it builds and installs: `npx mocha 'test/slow/*.slow.ts'`. The project is test/slow/consumer.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,7 +31,9 @@ before(async function () {
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
   await mkdir(join(folder, 'esm/page'))
   for (const { file, text } of examplesOf('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${tarball}`], { cwd: folder, env })
+  // A project in TypeScript for Node has Node's types; ours need nothing else.
+  const wanted = [`./${tarball}`, '@types/node@20']
+  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: folder, env })
 })
 
 after(async () => {
@@ -49,6 +52,30 @@ async function serve(command: string, args: string[], cwd: string): Promise<{ ch
   }
   throw new Error(`${command} ${args.join(' ')} ended before it listened`)
 }
+
+const MOUNTED = `import Koa from 'koa'
+import { definePlugin } from 'mcp-host'
+
+const app = new Koa()
+app.use(async (ctx, next) => {
+  ctx.body = ctx.path
+  await next()
+})
+
+export const mounted = definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup(host) {
+    host.mount('/app', app)
+    host.edge(async (ctx, next) => {
+      const path: string = ctx.path
+      // @ts-expect-error: a context has a type, and paths are texts
+      const wrong: number = ctx.path
+      ctx.set('X-Path', path + wrong)
+      await next()
+    })
+  },
+})
+`
 
 async function expectRepeats(url: string) {
   const { message } = await modern(url, 'tools/call', { name: 'repeat', arguments: { text: 'ab', times: 2 } })
@@ -70,6 +97,8 @@ describe('the published package', function () {
       'dist/cli/main.js',
       'dist/core/index.d.ts',
       'dist/core/create-host.js',
+      'dist/types/koa.d.cts',
+      'dist/types/LICENSE',
       'docs/dependencies.md',
       'templates/project/gitignore',
       'LICENSE',
@@ -82,9 +111,12 @@ describe('the published package', function () {
     expect(unexpected).to.deep.equal([])
   })
 
-  it('brings no MCP SDK along but the client of `mcp-host call` and `list`', async () => {
-    const brought = await readdir(join(folder, 'node_modules/@modelcontextprotocol'))
-    expect(brought.sort()).to.deep.equal(['client', 'core'])
+  it('brings no optional package along, and no types but those that the project has', async () => {
+    const { peerDependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const names = Object.keys(peerDependencies).filter(name => name !== '@types/node')
+    expect(names).to.have.length.above(5)
+    expect(names.filter(name => existsSync(join(folder, 'node_modules', name)))).to.deep.equal([])
+    expect(await readdir(join(folder, 'node_modules/@types'))).to.deep.equal(['node'])
   })
 
   for (const config of ['esm/mcp.config.mjs', 'esm/mcp.config.json', 'esm/mcp.config.ts', 'plain/mcp.config.ts']) {
@@ -129,9 +161,16 @@ describe('the published package', function () {
     await once(child, 'exit')
   })
 
-  it('its declarations compile strictly, library check included, with nothing else installed', async () => {
+  it('its declarations compile strictly, library check included, with nothing else installed, and beside the types of Koa', async () => {
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const { stdout } = await run(process.execPath, [tsc, '-p', folder], { env }).catch(({ stdout }) => ({ stdout }))
     expect(stdout).to.equal('')
+    // An application of a project that has Koa's types of its own is one of ours.
+    await run('npm', ['install', '--no-audit', '--no-fund', '@types/koa@3'], { cwd: folder, env })
+    await writeFile(join(folder, 'esm/mounted.ts'), MOUNTED)
+    const { stdout: beside } = await run(process.execPath, [tsc, '-p', folder], { env }).catch(({ stdout }) => ({
+      stdout,
+    }))
+    expect(beside).to.equal('')
   })
 })

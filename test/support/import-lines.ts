@@ -53,7 +53,6 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'koa-body',
   'koa-compose',
   'koa-mount',
-  'lru-cache',
   'pino',
   'proxy-addr',
   'tinyglobby',

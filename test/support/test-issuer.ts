@@ -1,6 +1,6 @@
 // An authorization server of which a test decides everything: what it publishes, whether it answers, and what is in
 // the tokens that it signs, sensible or not.
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -34,12 +34,15 @@ export const toJwk = ({ kid, alg, publicKey }: TestKey): Record<string, unknown>
 export const encode = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+
 /** The signature of a text: by the key, or of any HS algorithm by a secret. */
 export function signatureOf(text: string, alg: string, key: KeyObject | string): string {
   const digest = `sha${alg.slice(2)}`
   if (typeof key === 'string') return createHmac(digest, key).update(text).digest('base64url')
   if (alg === 'EdDSA') return sign(null, Buffer.from(text), key).toString('base64url')
-  return sign(digest, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+  const padded = alg.startsWith('PS') ? PSS : {}
+  return sign(digest, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363', ...padded }).toString('base64url')
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -61,6 +64,8 @@ export interface TestIssuer {
   readonly url: string
   /** What it publishes; change it to rotate. */
   keys: TestKey[]
+  /** Published beside them as they are. */
+  others?: readonly object[]
   mood: Mood
   /** Put over the metadata document. */
   metadata: Fields
@@ -117,7 +122,7 @@ export async function startIssuer({
     if (issuer.mood === 'broken') return void response.destroy()
     const documents: Record<string, unknown> = {
       [metadataPath]: { issuer: url, jwks_uri: `${url}/jwks`, ...issuer.metadata },
-      '/jwks': { keys: issuer.keys.map(toJwk) },
+      '/jwks': { keys: [...(issuer.others ?? []), ...issuer.keys.map(toJwk)] },
     }
     const document = issuer.mood === 'missing' ? undefined : documents[path]
     response.writeHead(document === undefined ? 404 : 200, { 'Content-Type': 'application/json' })

@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
+import { assertInstalled } from '../../../core/auth.ts'
 import { type Logger, StartError } from '../../../core/index.ts'
 import { clusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
@@ -30,7 +31,7 @@ const CONNECTIONS = Symbol('connections to Redis')
  * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
  * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
  * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
- * StartError for options that do not go together.
+ * StartError for options that do not go together, and where @redis/client is not installed.
  */
 export function redisConnection(
   host: RedisHost,
@@ -38,6 +39,7 @@ export function redisConnection(
   needs: readonly RedisCommandName[] = [],
   { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
+  assertInstalled(['@redis/client'], host)
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Set<SharedConnection>(), closeAll)
   const known = [...shared].find(({ settings }) => isDeepStrictEqual(settings, redis))

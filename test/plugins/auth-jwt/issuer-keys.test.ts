@@ -1,4 +1,5 @@
 // An issuer's key set over time, which the test tells: what is asked, when, and what serves meanwhile.
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { createIssuerKeys, type IssuerKeys } from '../../../plugins/families/issuer-keys/issuer-keys.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -35,6 +36,24 @@ describe('the keys of an issuer', () => {
   it('are fetched once for many who ask at once', async () => {
     expect(await Promise.all([look(), look(), look()])).to.deep.equal([1, 1, 1])
     expect(issuer.asked).to.deep.equal(['/jwks'])
+  })
+
+  it('are none that are for something else, of another kind, with their private part, or no key at all', async () => {
+    const good = { ...first.publicKey.export({ format: 'jwk' }), kid: 'first' }
+    issuer.others = [
+      { ...good, use: 'enc' },
+      { ...good, key_ops: ['sign'] },
+      { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid: 'first' },
+      { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }), kid: 'first' },
+      { ...good, x: 'no point' },
+      { kty: 'oct', k: 'c2VjcmV0', kid: 'first' },
+      { kid: 'first' },
+    ]
+    expect(await look()).to.equal(1)
+    // The same key once more, for what it is used for.
+    issuer.others = [{ ...good, key_ops: ['verify'] }]
+    time += 5 * MINUTE
+    expect(await look()).to.equal(2)
   })
 
   it('are renewed in the background before they are too old, with nobody waiting', async () => {

@@ -1,0 +1,58 @@
+// The pages at the top of the repository: what SECURITY.md says is tested is tested by files that exist, the changelog knows
+// the version, and what CONTRIBUTING.md has people run is there.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+const { version, scripts } = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> }
+
+/** The rows of the table below a heading, its own two left out, as cells. */
+function rowsBelow(page: string, heading: string): string[][] {
+  const [, part = ''] = page.split(`## ${heading}\n`)
+  const lines = part.split('\n## ')[0]?.split('\n') ?? []
+  const rows = lines.filter(line => line.startsWith('|')).slice(2)
+  return rows.map(line => line.slice(1, -1).split('|'))
+}
+
+const pathsIn = (text: string) => [...text.matchAll(/`(test\/[^`]+)`/g)].map(([, path = '']) => path)
+
+describe('the pages at the top', () => {
+  it('SECURITY.md names for each threat a defence and tests, which exist', () => {
+    const threats = rowsBelow(read('SECURITY.md'), 'Threats, defences, tests')
+    const named = threats.map(([, defence = '', shown = '']) => ({ defence, paths: pathsIn(shown) }))
+    console.log(`      ${threats.length} threats, ${named.flatMap(({ paths }) => paths).length} tests`)
+    expect(threats.length).to.be.above(15)
+    for (const { defence, paths } of named) {
+      expect(defence.trim()).to.not.equal('')
+      expect(paths).to.not.have.lengthOf(0)
+      expect(paths.filter(path => !existsSync(join(ROOT, path)))).to.deep.equal([])
+    }
+  })
+
+  it('SECURITY.md supports the version that this is', () => {
+    const [major, minor] = version.split('.')
+    const supported = rowsBelow(read('SECURITY.md'), 'Supported versions').map(([name = '', fixes = '']) => [
+      name,
+      fixes,
+    ])
+    expect(supported.map(row => row.map(cell => cell.trim()))).to.deep.include([`${major}.${minor}.x`, 'yes'])
+  })
+
+  it('CHANGELOG.md has what comes, then this version, with the words of Keep a Changelog alone', () => {
+    const page = read('CHANGELOG.md')
+    const versions = [...page.matchAll(/^## \[([^\]]+)\]/gm)].map(([, name]) => name)
+    expect(versions.slice(0, 2)).to.deep.equal(['Unreleased', version])
+    const kinds = [...page.matchAll(/^### (.*)$/gm)].map(([, kind = '']) => kind)
+    expect(['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']).to.include.members(kinds)
+  })
+
+  it('CONTRIBUTING.md has people run what there is', () => {
+    const page = read('CONTRIBUTING.md')
+    const run = [...page.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name)
+    expect(run).to.have.length.above(4)
+    expect(Object.keys(scripts)).to.include.members(run)
+    expect(pathsIn(page).filter(path => !existsSync(join(ROOT, path)))).to.deep.equal([])
+  })
+})

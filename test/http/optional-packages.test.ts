@@ -1,0 +1,41 @@
+// What is said where an optional package is missing. That each plugin and verb says it: test/slow/package-lean.slow.ts.
+import { expect } from 'chai'
+import { StartError } from '../../core/http/errors.ts'
+import { assertInstalled, installLine, isInstalled } from '../../core/http/optional-packages.ts'
+
+function refusalOf(names: readonly string[], by: Parameters<typeof assertInstalled>[1]): StartError {
+  try {
+    assertInstalled(names, by)
+  } catch (error) {
+    if (error instanceof StartError) return error
+    throw error
+  }
+  throw new Error('nothing was missing')
+}
+
+describe('an optional package', () => {
+  it('that is there is found without being loaded, also one that only `import` may have', () => {
+    expect(['prom-client', '@redis/client', 'oidc-provider', 'chai'].filter(name => !isInstalled(name))).to.deep.equal(
+      [],
+    )
+    assertInstalled(['prom-client', '@redis/client'], { what: 'a test' })
+  })
+
+  it('that is missing is told by what needs it, with the others that are missing, in one line to run', () => {
+    const told = refusalOf(['prom-client', 'no-such-a', 'no-such-b'], { at: ['plugins', 'x-y'] })
+    expect(told.message).to.equal(
+      "plugins['x-y']: needs no-such-a and no-such-b, which are optional packages that are not installed; " +
+        'run: npm i no-such-a no-such-b',
+    )
+    expect([told.exitCode, told.written.at]).to.deep.equal([2, ['plugins', 'x-y']])
+    const { message, exitCode } = refusalOf(['no-such-a'], { what: 'a test' })
+    expect(message)
+      .to.include('a test needs no-such-a, which is an optional package')
+      .and.match(/run: npm i no-such-a$/)
+    expect(exitCode).to.equal(1)
+  })
+
+  it('is to be installed in the generation of package.json, in words that no shell reads in its own way', () => {
+    expect(installLine(['prom-client', '@redis/client'])).to.match(/^npm i prom-client@\d+ @redis\/client@\d+$/)
+  })
+})
