@@ -5,16 +5,34 @@ import { LruMap } from '../../core/http/lru-map.ts'
 const keysOf = <Value>(map: LruMap<string, Value>) => [...map.entries()].map(([key]) => key)
 
 describe('a table of bounded size', () => {
-  it('never has more than its bound, and lets go what was not used for the longest', () => {
-    const map = new LruMap<string, number>(3)
-    for (const [index, key] of ['a', 'b', 'c'].entries()) map.set(key, index)
+  it('never has more than its bound, and lets go what was not used in a while', () => {
+    const map = new LruMap<string, number>(4)
+    for (const [index, key] of ['a', 'b', 'c', 'd'].entries()) map.set(key, index)
+    expect(keysOf(map)).to.deep.equal(['a', 'b', 'c', 'd'])
     expect(map.get('a')).to.equal(0)
-    map.set('b', 7)
-    map.set('d', 3)
-    expect(keysOf(map)).to.deep.equal(['a', 'b', 'd'])
-    expect([map.get('b'), map.get('c')]).to.deep.equal([7, undefined])
-    for (let index = 0; index < 1_000; index++) map.set(`key ${index}`, index)
-    expect(keysOf(map)).to.deep.equal(['key 997', 'key 998', 'key 999'])
+    map.set('e', 4)
+    expect(keysOf(map)).to.deep.equal(['c', 'd', 'a', 'e'])
+    map.set('a', 7)
+    expect([map.get('a'), map.get('b')]).to.deep.equal([7, undefined])
+  })
+
+  it('always has the half that was used last, whatever else comes', () => {
+    const map = new LruMap<string, number>(100)
+    const order: string[] = []
+    let [most, seen] = [0, 0]
+    for (let index = 0; index < 5_000; index++) {
+      const key = `key ${(index * index * 7) % 311}`
+      if (map.get(key) === undefined) map.set(key, index)
+      if (order.includes(key)) order.splice(order.indexOf(key), 1)
+      order.unshift(key)
+      order.length = Math.min(order.length, 50)
+      const kept = keysOf(map)
+      expect(kept).to.include.members(order)
+      most = Math.max(most, kept.length)
+      seen++
+    }
+    console.log(`      ${seen} uses, at most ${most} entries of 100`)
+    expect(most).to.be.within(51, 100)
   })
 
   it('forgets what its time is over for, where it is asked and where all are listed', () => {
