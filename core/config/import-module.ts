@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { spareTemporaryFolder } from './bare-machine.ts'
 import { filesRead } from './files-read.ts'
 import { imported, moduleUrl } from './module-graph.ts'
 import { whileLoading } from './while-loading.ts'
@@ -37,6 +38,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
 async function registerTsx(first: string): Promise<void> {
   // Running from source means that tsx is there already. Under `node --import tsx` a second one does no harm.
   if (TYPESCRIPT.test(import.meta.url)) return
+  spareTemporaryFolder()
   const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')])
   // Left to itself it would read the tsconfig.json of the working directory, whose paths are for other files.
   if (process.env['TSX_TSCONFIG_PATH'] !== undefined) {

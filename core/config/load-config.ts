@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
 import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
+import { withHome } from './bare-machine.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
 import { locateInCode } from './locate-in-code.ts'
@@ -73,7 +74,7 @@ async function load(path: string) {
 }
 
 async function search(cwd: string) {
-  const { cosmiconfig } = await import('cosmiconfig')
+  const { cosmiconfig } = await withHome(() => import('cosmiconfig'))
   const explorer = cosmiconfig('mcp', {
     searchPlaces: SEARCHED,
     searchStrategy: 'project',

@@ -133,11 +133,16 @@ describe('the image of examples/deploy/docker', function () {
     expect(await container.ended).to.equal(0)
   })
 
-  it('would need a place to write to without TSX_DISABLE_CACHE', async () => {
-    const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS, TSX_DISABLE_CACHE: '' }
-    const container = await startContainer(image, mounted, env)
-    expect(await container.ended, container.said()).to.equal(2)
-    expect(container.said()).to.include("mkdir '/tmp/tsx-1000'")
+  it('starts where nothing can be written to and its user has neither a name nor a home, told of it or not', async () => {
+    const bare = { TSX_DISABLE_CACHE: undefined, HOME: undefined }
+    const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS, ...bare }
+    const strange = { ...image, stage: { ...image.stage, user: '54321:54321' } }
+    const container = await startContainer(strange, mounted, env)
+    const question = ['node', '-e', 'try { os.homedir() } catch { fs.mkdirSync("/tmp/tsx-54321") }']
+    expect((await container.exec(question)).said).to.include("mkdir '/tmp/tsx-54321'")
+    await HEALTHY(container, image.stage.health)
+    container.signal('SIGTERM')
+    expect(await container.ended, container.said()).to.equal(0)
   })
 
   it('does not start without secrets, and says what to do', async () => {

@@ -92,7 +92,7 @@ function findFirst(parent: number): number | undefined {
 export async function startContainer(
   image: Image,
   mounted: ReadonlyMap<string, string>,
-  env: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
 ): Promise<Container> {
   const { root, stage } = image
   const [uid, gid] = idsOf(stage.user)

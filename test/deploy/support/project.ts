@@ -33,8 +33,13 @@ export async function makeProject(outer: string): Promise<DeployedProject> {
   const deploy = join(outer, 'package/examples/deploy')
   await cp(join(deploy, 'mcp.config.ts'), join(folder, 'mcp.config.ts'))
   await cp(join(deploy, 'docker'), folder, { recursive: true })
+  // What examples/deploy/docker/README.md has them install beside it.
+  const more = /^npm i [^#\n]+/m.exec(await readFile(join(deploy, 'docker/README.md'), 'utf8'))?.[0] ?? ''
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['mcp-host'] = `file:../${tarball.slice(outer.length + 1)}`
+  for (const [, name, version] of more.matchAll(/(\S+)@(\d+)/g)) {
+    manifest.dependencies[name ?? ''] = `^${version}`
+  }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
   const install = ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund']
   await run('npm', install, { cwd: folder, env: CHILD_ENV })
