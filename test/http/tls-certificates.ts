@@ -124,3 +124,10 @@ export function makeAuthority(subject = 'a test authority'): Authority {
   openssl('req', '-x509', ...NEW_KEY, '-days', '30', '-subj', `/CN=${subject}`, '-keyout', key, '-out', cert)
   return authorityIn(folder, { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') })
 }
+
+/** For `before`: an authority of the test, and a pair that it signed. Without `openssl` the suite is pending. */
+export function certify(context: Context, settings?: CertificateSettings) {
+  needsOpenssl(context)
+  const authority = makeAuthority()
+  return { authority, pair: authority.sign(settings) }
+}
