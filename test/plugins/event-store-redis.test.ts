@@ -8,25 +8,15 @@ import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import type { StreamBounds } from '../../plugins/families/stream-bounds/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import {
-  needsRedis,
-  type RedisServer,
-  type RedisServerSettings,
-  startRedis,
-  stopRedis,
-} from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 
 const BOUNDS: StreamBounds = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 interface Opened {
   readonly redis: RedisServer

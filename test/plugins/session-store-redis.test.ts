@@ -2,18 +2,14 @@
 import { enter, open } from '../../core/testing/session-steps.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
 
 describe('the session store in Redis', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('tells later what it could not be told: that requests are answered', async () => {
     const redis = await startRedis({ persistent: true })
