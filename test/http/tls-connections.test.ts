@@ -6,12 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect, type TLSSocket } from 'node:tls'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { parseAnswer, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { metaOf, modernRequest } from '../support/rpc.ts'
 import { stopHosts } from '../support/start-host.ts'
-import { type Authority, certify, type Pair, removeTlsFolders } from './tls-certificates.ts'
 import { ask, CONFIG, call, handshakeFailures, openSecure, startSecure } from './tls-host.ts'
 
 /** More than the system keeps for a connection of this machine. */

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { Config } from '../../core/index.ts'
 import { defineTool } from '../../core/index.ts'
+import { type Authority, type Pair, tlsFolder } from '../support/certificates.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { type LogLine, type StartedHost, startHost, type TestConfig } from '../support/start-host.ts'
-import { type Authority, type Pair, tlsFolder } from './tls-certificates.ts'
 
 type Tls = NonNullable<NonNullable<Config['http']>['tls']>
 

@@ -6,8 +6,15 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
 import { testHost } from '../../core/testing.ts'
+import {
+  type Authority,
+  certify,
+  makeAuthority,
+  type Pair,
+  removeTlsFolders,
+  tlsFolder,
+} from '../support/certificates.ts'
 import { createTestLog, stopHosts } from '../support/start-host.ts'
-import { type Authority, certify, makeAuthority, type Pair, removeTlsFolders, tlsFolder } from './tls-certificates.ts'
 import { CONFIG, FILES, writePair } from './tls-host.ts'
 
 type Tls = NonNullable<NonNullable<Config['http']>['tls']>

@@ -8,12 +8,12 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect } from 'chai'
 import { Agent, fetch as fetchOver } from 'undici'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { type Authority, certify, makeAuthority, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { trust } from '../support/stream-exchange.ts'
-import { type Authority, certify, makeAuthority, type Pair, removeTlsFolders } from './tls-certificates.ts'
 import { ask, CONFIG, call, handshakeFailures, openSecure, startSecure } from './tls-host.ts'
 
 let authority: Authority
