@@ -23,6 +23,12 @@ export interface Stored {
   configText(plugins: object): string
 }
 
+/** The keys of such a config that say where it keeps things, as they are written. */
+export const storedWith = (plugins: object) => `http: { port: Number(process.env.PORT ?? 0) },
+  secrets: ['a secret of the benchmark, for nobody else'],
+  ...(process.env.REDIS_URL && { redis: { url: process.env.REDIS_URL } }),
+  plugins: ${JSON.stringify(plugins)},`
+
 export const IN_MEMORY = 'in memory'
 export const ON_SQLITE = 'on SQLite'
 export const ON_REDIS = 'on Redis, the node alone'

@@ -2,17 +2,14 @@
 import { CONFIG_IMPORTS } from '../contestants.ts'
 import { callEcho } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
-import { IN_MEMORY, ON_SQLITE, onEachStore } from '../stores.ts'
+import { IN_MEMORY, ON_SQLITE, onEachStore, storedWith } from '../stores.ts'
 
 const configText = (plugins: object) => `${CONFIG_IMPORTS}
 export default {
   server: SERVER_INFO,
-  http: { port: Number(process.env.PORT ?? 0) },
-  secrets: ['a secret of the benchmark, for nobody else'],
-  ...(process.env.REDIS_URL && { redis: { url: process.env.REDIS_URL } }),
   toolsets: { echoes: toolTexts(1).map(text => defineTool({ ...text, input: INPUT_SCHEMA, handler: ({ message }) => message })) },
   routes: { '/mcp': { toolsets: ['echoes'] } },
-  plugins: ${JSON.stringify(plugins)},
+  ${storedWith(plugins)}
 }
 `
 

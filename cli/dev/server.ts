@@ -9,6 +9,7 @@ import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { startPage } from '../start-page.ts'
+import { tellParent } from '../tell-parent.ts'
 import { createCallLines } from './call-line.ts'
 import { takenBy, untilFree } from './free-port.ts'
 import { type DevTold, isDevOrder } from './message.ts'
@@ -16,13 +17,7 @@ import type { DevOptions } from './options.ts'
 
 const say = (text: string) => console.log(knownSecrets.scrub(text))
 
-/** Resolves once the process at the terminal has it, or is gone. */
-function tell(message: DevTold): Promise<void> {
-  return new Promise(resolve => {
-    if (process.connected && process.send) process.send(message, () => resolve())
-    else resolve()
-  })
-}
+const tell = (message: DevTold) => tellParent(message)
 
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 

@@ -6,6 +6,7 @@ import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
+import { tellParent } from '../tell-parent.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
 import { hubOfPrimary } from './connect-workers.ts'
@@ -14,13 +15,7 @@ import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message
 import { createNeighbours } from './neighbours.ts'
 import { startWatchdog } from './watchdog.ts'
 
-/** Resolves once the primary has it, or is gone. */
-function tell(message: Told): Promise<void> {
-  return new Promise(resolve => {
-    if (process.connected && process.send) process.send(message, () => resolve())
-    else resolve()
-  })
-}
+const tell = (message: Told) => tellParent(message)
 
 type Stop = Extract<Order, { mcpHost: 'stop' }>
 const STOP: Stop = { mcpHost: 'stop' }

@@ -11,16 +11,8 @@ import {
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
+import type { StreamBounds } from '../families/stream-bounds/index.ts'
 import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'
-
-export interface StreamBounds {
-  /** Milliseconds after its last event that a stream is kept. */
-  readonly ttl: number
-  /** Events of one stream; the oldest go first. */
-  readonly maxEvents: number
-  /** Bytes of the messages of one stream; the last is kept whatever its size. */
-  readonly maxBytes: number
-}
 
 /** Where nobody says who writes: one writer for ever. */
 const SOLE: StreamWriter = { epoch: 0, facts: '' }

@@ -18,17 +18,13 @@ import {
   watchCost,
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
+import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
 import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'
 import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
 
 /** How long it is known of a session that it was ended, milliseconds. */
 const ENDED_LIFETIME = 3_600_000
-/** How long after Redis came back sessions may be missing that other nodes still bring, milliseconds. */
-const UNSURE = 10_000
-
-/** Sessions whose answered requests are remembered while Redis is away. */
-const MAX_UNLEFT = 10_000
 
 type Reply = readonly string[]
 
@@ -36,23 +32,24 @@ type Reply = readonly string[]
 const nameHolder = (holder: string) =>
   holder.startsWith('#') ? holder : `#${createHash('sha256').update(holder).digest('base64url').slice(0, 16)}`
 
-const requestKey = (id: RequestId) => JSON.stringify(id)
-
 class RedisSessionStore implements SessionStore {
   readonly shared = true
   readonly node: string
   readonly #redis: RedisConnection
   readonly #log: PluginHost['log']
+  readonly #outage: SessionOutage
   /** Sessions whose records say that they are in use here. */
   readonly #inUse = new Set<string>()
-  /** Requests that Redis could not be told are answered. */
-  readonly #unleft = new Map<string, RequestId[]>()
-  #unsureUntil = 0
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
     this.#redis = redis
     this.node = node
     this.#log = log
+    this.#outage = new SessionOutage({
+      log,
+      untold: 'Redis was not told that a request is answered',
+      tell: (digest, requests) => redis.client.hDel(this.#key(digest, 'requests'), requests),
+    })
   }
 
   #key(digest: string, part: string) {
@@ -95,20 +92,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   leave(digest: string, requests: readonly RequestId[]) {
-    if (requests.length === 0) return
-    const left = this.#redis.client.hDel(this.#key(digest, 'requests'), requests.map(requestKey))
-    left.catch(err => {
-      this.#log.debug({ err }, 'Redis was not told that a request is answered')
-      if (this.#unleft.size < MAX_UNLEFT) {
-        this.#unleft.set(digest, [...(this.#unleft.get(digest) ?? []), ...requests])
-      }
-    })
-  }
-
-  #leaveAgain() {
-    const unleft = [...this.#unleft]
-    this.#unleft.clear()
-    for (const [digest, requests] of unleft) this.leave(digest, requests)
+    this.#outage.leave(digest, requests)
   }
 
   async change(digest: string, change: StateChange) {
@@ -200,8 +184,7 @@ class RedisSessionStore implements SessionStore {
     this.#redis.onChange(healthy => {
       if (!healthy) return
       if (wasHere) {
-        this.#unsureUntil = performance.now() + UNSURE
-        this.#leaveAgain()
+        this.#outage.end()
         listener()
       }
       wasHere = true
@@ -209,7 +192,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   get unsure() {
-    return performance.now() < this.#unsureUntil
+    return this.#outage.unsure
   }
 }
 

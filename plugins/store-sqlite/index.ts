@@ -1,12 +1,7 @@
 // Keeps sessions, the events of streams, and grants in one file: they outlive a restart, and all processes of this machine
 // share them. docs/plugins/store-sqlite.md.
-import {
-  type BuiltInOptions,
-  DURATION_PATTERN,
-  definePlugin,
-  type FilledOptions,
-  SIZE_PATTERN,
-} from '../../core/index.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
+import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
 
 /** Where the file is, how large it may grow, and how much of a stream is kept. */
 export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
@@ -22,26 +17,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store
         default: './mcp-host.db',
         description: 'The file, beside the config; its folder is made where it is missing.',
       },
-      ttl: {
-        type: ['string', 'number'],
-        pattern: DURATION_PATTERN,
-        minimum: 1_000,
-        default: '1h',
-        description: 'How long after its last event a stream can be resumed.',
-      },
-      maxEvents: {
-        type: 'integer',
-        minimum: 1,
-        default: 10_000,
-        description: 'Events of one stream; the oldest go first.',
-      },
-      maxBytes: {
-        type: ['string', 'number'],
-        pattern: SIZE_PATTERN,
-        minimum: 1,
-        default: '4mb',
-        description: 'Bytes of one stream; its last event is kept whatever its size.',
-      },
+      ...STREAM_PROPERTIES,
       maxSize: {
         type: ['string', 'number'],
         pattern: SIZE_PATTERN,

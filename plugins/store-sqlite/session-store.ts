@@ -15,16 +15,9 @@ import {
   watchCost,
   watchedCost,
 } from '../../core/transport.ts'
+import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
 import type { RowChange, SessionRow } from './thread/sessions.ts'
 import type { Writer } from './writer.ts'
-
-/** How long after the file came back sessions may be missing that other processes still bring, milliseconds. */
-const UNSURE = 10_000
-
-/** Sessions whose answered requests are remembered while the file cannot be written. */
-const MAX_UNLEFT = 10_000
-
-const requestKey = (id: RequestId) => JSON.stringify(id)
 
 function writeRow({ opening, version, home, state }: SessionRecord): SessionRow {
   const { revision = '', client, logLevel, watched } = state
@@ -60,21 +53,19 @@ class SqliteSessionStore implements SessionStore {
   readonly shared = 'host'
   readonly node: string
   readonly #file: Writer
-  readonly #log: PluginHost['log']
+  readonly #outage: SessionOutage
   /** Sessions whose records say that they are in use here. */
   readonly #inUse = new Set<string>()
-  /** Requests of which could not be written that they are answered. */
-  readonly #unleft = new Map<string, RequestId[]>()
-  #unsureUntil = 0
 
   constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
     this.#file = file
     this.node = node
-    this.#log = log
-    file.onReturn(() => {
-      this.#unsureUntil = performance.now() + UNSURE
-      this.#leaveAgain()
+    this.#outage = new SessionOutage({
+      log,
+      untold: 'it could not be written that a request is answered',
+      tell: (digest, requests) => file.ask('leaveSession', digest, requests),
     })
+    file.onReturn(() => this.#outage.end())
   }
 
   create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
@@ -90,19 +81,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   leave(digest: string, requests: readonly RequestId[]) {
-    if (requests.length === 0) return
-    this.#file.ask('leaveSession', digest, requests.map(requestKey)).catch(err => {
-      this.#log.debug({ err }, 'it could not be written that a request is answered')
-      if (this.#unleft.size < MAX_UNLEFT) {
-        this.#unleft.set(digest, [...(this.#unleft.get(digest) ?? []), ...requests])
-      }
-    })
-  }
-
-  #leaveAgain() {
-    const unleft = [...this.#unleft]
-    this.#unleft.clear()
-    for (const [digest, requests] of unleft) this.leave(digest, requests)
+    this.#outage.leave(digest, requests)
   }
 
   async change(digest: string, change: StateChange) {
@@ -154,7 +133,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   get unsure() {
-    return performance.now() < this.#unsureUntil
+    return this.#outage.unsure
   }
 }
 

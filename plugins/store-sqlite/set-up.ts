@@ -3,16 +3,10 @@ import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { dirname, resolve } from 'node:path'
-import {
-  errorText,
-  type FilledOptions,
-  type PluginHost,
-  parseDuration,
-  parseSize,
-  StartError,
-} from '../../core/index.ts'
+import { errorText, type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
+import { readStreamBounds } from '../families/stream-bounds/index.ts'
 import { nameCrew } from './crew-name.ts'
 import { createSqliteEventStore } from './event-store.ts'
 import { offerFigures } from './figures.ts'
@@ -27,8 +21,6 @@ const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 /** Smaller, and there is hardly room for one stream. */
 const MIN_SIZE = 1_048_576
-/** Shorter, and a stream is gone before a client can come back. */
-const MIN_TTL = 1_000
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
 
@@ -48,13 +40,10 @@ function demandNode({ at }: PluginHost) {
   throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
 }
 
-function boundsOf({ at }: PluginHost, { ttl, maxEvents, maxBytes, maxSize }: Options): StoreBounds {
-  const bounds = { ttl: parseDuration(ttl), maxEvents, maxBytes: parseSize(maxBytes), maxSize: parseSize(maxSize) }
-  if (bounds.ttl < MIN_TTL) {
-    throw new StartError('it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
-  }
+function boundsOf(host: PluginHost, options: Options): StoreBounds {
+  const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
-    throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...at, 'maxSize'] })
+    throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...host.at, 'maxSize'] })
   }
   return { ...bounds, pending: PENDING }
 }

@@ -1,9 +1,8 @@
 // What a tool leaves behind: errors of any shape that nobody catches.
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { modern } from '../support/rpc.ts'
 import { cliCommand, configText, type Running, startCli, startProgram, stopAll } from './run-cli.ts'
@@ -53,15 +52,6 @@ async function serve(args: readonly string[] = []): Promise<{ running: Running; 
   })
   const running = startCli(['start', ...args], folder)
   return { running, url: await running.listening() }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const leave = (url: string, how: string) => modern(url, 'tools/call', { name: 'leave', arguments: { how } })

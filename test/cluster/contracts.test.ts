@@ -14,9 +14,8 @@ import { createReading } from '../../plugins/change-bus-redis/reading.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
-import { type RedisHost, startRedisHost } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let redis: RedisServer
 let spaces = 0
@@ -70,8 +69,7 @@ for (const [subject, checks] of Object.entries(contracts)) {
     })
     after(async () => {
       for (const close of closing.splice(0)) close()
-      await stopHosts()
-      await stopRedis()
+      await stopHostsAndRedis()
     })
     for (const { name, run } of checks) it(name, run)
   })

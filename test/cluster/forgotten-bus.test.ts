@@ -4,7 +4,8 @@ import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
-import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
 import { listen, nextMessage } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { startNode } from './support/nodes.ts'
@@ -20,10 +21,7 @@ describe('a change bus that Redis forgot twice', () => {
   before(function () {
     needsRedis(this)
   })
-  after(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  after(stopHostsAndRedis)
 
   it('tells a node that was away that it missed changes', async () => {
     const redis = await startRedis()

@@ -3,9 +3,10 @@
 import { expect } from 'chai'
 import { defineTool, StartError } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
-import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import type { StartedHost } from '../support/start-host.ts'
 import { at, startNode } from './support/nodes.ts'
 
 const [OLD, NEW, OTHER] = ['old', 'new', 'other'].map(word => `a secret for tests that is ${word} and long`) as [
@@ -31,10 +32,7 @@ describe('the keys of a deployment', () => {
   beforeEach(async () => {
     redis = await startRedis()
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('are not for a host with other secrets: it does not start, and ends no session', async () => {
     const ours = await start([OLD])

@@ -2,7 +2,8 @@
 // answered 503, and the client sends the same message again, which comes to another node.
 import { expect } from 'chai'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { openAtAll, startCluster, startNode } from './support/nodes.ts'
 
@@ -19,10 +20,7 @@ describe('a request that Redis took and whose node never heard of it', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('is served by the node that it comes to next', async () => {
     const cluster = await startCluster(2, config)

@@ -6,9 +6,10 @@ import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
 import { initialize, nextMessage, openSession, type SessionClient } from '../support/session-client.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { startHost } from '../support/start-host.ts'
 import { at, openAtAll, startCluster, startNode } from './support/nodes.ts'
 
 const puppet = createPuppet()
@@ -39,10 +40,7 @@ describe('a cluster whose Redis', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('is gone answers 503 with Retry-After, goes on with what runs, and is itself again when it is back', async () => {
     const cluster = await startCluster(2, config, await startRedis({ persistent: true }))
@@ -185,10 +183,7 @@ describe('what Redis must let a cluster do', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('is what docs/plugins/cluster-redis.md lists, and no more', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/cluster-redis.md'), 'utf8')

@@ -12,15 +12,10 @@ import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
-import {
-  needsRedis,
-  type RedisServer,
-  type RedisServerSettings,
-  startRedis,
-  stopRedis,
-} from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
-import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import type { StartedHost } from '../support/start-host.ts'
 import { startNode } from './support/nodes.ts'
 
 const PASSWORD = 'correct-horse-7'
@@ -205,10 +200,7 @@ describe('a Redis that refuses', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   for (const { code, about = '', server, user = '', says, fix, begin, end, uses, ends, initialized = 503 } of RUNNING) {
     it(`makes the host not ready while it does, and says so once: ${code}`, async () => {

@@ -2,8 +2,8 @@
 // forgotten.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis } from '../support/redis-server.ts'
 import { openAtAll, startCluster } from './support/nodes.ts'
 
 const MOST = 1_000
@@ -13,10 +13,7 @@ describe('the resources that a session watches', () => {
   before(function () {
     needsRedis(this)
   })
-  after(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  after(stopHostsAndRedis)
 
   it('are 1,000 at most, however many nodes are asked for the last of them at once', async () => {
     const cluster = await startCluster(2, { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } } })

@@ -2,10 +2,9 @@
 // node is still keeping is not lost to what another has kept meanwhile.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
-import { stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import type { SessionClient } from '../support/session-client.ts'
-import { stopHosts } from '../support/start-host.ts'
 import { type Cluster, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const NODES = 3
@@ -31,10 +30,7 @@ describe('resources that a session subscribes to at several nodes at once', () =
   before(function () {
     needsStore(this)
   })
-  after(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  after(stopHostsAndRedis)
 
   it('are all watched at every node, and none that it has unsubscribed from', async () => {
     const cluster = await startCluster(NODES, { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } } })

@@ -4,23 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { HANDSHAKE_REVISIONS } from '../../core/transport.ts'
+import { compute } from '../support/compute.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
 import { modern } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { type LogLine, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
-
-/** Computes for so long at least, milliseconds by the clock, and of this process, whose other threads count too. */
-function compute(ms: number): string {
-  const before = process.cpuUsage()
-  const start = performance.now()
-  for (let used = 0; used < ms * 1_000 || performance.now() - start < ms; ) {
-    for (let round = 0; round < 10_000; round++) Math.sqrt(round)
-    const { user, system } = process.cpuUsage(before)
-    used = user + system
-  }
-  return `computed ${ms} ms`
-}
 
 const released = createGate()
 let deaf = 0

@@ -6,13 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect, type TLSSocket } from 'node:tls'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { parseAnswer, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { metaOf, modernRequest } from '../support/rpc.ts'
-import { type LogLine, stopHosts } from '../support/start-host.ts'
-import { type Authority, makeAuthority, needsOpenssl, type Pair, removeTlsFolders } from './tls-certificates.ts'
-import { ask, CONFIG, call, openSecure, startSecure } from './tls-host.ts'
+import { stopHosts } from '../support/start-host.ts'
+import { ask, CONFIG, call, handshakeFailures, openSecure, startSecure } from './tls-host.ts'
 
 /** More than the system keeps for a connection of this machine. */
 const LARGE = 12_000_000
@@ -29,15 +29,10 @@ let authority: Authority
 let pair: Pair
 
 before(function () {
-  needsOpenssl(this)
-  authority = makeAuthority()
-  pair = authority.sign()
+  ;({ authority, pair } = certify(this))
 })
 afterEach(stopHosts)
 after(removeTlsFolders)
-
-const reasonsIn = (log: readonly LogLine[]) =>
-  log.filter(({ message }) => message === 'TLS handshakes failed').map(({ reason }) => reason)
 
 const connectTo = async (url: string): Promise<Socket> => {
   const socket = connectPlain(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
@@ -95,10 +90,10 @@ describe('handshakes that are never finished', () => {
     }
     clearInterval(dripping)
     console.log(
-      `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${reasonsIn(log).length} lines`,
+      `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${handshakeFailures(log).length} lines`,
     )
     expect(served, 'requests while they stalled').to.be.greaterThan(0)
-    expect(reasonsIn(log)).to.deep.equal(['timeout'])
+    expect(handshakeFailures(log).map(({ reason }) => reason)).to.deep.equal(['timeout'])
   })
 
   it('do not hold up the end of the host', async () => {

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { Config } from '../../core/index.ts'
 import { defineTool } from '../../core/index.ts'
+import { type Authority, type Pair, tlsFolder } from '../support/certificates.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
-import { type StartedHost, startHost, type TestConfig } from '../support/start-host.ts'
-import { type Authority, type Pair, tlsFolder } from './tls-certificates.ts'
+import { type LogLine, type StartedHost, startHost, type TestConfig } from '../support/start-host.ts'
 
 type Tls = NonNullable<NonNullable<Config['http']>['tls']>
 
@@ -97,3 +97,7 @@ export async function openSecure(url: string, authority: Pick<Authority, 'cert'>
   socket.on('error', () => undefined)
   return socket
 }
+
+/** What the log says of handshakes that failed. */
+export const handshakeFailures = (log: readonly LogLine[]) =>
+  log.filter(({ message }) => message === 'TLS handshakes failed').map(({ level, reason }) => ({ level, reason }))

@@ -5,10 +5,10 @@ import { expect } from 'chai'
 import { crewConfig, linesOf, startCrew } from '../cli/crew.ts'
 import { startCli, stopAll } from '../cli/run-cli.ts'
 import { removeFolders } from '../config/folder.ts'
+import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
-import { type Authority, makeAuthority, needsOpenssl, type Pair, removeTlsFolders } from './tls-certificates.ts'
 import { openSecure, writePair } from './tls-host.ts'
 
 const CONFIG = crewConfig({
@@ -19,9 +19,7 @@ let authority: Authority
 let pair: Pair
 
 before(function () {
-  needsOpenssl(this)
-  authority = makeAuthority()
-  pair = authority.sign({ subject: 'number 1' })
+  ;({ authority, pair } = certify(this, { subject: 'number 1' }))
 })
 after(stopAll)
 after(removeFolders)

@@ -7,28 +7,26 @@ import { type ConnectionOptions, connect } from 'node:tls'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import {
+  type Authority,
+  certify,
+  makeAuthority,
+  type Pair,
+  removeTlsFolders,
+  tlsFolder,
+} from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { createTestLog, type LogLine, startHost, stopHosts } from '../support/start-host.ts'
 import { trust } from '../support/stream-exchange.ts'
-import {
-  type Authority,
-  makeAuthority,
-  needsOpenssl,
-  type Pair,
-  removeTlsFolders,
-  tlsFolder,
-} from './tls-certificates.ts'
 import { ask, CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
 
 let authority: Authority
 let pair: Pair
 
 before(function () {
-  needsOpenssl(this)
-  authority = makeAuthority()
-  pair = authority.sign({ subject: 'number 1' })
+  ;({ authority, pair } = certify(this, { subject: 'number 1' }))
   trust(authority.cert)
 })
 afterEach(stopHosts)

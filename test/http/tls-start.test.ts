@@ -6,15 +6,15 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
 import { testHost } from '../../core/testing.ts'
-import { createTestLog, stopHosts } from '../support/start-host.ts'
 import {
   type Authority,
+  certify,
   makeAuthority,
-  needsOpenssl,
   type Pair,
   removeTlsFolders,
   tlsFolder,
-} from './tls-certificates.ts'
+} from '../support/certificates.ts'
+import { createTestLog, stopHosts } from '../support/start-host.ts'
 import { CONFIG, FILES, writePair } from './tls-host.ts'
 
 type Tls = NonNullable<NonNullable<Config['http']>['tls']>
@@ -23,9 +23,7 @@ let authority: Authority
 let pair: Pair
 
 before(function () {
-  needsOpenssl(this)
-  authority = makeAuthority()
-  pair = authority.sign()
+  ;({ authority, pair } = certify(this))
 })
 after(removeTlsFolders)
 after(stopHosts)

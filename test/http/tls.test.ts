@@ -8,29 +8,23 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect } from 'chai'
 import { Agent, fetch as fetchOver } from 'undici'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { type Authority, certify, makeAuthority, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
-import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
 import { trust } from '../support/stream-exchange.ts'
-import { type Authority, makeAuthority, needsOpenssl, type Pair, removeTlsFolders } from './tls-certificates.ts'
-import { ask, CONFIG, call, openSecure, startSecure } from './tls-host.ts'
+import { ask, CONFIG, call, handshakeFailures, openSecure, startSecure } from './tls-host.ts'
 
 let authority: Authority
 let pair: Pair
 
 before(function () {
-  needsOpenssl(this)
-  authority = makeAuthority()
-  pair = authority.sign()
+  ;({ authority, pair } = certify(this))
   trust(authority.cert)
 })
 afterEach(stopHosts)
 after(removeTlsFolders)
-
-/** What a client that speaks no TLS, or fails at it, is told of by the log. */
-const failures = (log: readonly LogLine[]) =>
-  log.filter(({ message }) => message === 'TLS handshakes failed').map(({ level, reason }) => ({ level, reason }))
 
 describe('a host with http.tls', () => {
   it('answers over HTTPS, says so in its addresses, and knows who called', async () => {
@@ -121,7 +115,7 @@ describe('a host with http.tls', () => {
     ]
     expect(tried.slice(0, 2)).to.deep.equal(['refused', 'refused'])
     expect(tried.slice(2)).to.not.include('refused')
-    expect(failures(usual.log)).to.deep.equal([{ level: 'debug', reason: 'version' }])
+    expect(handshakeFailures(usual.log)).to.deep.equal([{ level: 'debug', reason: 'version' }])
   })
 
   it('closes a connection that speaks plain HTTP, or nothing that makes sense, and logs one line of each kind', async () => {
@@ -144,7 +138,7 @@ describe('a host with http.tls', () => {
         if (read.includes('HTTP')) answered++
       }
     }
-    const reasons = failures(log)
+    const reasons = handshakeFailures(log)
     console.log(`      ${tried} connections without TLS, ${answered} answered, ${reasons.length} lines`)
     expect(answered).to.equal(0)
     expect(reasons).to.deep.include.members([
@@ -190,8 +184,8 @@ describe('a host with http.tls.clientCa', () => {
       }
     }
     console.log(`      ${wrong.length * 2} handshakes without a right certificate, none let in`)
-    await eventually('a line of it', () => failures(log).length)
-    expect(failures(log)).to.deep.equal([{ level: 'debug', reason: 'client_certificate' }])
+    await eventually('a line of it', () => handshakeFailures(log).length)
+    expect(handshakeFailures(log)).to.deep.equal([{ level: 'debug', reason: 'client_certificate' }])
     const socket = await openSecure(url, authority, right)
     expect(socket.authorized).to.equal(true)
     socket.destroy()

@@ -1,17 +1,9 @@
 // Tools that misbehave in every way that is known: each ends its own call, and nobody else notices. What was tried is
 // counted; more hogs of memory, and a hundred ends in a row, are in test/slow/isolated.slow.ts.
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { type TestHost, testHost } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
-
-const TOOLS = join(import.meta.dirname, 'tools.ts')
-const config = {
-  server: { name: 'isolated', version: '1' },
-  toolsets: { all: TOOLS },
-  routes: { '/': { toolsets: 'all' } },
-  tools: { limits: { odd_sleeps: { timeout: '10s' } } },
-} as const
+import { configWith, expectEnded, told } from './misbehaving.ts'
 
 const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${name}`)
 const HOGS = ['hog_numbers', 'hog_buffers']
@@ -21,33 +13,16 @@ describe('a tool that misbehaves in its thread', function () {
   this.timeout(60_000)
   let host: TestHost
   before(async () => {
-    host = await testHost(config)
+    host = await testHost(configWith({ odd_sleeps: { timeout: '10s' } }))
   })
   after(() => host.close())
 
-  const told = (tool: string, over: string) =>
-    host.logged('warn').filter(line => line['tool'] === tool && line['over'] === over)
-
   for (const name of LOOPS) {
-    it(`is ended once it computed for too long: ${name}`, async () => {
-      await using client = await host.client()
-      const { text, isError } = await client.callTool(name)
-      expect(text).to.equal(`${name} used more than 300 ms of CPU time and was ended`)
-      expect(isError).to.equal(true)
-      expect(told(name, 'cpuTime')).to.have.lengthOf(1)
-      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
-    })
+    it(`is ended once it computed for too long: ${name}`, () => expectEnded(host, name, 'cpuTime'))
   }
 
   for (const name of HOGS) {
-    it(`is ended once it holds too much: ${name}`, async () => {
-      await using client = await host.client()
-      const { text, isError } = await client.callTool(name)
-      expect(text).to.equal(`${name} used more than 96 MB of memory and was ended`)
-      expect(isError).to.equal(true)
-      expect(told(name, 'memory')).to.have.lengthOf(1)
-      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
-    })
+    it(`is ended once it holds too much: ${name}`, () => expectEnded(host, name, 'memory'))
   }
 
   it('disturbs no other call', async () => {
@@ -107,7 +82,7 @@ describe('a tool that misbehaves in its thread', function () {
       ['odd_afterwards', 'odd_afterwards', 'odd_sleeps', 'odd_sleeps'].map(name => client.callTool(name, { n: 200 })),
     )
     expect(answers.map(({ text }) => text)).to.deep.equal(['answered', 'answered', 'slept', 'slept'])
-    const lines = () => told('odd_afterwards', 'uncaught')
+    const lines = () => told(host, 'odd_afterwards', 'uncaught')
     await eventually('both are told', lines, found => found.length === 2)
   })
 

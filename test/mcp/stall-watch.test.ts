@@ -1,20 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
+import { compute } from '../support/compute.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-
-/** Computes for so long at least, milliseconds by the clock, and of this process, whose other threads count too. */
-function compute(ms: number): string {
-  const before = process.cpuUsage()
-  const start = performance.now()
-  for (let used = 0; used < ms * 1_000 || performance.now() - start < ms; ) {
-    for (let round = 0; round < 10_000; round++) Math.sqrt(round)
-    const { user, system } = process.cpuUsage(before)
-    used = user + system
-  }
-  return 'done'
-}
 
 const toolsets = {
   all: [

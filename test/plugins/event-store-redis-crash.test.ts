@@ -4,9 +4,8 @@ import { expect } from 'chai'
 import type { EventStore } from '../../core/transport.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, watchCall } from '../support/crash.ts'
-import { startRedisHost } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 const COUNT = 40
@@ -23,8 +22,7 @@ before(async function () {
 })
 after(async () => {
   stopCrashHosts()
-  await stopHosts()
-  await stopRedis()
+  await stopHostsAndRedis()
 })
 
 describe('a host that is killed', () => {

@@ -5,9 +5,9 @@ import { definePlugin, defineTool, type FilledOptions } from '../../core/index.t
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { type RedisConnection, type RedisHost, redisConnection } from '../../plugins/families/redis/index.ts'
 import { createGate, type Gate } from '../support/gate.ts'
-import { whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startHost } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 /** Milliseconds until a message is given up. */
@@ -54,10 +54,7 @@ before(async function () {
 beforeEach(() => {
   gates = [createGate(), createGate(), createGate()]
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 const progress = (events: ReadonlyArray<{ message: { params?: { progress?: number }; result?: unknown } }>) =>
   events.flatMap(({ message }) => (message === undefined ? [] : (message.params?.progress ?? 'answer')))

@@ -1,17 +1,15 @@
 // A slot is each route's own: the options of a plugin on a route hold there alone, and where it is off, so does the default.
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
+import { startHost } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 describe('event-store-redis with options of its own on one route, and off on another', () => {
   it('keeps the events of each route as that route says, and none where it is off', async () => {

@@ -3,29 +3,20 @@
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
-import { createRedisEventStore, type StreamBounds } from '../../plugins/event-store-redis/store.ts'
+import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
+import type { StreamBounds } from '../../plugins/families/stream-bounds/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import {
-  needsRedis,
-  type RedisServer,
-  type RedisServerSettings,
-  startRedis,
-  stopRedis,
-} from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 
 const BOUNDS: StreamBounds = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 interface Opened {
   readonly redis: RedisServer

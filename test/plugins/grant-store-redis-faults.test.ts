@@ -7,15 +7,8 @@ import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import {
-  needsRedis,
-  type RedisServer,
-  type RedisServerSettings,
-  startRedis,
-  stopRedis,
-} from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 
 const MINUTE = 60_000
 const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
@@ -23,10 +16,7 @@ const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 async function connect(url: string, commandTimeout = 2_000) {
   const { connection } = await startRedisHost({ url, commandTimeout })

@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type Config, definePlugin, StartError } from '../../core/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const MINUTE = 60_000
@@ -15,10 +16,7 @@ before(function () {
 beforeEach(async () => {
   redis = await startRedis()
 })
-afterEach(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+afterEach(stopHostsAndRedis)
 
 /** A host with these plugins, and the grant stores of its routes. */
 async function start(plugins: Config['plugins'], config: Partial<Config> = {}) {

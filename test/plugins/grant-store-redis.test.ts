@@ -10,10 +10,9 @@ import { createRedisGrantStore, type PendingBounds } from '../../plugins/grant-s
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
-import { startRedisHost } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
-import { stopHosts } from '../support/start-host.ts'
 
 const MINUTE = 60_000
 const MIB = 1_048_576
@@ -22,10 +21,7 @@ const INDEX = 'mcp-host:grants:{pending}:'
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 /** As each of `count` nodes has it. */
 async function open(bounds: Partial<PendingBounds> = {}, count = 1) {

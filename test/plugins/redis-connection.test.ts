@@ -8,19 +8,15 @@ import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { inPath, needsProgram } from '../support/needs-program.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
 const PASSWORD = 'correct-horse-7'
 
 before(function () {
   needsRedis(this)
 })
-after(async () => {
-  await stopHosts()
-  await stopRedis()
-})
+after(stopHostsAndRedis)
 
 const untilClusterIsWell = (redis: RedisServer) =>
   eventually(
@@ -133,7 +129,7 @@ describe('the settings of a connection', () => {
 describe('a connection to Redis', () => {
   it('is one for the plugins of a host, and ends with the host', async () => {
     const redis = await startRedis()
-    const clients = () => redis.cli('client', 'list').filter(line => line.includes('name=mcp-host')).length
+    const clients = () => connectionsAt(redis).length
     const { connections, close } = await startRedisHost({ url: redis.url }, [{}, {}, { commandTimeout: 5_000 }])
     expect(new Set(connections).size).to.equal(1)
     expect(clients()).to.equal(1)
@@ -301,11 +297,7 @@ describe('a Redis that is away', () => {
   it('is a primary that became a replica: refused, and the name is asked again', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
-    const clientId = () =>
-      redis
-        .cli('client', 'list')
-        .find(line => line.includes('name=mcp-host'))
-        ?.split(' ')[0]
+    const clientId = () => connectionsAt(redis)[0]
     const first = clientId()
     redis.cli('replicaof', '127.0.0.1', String(await freePort()))
     expectUnavailable(await refusal(connection.run(client => client.set('key', 'value'))))

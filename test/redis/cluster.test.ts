@@ -3,9 +3,8 @@ import { expect } from 'chai'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis } from '../support/redis-server.ts'
 
 const KEYS = 200
 
@@ -23,10 +22,7 @@ describe('a Redis Cluster of three masters with a replica each', function () {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('keeps its connections where nothing is asked of it for long', async () => {
     const cluster = await startReplicatedCluster()
@@ -36,13 +32,7 @@ describe('a Redis Cluster of three masters with a replica each', function () {
     })
     await whenHealthy(connection)
     const reader = await connection.duplicate()
-    const ours = () =>
-      cluster.masters.flatMap(node =>
-        node
-          .cli('CLIENT', 'LIST')
-          .filter(line => line.includes('name=mcp-host'))
-          .map(line => line.split(' ')[0]),
-      )
+    const ours = () => cluster.masters.flatMap(connectionsAt)
     const first = await eventually('two connections to each', ours, ids => ids.length === 6)
     const beats = () =>
       cluster.masters.map(node =>

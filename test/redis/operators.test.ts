@@ -11,12 +11,12 @@ import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { at, startNode } from '../cluster/support/nodes.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { startReplica } from '../support/redis-sentinel.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
 import { mountSmall, unmount } from '../support/small-disk.ts'
-import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import type { StartedHost } from '../support/start-host.ts'
 
 const config = {
   toolsets: { all: [defineTool({ name: 'hello', handler: () => 'hello' })] },
@@ -69,10 +69,7 @@ describe('Redis in the hands of its operator', function () {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('is replaced behind one address: what the old one refuses leads to a new connection, to the new one', async () => {
     const old = await startRedis()
@@ -167,8 +164,7 @@ describe('Redis in the hands of its operator', function () {
       for (const session of [before, await openSession(`${node.url}/`)])
         expect((await session.request('tools/call', { name: 'hello' })).status).to.equal(200)
     } finally {
-      await stopHosts()
-      await stopRedis()
+      await stopHostsAndRedis()
       unmount(folder)
       rmSync(folder, { recursive: true, force: true })
     }

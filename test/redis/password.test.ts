@@ -5,17 +5,10 @@ import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
 const RIGHTS = '~mcp-host:* &* +@all'
-
-const ours = (redis: RedisServer) =>
-  redis
-    .cli('CLIENT', 'LIST')
-    .filter(line => line.includes('name=mcp-host'))
-    .map(line => line.split(' ')[0])
 
 /** Passwords that end, as those of clouds do: each is another one, and Redis knows only the newest. */
 function createTokens(servers: readonly RedisServer[], lifetime: number) {
@@ -38,10 +31,7 @@ describe('a password of Redis that a function gives', () => {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('is another one for each connection, and a promise or a text with a line break behind it as well', async () => {
     const redis = await startRedis({ acl: [`mcp on >token-0 ${RIGHTS}`] })
@@ -71,7 +61,7 @@ describe('a password of Redis that a function gives', () => {
     await whenHealthy(connection)
     const reader = await connection.duplicate()
     await reader.client.get(connection.key('read'))
-    const first = ours(redis)
+    const first = connectionsAt(redis)
     let calls = 0
     const call = async () => {
       await connection.run(client => client.incr(connection.key('count')))
@@ -83,7 +73,7 @@ describe('a password of Redis that a function gives', () => {
       `      ${tokens.given.length} passwords on ${first.length} connections, ${calls} of ${calls} calls answered`,
     )
     expect(first).to.have.lengthOf(2)
-    expect(ours(redis)).to.deep.equal(first)
+    expect(connectionsAt(redis)).to.deep.equal(first)
     expect(redis.cli('GET', 'mcp-host:count')).to.deep.equal([`${calls}`])
     reader.close()
   })
@@ -93,7 +83,7 @@ describe('a password of Redis that a function gives', () => {
     const tokens = createTokens([redis], 1_000)
     const { connection, log } = await startRedisHost({ url: redis.url, username: 'mcp', password: tokens.give })
     await whenHealthy(connection)
-    const first = ours(redis)
+    const first = connectionsAt(redis)
     tokens.failing.times = 1
     const lines = () => log.filter(({ message }) => message?.startsWith('Redis could not be given a new password'))
     await eventually('a line in the log', () => lines().length)
@@ -101,7 +91,7 @@ describe('a password of Redis that a function gives', () => {
     await eventually('a new password', () => tokens.given.length > had)
     expect(lines()[0]?.['reason']).to.equal('the function redis.password gave no password: the cloud is away')
     expect(lines()[0]?.level).to.equal('warn')
-    expect(ours(redis)).to.deep.equal(first)
+    expect(connectionsAt(redis)).to.deep.equal(first)
     expect(connection.healthy).to.equal(true)
   })
 
@@ -159,10 +149,10 @@ describe('a password of Redis that a function gives', () => {
     const [{ url }] = nodes
     const { connection } = await startRedisHost({ cluster: [url], username: 'mcp', password: tokens.give })
     await whenHealthy(connection)
-    const first = nodes.map(ours)
+    const first = nodes.map(connectionsAt)
     const had = tokens.given.length
     await eventually('two renewed passwords', () => tokens.given.length >= had + 2)
-    expect(nodes.map(ours)).to.deep.equal(first)
+    expect(nodes.map(connectionsAt)).to.deep.equal(first)
     for (const node of nodes) node.cli('CLIENT', 'KILL', 'TYPE', 'normal')
     await whenHealthy(connection, false)
     const write = (index: number) => connection.run(client => client.set(connection.key(`n${index}`), '1'))

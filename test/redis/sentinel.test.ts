@@ -8,11 +8,10 @@ import { startNode } from '../cluster/support/nodes.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
+import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { startWatched } from '../support/redis-sentinel.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { openSession } from '../support/session-client.ts'
-import { stopHosts } from '../support/start-host.ts'
 
 const PASSWORD = 'correct-horse-7'
 const HOST_CONFIG = { toolsets: { none: [] }, routes: { '/': { toolsets: 'none' } } }
@@ -34,10 +33,7 @@ describe('Sentinels', function () {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it('name the primary, and another one when it was killed: found by itself, and told in three lines', async () => {
     const watched = await startWatched()
@@ -77,8 +73,7 @@ describe('Sentinels', function () {
       JSON.stringify(found ?? '').includes('hello'),
     )
     expect(heard).to.not.equal(undefined)
-    const clients = next.cli('CLIENT', 'LIST').filter(line => line.includes('name=mcp-host'))
-    expect(clients).to.have.lengthOf(2)
+    expect(connectionsAt(next)).to.have.lengthOf(2)
     reader.close()
   })
 

@@ -5,22 +5,28 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../core/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { type Certificates, createCertificates } from '../support/certificates.ts'
+import { type Authority, makeAuthority, needsOpenssl, removeTlsFolders, tlsFolder } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { needsProgram } from '../support/needs-program.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
 type Host = Awaited<ReturnType<typeof startRedisHost>>
 
-const certificates: Certificates[] = []
+interface Issued {
+  readonly names?: string
+  /** How long it is good for, and below 0 how long ago it ended. */
+  readonly days?: number
+}
 
+/** Two authorities, of whose certificates Redis and we have the names of files. */
 function create() {
-  const made = createCertificates()
-  certificates.push(made)
-  const authority = made.authority('ours')
-  return { ...made, ours: authority, other: made.authority('other') }
+  const authority = (name: string) => {
+    const { sign, files }: Authority = makeAuthority(name)
+    const issue = (subject: string, { days = 1, ...more }: Issued = {}) =>
+      sign({ subject, days: [Math.min(days, 0) - 1, days], ...more }).files
+    return { ...files, issue }
+  }
+  return { folder: tlsFolder(), ours: authority('ours'), other: authority('other') }
 }
 
 /** The line that says why there is no connection. */
@@ -34,12 +40,11 @@ const killClients = (redis: RedisServer) => redis.cli('CLIENT', 'KILL', 'TYPE', 
 describe('Redis over TLS, with certificates on both sides', () => {
   before(function () {
     needsRedis(this)
-    needsProgram(this, 'openssl', 'apt-get install openssl')
+    needsOpenssl(this)
   })
   afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-    for (const made of certificates.splice(0)) made.remove()
+    await stopHostsAndRedis()
+    removeTlsFolders()
   })
 
   it('is reached with a certificate of ours from files', async () => {
@@ -64,7 +69,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     },
     {
       what: 'the certificate of Redis is of another name',
-      server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { address: '127.0.0.9' }),
+      server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { names: 'IP:127.0.0.9' }),
       fix: /redis\.tls\.servername/,
     },
     {

@@ -6,9 +6,9 @@ import type { EventStore } from '../../core/transport.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
-import { startRedisHost, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startHost } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 const BOUNDS = { ttl: 600_000, maxEvents: 10_000, maxBytes: 10_000_000 }
@@ -18,8 +18,7 @@ before(function () {
 })
 after(async () => {
   stopCrashHosts()
-  await stopHosts()
-  await stopRedis()
+  await stopHostsAndRedis()
 })
 
 async function openStore(redis: RedisServer) {

@@ -1,19 +1,11 @@
 // Every kind of hog of memory in its thread, and a hundred ends in a row: no thread is left behind, and the process does not
 // grow with them. What was tried is counted.
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
 import { type TestHost, testHost } from '../../core/testing.ts'
+import { configWith, expectEnded } from '../isolated/misbehaving.ts'
 import { eventually } from '../support/eventually.ts'
-
-const TOOLS = join(import.meta.dirname, '../isolated/tools.ts')
-const config = {
-  server: { name: 'isolated', version: '1' },
-  toolsets: { all: TOOLS },
-  routes: { '/': { toolsets: 'all' } },
-  tools: { limits: { 'loop_*': { isolate: { cpuTime: '50ms' } } } },
-} as const
 
 const HOGS = ['objects', 'numbers', 'strings', 'map', 'arrays', 'buffers', 'fork'].map(name => `hog_${name}`)
 const BAD = ['loop_loop', 'loop_regex', 'loop_promises', 'odd_exit', 'odd_later']
@@ -26,22 +18,12 @@ describe('isolated tools that misbehave, one after the other', function () {
   this.timeout(240_000)
   let host: TestHost
   before(async () => {
-    host = await testHost(config)
+    host = await testHost(configWith({ 'loop_*': { isolate: { cpuTime: '50ms' } } }))
   })
   after(() => host.close())
 
-  const told = (tool: string, over: string) =>
-    host.logged('warn').filter(line => line['tool'] === tool && line['over'] === over)
-
   for (const name of HOGS) {
-    it(`is ended once it holds too much: ${name}`, async () => {
-      await using client = await host.client()
-      const { text, isError } = await client.callTool(name)
-      expect(text).to.equal(`${name} used more than 96 MB of memory and was ended`)
-      expect(isError).to.equal(true)
-      expect(told(name, 'memory')).to.have.lengthOf(1)
-      expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
-    })
+    it(`is ended once it holds too much: ${name}`, () => expectEnded(host, name, 'memory'))
   }
 
   it('leave no thread behind', async () => {

@@ -5,9 +5,10 @@ import { faultsOf } from '../cluster/chaos/tally.ts'
 import { describeLoaded, underLoad } from '../redis/support/loaded.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { startWatched } from '../support/redis-sentinel.ts'
-import { needsRedis, type RedisServer, stopRedis } from '../support/redis-server.ts'
-import { type LogLine, type StartedHost, stopHosts } from '../support/start-host.ts'
+import { needsRedis, type RedisServer } from '../support/redis-server.ts'
+import type { LogLine, StartedHost } from '../support/start-host.ts'
 
 const ROUNDS = 3
 
@@ -22,10 +23,7 @@ describe('under load, while Redis fails over', function () {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  afterEach(stopHostsAndRedis)
 
   it(`by Sentinels, ${ROUNDS} times after a SIGKILL of the primary: what is gone is said, nothing is doubled`, async () => {
     const watched = await startWatched({ replicas: 2 })

@@ -1,71 +1,146 @@
-// Certificates that openssl makes for a test: authorities, and what they sign for 127.0.0.1 or for a client.
+// Authorities and certificates that a test makes for itself with `openssl`, of any names and any time.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Context } from 'mocha'
+import { needsProgram } from './needs-program.ts'
 
-export interface Certificate {
-  /** Names of PEM files. */
+export const needsOpenssl = (context: Context) => needsProgram(context, 'openssl', 'apt-get install openssl')
+
+/** PEM of a key and of what it is for. */
+export interface Pair {
   readonly cert: string
   readonly key: string
 }
 
-export interface Authority extends Certificate {
-  /** A certificate that it signs; `days` is how long it is good for, and below 0 how long ago it ended. */
-  issue(name: string, options?: { readonly address?: string; readonly days?: number }): Certificate
+export interface CertificateSettings {
+  /** As openssl has them. Default: this machine's. */
+  readonly names?: string
+  readonly subject?: string
+  /** From when to when it holds, in days from now. Default: yesterday to 30. */
+  readonly days?: readonly [from: number, to: number]
+  /** Signs others itself. */
+  readonly isAuthority?: boolean
+  /** More lines of its extensions. */
+  readonly more?: readonly string[]
 }
 
-export interface Certificates {
-  readonly folder: string
-  authority(name: string): Authority
-  remove(): void
+/** A pair that is in files, too. */
+export interface Signed extends Pair {
+  /** Their names. */
+  readonly files: Pair
 }
 
-const openssl = (...args: readonly string[]) => execFileSync('openssl', [...args], { stdio: 'pipe' })
+export interface Authority extends Signed {
+  sign(settings?: CertificateSettings): Signed
+  /** An authority that this one signed. */
+  authority(subject: string): Authority
+}
 
-/** As openssl takes a time: 20261123120000Z. */
-const timeIn = (days: number) => `${new Date(Date.now() + days * 86_400_000).toISOString().replace(/[-:T]|\.\d+/g, '')}`
+const DAY = 24 * 60 * 60 * 1_000
+const HERE = 'DNS:localhost,IP:127.0.0.1,IP:::1'
 
-/** In a folder of their own. */
-export function createCertificates(): Certificates {
-  const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
+/** `YYMMDDHHMMSSZ`. */
+const timeOf = (days: number) =>
+  `${new Date(Date.now() + days * DAY).toISOString().slice(2, 19).replaceAll(/\D/g, '')}Z`
+
+const openssl = (...args: string[]) => void execFileSync('openssl', args, { stdio: 'pipe' })
+
+const folders: string[] = []
+
+/** A folder that `removeTlsFolders` removes. */
+export function tlsFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tls-'))
+  folders.push(folder)
+  return folder
+}
+
+export const removeTlsFolders = () => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+}
+
+const readFiles = (files: Pair): Signed => ({
+  cert: readFileSync(files.cert, 'utf8'),
+  key: readFileSync(files.key, 'utf8'),
+  files,
+})
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+
+const SIGNING = (folder: string) => `[ca]
+default_ca = own
+[own]
+database = ${folder}/index
+new_certs_dir = ${folder}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = any
+copy_extensions = none
+[any]
+commonName = supplied
+`
+
+function authorityIn(folder: string, pair: Pair): Authority {
+  const [key, cert, config] = ['ca.key', 'ca.pem', 'ca.conf'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  writeFileSync(key, pair.key)
+  writeFileSync(cert, pair.cert)
+  writeFileSync(config, SIGNING(folder))
+  writeFileSync(join(folder, 'index'), '')
   let count = 0
-  const files = (name: string) => ({
-    key: join(folder, `${++count}-${name}.key`),
-    cert: join(folder, `${count}-${name}.pem`),
-  })
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
-  function authority(name: string): Authority {
-    const { key, cert } = files(name)
-    openssl('req', '-x509', ...newKey, '-days', '2', '-subj', `/CN=${name}`, '-keyout', key, '-out', cert)
-    const database = join(folder, `${name}.index`)
-    const config = join(folder, `${name}.cnf`)
-    writeFileSync(database, '')
-    const section = [
-      'default_md=sha256',
-      'policy=p',
-      `database=${database}`,
-      `new_certs_dir=${folder}`,
-      'rand_serial=yes',
-      'unique_subject=no',
+  function sign({
+    names = HERE,
+    subject = 'a test',
+    days = [-1, 30],
+    isAuthority,
+    more = [],
+  }: CertificateSettings = {}) {
+    const own = join(folder, String(++count))
+    mkdirSync(own)
+    const [ownKey, request, signed, extensions] = ['key', 'csr', 'cert', 'ext'].map(name => join(own, name)) as [
+      string,
+      string,
+      string,
+      string,
     ]
-    writeFileSync(
-      config,
-      ['[ca]', 'default_ca=c', '[c]', ...section, 'copy_extensions=copy', '[p]', 'commonName=supplied', ''].join('\n'),
-    )
-
-    function issue(subject: string, { address = '127.0.0.1', days = 1 } = {}): Certificate {
-      const own = files(subject)
-      const request = `${own.cert}.csr`
-      const names = ['-addext', `subjectAltName=IP:${address}`]
-      openssl('req', '-new', ...newKey, '-subj', `/CN=${subject}`, ...names, '-keyout', own.key, '-out', request)
-      const times = ['-startdate', timeIn(Math.min(days, 0) - 1), '-enddate', timeIn(days)]
-      const signer = ['-config', config, '-cert', cert, '-keyfile', key]
-      openssl('ca', '-batch', '-notext', ...signer, ...times, '-in', request, '-out', own.cert)
-      return own
-    }
-    return { key, cert, issue }
+    openssl('req', '-new', ...NEW_KEY, '-subj', `/CN=${subject}`, '-keyout', ownKey, '-out', request)
+    const kind = isAuthority
+      ? ['basicConstraints = critical, CA:TRUE']
+      : names === ''
+        ? []
+        : [`subjectAltName = ${names}`]
+    writeFileSync(extensions, ['[default]', 'subjectKeyIdentifier = hash', ...kind, ...more].join('\n'))
+    const when = ['-startdate', timeOf(days[0]), '-enddate', timeOf(days[1])]
+    const files = ['-in', request, '-out', signed, '-keyfile', key, '-cert', cert, '-extfile', extensions]
+    openssl('ca', '-batch', '-notext', '-config', config, ...when, '-extensions', 'default', ...files)
+    return readFiles({ cert: signed, key: ownKey })
   }
-  return { folder, authority, remove: () => rmSync(folder, { recursive: true, force: true }) }
+
+  return {
+    ...pair,
+    files: { cert, key },
+    sign,
+    authority: subject => authorityIn(tlsFolder(), sign({ subject, isAuthority: true })),
+  }
+}
+
+/** An authority that signs itself. */
+export function makeAuthority(subject = 'a test authority'): Authority {
+  const folder = tlsFolder()
+  const [key, cert] = [join(folder, 'root.key'), join(folder, 'root.pem')]
+  openssl('req', '-x509', ...NEW_KEY, '-days', '30', '-subj', `/CN=${subject}`, '-keyout', key, '-out', cert)
+  return authorityIn(folder, readFiles({ cert, key }))
+}
+
+/** For `before`: an authority of the test, and a pair that it signed. Without `openssl` the suite is pending. */
+export function certify(context: Context, settings?: CertificateSettings) {
+  needsOpenssl(context)
+  const authority = makeAuthority()
+  return { authority, pair: authority.sign(settings) }
 }

@@ -81,6 +81,8 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/secrets': ['session-store-redis', 'grant-store-redis', 'store-sqlite'],
+  'families/session-outage': ['session-store-redis', 'store-sqlite'],
+  'families/stream-bounds': ['event-store-redis', 'store-sqlite'],
 }
 
 /** The plugins that are made of others of their family. */

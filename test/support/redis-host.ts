@@ -1,4 +1,5 @@
-// A host with plugins that do nothing but share a connection to Redis: for tests of the connection itself.
+// A host with plugins that do nothing but share a connection to Redis: for tests of the connection itself. And the end of all
+// tests of hosts on Redis.
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import {
   REDIS_SECTIONS,
@@ -7,7 +8,8 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../../plugins/families/redis/index.ts'
-import { type LogLine, startHost } from './start-host.ts'
+import { type RedisServer, stopRedis } from './redis-server.ts'
+import { type LogLine, startHost, stopHosts } from './start-host.ts'
 
 export interface RedisHost {
   /** That of each plugin. */
@@ -58,4 +60,17 @@ export function whenHealthy(connection: RedisConnection, healthy = true): Promis
       resolve()
     })
   })
+}
+
+/** The ids of the connections that a Redis has from such hosts. */
+export const connectionsAt = (redis: RedisServer): string[] =>
+  redis
+    .cli('CLIENT', 'LIST')
+    .filter(line => line.includes('name=mcp-host'))
+    .map(line => line.split(' ')[0] ?? '')
+
+/** For `after` and `afterEach`: hosts end while there is a Redis to tell it. */
+export async function stopHostsAndRedis(): Promise<void> {
+  await stopHosts()
+  await stopRedis()
 }

@@ -15,7 +15,7 @@ export const addressOf = (number: number): string => `load://changes/${number % 
 export interface Announced {
   count: number
   /** Numbers that were announced again, because nobody knows whether they had been: they may be heard twice. */
-  readonly again?: ReadonlySet<number>
+  readonly again: ReadonlySet<number>
 }
 
 /** One call after the other until it is enough; each is repeated until it has its result. */
@@ -79,7 +79,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
       return false
     }
     const number = numberOf(Number(address))
-    if (number === sequence?.last && announced.again?.has(number)) return false
+    if (number === sequence?.last && announced.again.has(number)) return false
     sequence ??= new Sequence(tally, number - 1)
     sequence.came(number)
     if (enough()) target ??= announced.count

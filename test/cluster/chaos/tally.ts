@@ -103,3 +103,9 @@ export function faultsOf(tally: Tally, allowed: Allowance): string[] {
     ...(calls > 0 && events > 0 ? [] : ['there was no load']),
   ]
 }
+
+/** For people, line by line. */
+export function describeTally({ silence, ...counts }: Tally): string[] {
+  const counted = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  return [counted.join(', '), `longest silence of a stream ${(silence / 1_000).toFixed(1)} s`]
+}

@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
 import { ERROR_KINDS } from '../../../core/transport.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { makeAuthority, needsOpenssl, removeTlsFolders } from '../../http/tls-certificates.ts'
+import { makeAuthority, needsOpenssl, removeTlsFolders } from '../../support/certificates.ts'
 import { readPage } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
@@ -81,10 +81,11 @@ async function everythingOn() {
 
 /** Of a host that speaks HTTPS, after a handshake that failed. */
 async function securedToo() {
+  const { cert, key } = makeAuthority().sign()
   const metered = await startMetered({
     toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
     routes: { '/mcp': { toolsets: 'all' } },
-    http: { tls: makeAuthority().sign() },
+    http: { tls: { cert, key } },
   })
   await fetch(metered.url.replace('https:', 'http:')).catch(() => undefined)
   return familiesIn(await (await fetch(metered.address)).text())

@@ -2,10 +2,11 @@
 import { expect } from 'chai'
 import { defineResource } from '../../../core/index.ts'
 import { at } from '../../cluster/support/nodes.ts'
-import { needsRedis, startRedis, stopRedis } from '../../support/redis-server.ts'
+import { stopHostsAndRedis } from '../../support/redis-host.ts'
+import { needsRedis, startRedis } from '../../support/redis-server.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
 import { openSseSession } from '../../support/sse-client.ts'
-import { startHost, stopHosts } from '../../support/start-host.ts'
+import { startHost } from '../../support/start-host.ts'
 import type { StreamExchange } from '../../support/stream-exchange.ts'
 import { as, bearerJson } from './bearer-json.ts'
 
@@ -46,10 +47,7 @@ async function heardOn(stream: Pick<StreamExchange, 'next'>): Promise<string[]> 
 const ALL = [SECRET, TEMPLATED, OPEN]
 
 describe('a resource that a stronger token subscribed to', () => {
-  after(async () => {
-    await stopHosts()
-    await stopRedis()
-  })
+  after(stopHostsAndRedis)
 
   it('is told of on the stream of that token, and not on one of a weaker token, resumed or new', async () => {
     const { url, host } = await startHost({ ...config, plugins })

@@ -2,14 +2,13 @@
 // after the other, then to the primary and all workers, which are started anew on the file.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import { GoodClient } from '../../cluster/chaos/good-client.ts'
-import { callUntil, listenUntil } from '../../cluster/chaos/load.ts'
-import { createTally, faultsOf, type Tally } from '../../cluster/chaos/tally.ts'
+import { createAnnouncer } from '../../cluster/chaos/announcer.ts'
+import { LISTENERS, startLoad } from '../../cluster/chaos/start-load.ts'
+import { createTally, describeTally, faultsOf, type Tally } from '../../cluster/chaos/tally.ts'
 import { freePort } from '../../support/free-port.ts'
-import { createGate } from '../../support/gate.ts'
+import { modern } from '../../support/rpc.ts'
 import { createSeededRandom, type SeededRandom } from '../../support/seeded-random.ts'
 import { type CrewProcess, startCrewProcess } from '../support/crew-process.ts'
-import { type Announcer, startAnnouncer } from './announcer.ts'
 
 export interface ChaosSettings {
   readonly workers: number
@@ -32,12 +31,8 @@ export interface ChaosReport {
   readonly output: string
 }
 
-const CALLERS = 6
-const LISTENERS = 3
 /** Workers killed before the crew is: their places are filled again, later each time. */
 const WORKER_KILLS = 7
-/** Milliseconds that clients have to finish in when nothing fails any more. */
-const FINISH_LIMIT = 90_000
 
 const CONFIG = 'test/sqlite/chaos/load.config.ts'
 
@@ -76,37 +71,14 @@ async function killOften(deployment: Deployment, { kills }: ChaosSettings, rando
   return done
 }
 
-interface Load {
-  /** Resolves when all have what they wait for, or had long enough for it. */
-  finish(): Promise<void>
-}
-
-async function startLoad(url: string, seed: number, tally: Tally, announcer: Announcer, enough: () => boolean) {
-  const client = (index: number) => new GoodClient(`${url}/mcp`, tally, createSeededRandom(seed + index))
-  const ready = createGate()
-  let unready = LISTENERS
-  const onReady = () => {
-    if (--unready === 0) ready.open()
-  }
-  const failed: unknown[] = []
-  const listen = (index: number) => listenUntil(enough, client(index), announcer.announced, onReady)
-  const clients = [
-    ...Array.from({ length: LISTENERS }, (_, index) => listen(index)),
-    ...Array.from({ length: CALLERS }, (_, index) => callUntil(enough, client(LISTENERS + index))),
-  ].map(work => work.catch(error => void failed.push(error)))
-  await Promise.race([ready.opened, Promise.all(clients)])
-  announcer.begin()
-  const load: Load = {
-    async finish() {
-      const patience = new AbortController()
-      const late = wait(FINISH_LIMIT, undefined, { signal: patience.signal }).catch(() => undefined)
-      await Promise.race([Promise.all(clients), late])
-      patience.abort()
-      await announcer.stop()
-      if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('\n'))
-    },
-  }
-  return load
+/** Announces a change by a call of a tool, at whichever worker takes it. False where it was not answered. */
+async function announceAt(url: string, number: number): Promise<boolean> {
+  const signal = AbortSignal.timeout(10_000)
+  const params = { name: 'announce', arguments: { number } }
+  const answer = await modern(url, 'tools/call', params, { init: { signal } }).catch(() => undefined)
+  if (answer === undefined || answer.status >= 500) return false
+  if (answer.message?.result?.content?.[0]?.text === 'announced') return true
+  throw new Error(`an announcement was answered ${answer.status} ${answer.text}`)
 }
 
 export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
@@ -114,11 +86,12 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   const tally = createTally()
   const deployment = await createDeployment(settings)
   const began = performance.now()
-  const outputs: string[] = []
   try {
-    const announcer = startAnnouncer(`${deployment.crew.url}/announce`)
+    const { url } = deployment.crew
+    const announcer = createAnnouncer(number => announceAt(`${url}/announce`, number))
     let enough = false
-    const load = await startLoad(deployment.crew.url, settings.seed, tally, announcer, () => enough)
+    const { seed } = settings
+    const load = await startLoad({ url: `${url}/mcp`, seed, tally, announcer, enough: () => enough })
     const kills = await killOften(deployment, settings, random)
     enough = true
     const seconds = (performance.now() - began) / 1_000
@@ -128,7 +101,6 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     const most = kills.crews * LISTENERS
     if (tally.toldAnew > most) faults.push(`toldAnew: ${tally.toldAnew}, of ${most} times that a primary was killed`)
     const { announced } = announcer
-    outputs.push(deployment.crew.output)
     return {
       kills,
       seconds,
@@ -147,14 +119,10 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
 
 /** A report for people, on several lines. */
 export function describeReport({ kills, seconds, announced, announcedAgain, tally, faults }: ChaosReport): string {
-  const { silence, ...counts } = tally
   return [
     `SIGKILL: ${kills.workers} of a worker, ${kills.crews} of the whole crew, in ${seconds.toFixed(0)} s`,
     `changes announced ${announced}, ${announcedAgain} of them twice because nobody knew`,
-    Object.entries(counts)
-      .map(([name, count]) => `${name} ${count}`)
-      .join(', '),
-    `longest silence of a stream ${(silence / 1_000).toFixed(1)} s`,
+    ...describeTally(tally),
     ...faults.map(fault => `MUST NOT BE: ${fault}`),
   ].join('\n      ')
 }

@@ -1,0 +1,63 @@
+// How much of each stream is kept, and for how long: the options of every plugin that keeps the events of streams for longer
+// than its process lives, and what they come to.
+import {
+  DURATION_PATTERN,
+  type Duration,
+  type PluginHost,
+  parseDuration,
+  parseSize,
+  SIZE_PATTERN,
+  type Size,
+  StartError,
+} from '../../../core/index.ts'
+
+/** Shorter, and a stream is gone before a client can come back. */
+const MIN_TTL = 1_000
+
+/** For the `properties` of a plugin's options. */
+export const STREAM_PROPERTIES = {
+  ttl: {
+    type: ['string', 'number'],
+    pattern: DURATION_PATTERN,
+    minimum: MIN_TTL,
+    default: '1h',
+    description: 'How long after its last event a stream can be resumed.',
+  },
+  maxEvents: {
+    type: 'integer',
+    minimum: 1,
+    default: 10_000,
+    description: 'Events of one stream; the oldest go first.',
+  },
+  maxBytes: {
+    type: ['string', 'number'],
+    pattern: SIZE_PATTERN,
+    minimum: 1,
+    default: '4mb',
+    description: 'Bytes of one stream; its last event is kept whatever its size.',
+  },
+} as const
+
+export interface StreamBounds {
+  /** Milliseconds after its last event that a stream is kept. */
+  readonly ttl: number
+  /** Events of one stream; the oldest go first. */
+  readonly maxEvents: number
+  /** Bytes of the messages of one stream; the last is kept whatever its size. */
+  readonly maxBytes: number
+}
+
+export interface StreamOptions {
+  readonly ttl: Duration
+  readonly maxEvents: number
+  readonly maxBytes: Size
+}
+
+/** Throws where a stream would be gone too soon. */
+export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
+  const ttl = parseDuration(options.ttl)
+  if (ttl < MIN_TTL) {
+    throw new StartError('it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
+  }
+  return { ttl, maxEvents: options.maxEvents, maxBytes: parseSize(options.maxBytes) }
+}

@@ -1,0 +1,30 @@
+// The tools of tools.ts on a host of a test, and what holds of each that uses too much in its thread.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Config } from '../../core/index.ts'
+import type { TestHost } from '../../core/testing.ts'
+
+/** All of them at one route. */
+export const configWith = (limits: NonNullable<NonNullable<Config['tools']>['limits']>) => ({
+  server: { name: 'isolated', version: '1' },
+  toolsets: { all: join(import.meta.dirname, 'tools.ts') },
+  routes: { '/': { toolsets: 'all' } },
+  tools: { limits },
+})
+
+/** What they are given, by the name that it has in the log. */
+const GIVEN = { cpuTime: '300 ms of CPU time', memory: '96 MB of memory' }
+
+/** The lines of the log on a tool's use of its thread. */
+export const told = (host: TestHost, tool: string, over: string) =>
+  host.logged('warn').filter(line => line['tool'] === tool && line['over'] === over)
+
+/** Calls it: its call is ended for what it used, that is told once, and the next call is served. */
+export async function expectEnded(host: TestHost, tool: string, over: keyof typeof GIVEN) {
+  await using client = await host.client()
+  const { text, isError } = await client.callTool(tool)
+  expect(text).to.equal(`${tool} used more than ${GIVEN[over]} and was ended`)
+  expect(isError).to.equal(true)
+  expect(told(host, tool, over)).to.have.lengthOf(1)
+  expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
+}

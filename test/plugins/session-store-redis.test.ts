@@ -1,0 +1,33 @@
+// Sessions in Redis, beyond the contract of a session store (test/cluster/contracts.test.ts): what Redis is told once it is back.
+import { enter, open } from '../../core/testing/session-steps.ts'
+import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
+import { eventually } from '../support/eventually.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
+
+describe('the session store in Redis', () => {
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(stopHostsAndRedis)
+
+  it('tells later what it could not be told: that requests are answered', async () => {
+    const redis = await startRedis({ persistent: true })
+    const { connection, plugin } = await startRedisHost({ url: redis.url })
+    await whenHealthy(connection)
+    const store = createRedisSessionStore(connection, plugin)
+    store.onReturn(() => undefined)
+    await open(store, 'digest')
+    const requests = Array.from({ length: 20 }, (_, index) => index)
+    await enter(store, 'digest', { requests })
+    const kept = async () =>
+      (await Promise.all(requests.map(request => store.nodeOf('digest', request)))).filter(Boolean).length
+    await redis.kill()
+    await whenHealthy(connection, false)
+    for (const request of requests) store.leave('digest', [request])
+    await redis.start()
+    await whenHealthy(connection)
+    const left = await eventually('all requests are left', kept, count => count === 0)
+    console.log(`      ${requests.length} requests answered while Redis was away, ${left} of them taken for running`)
+  })
+})
