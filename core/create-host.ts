@@ -17,6 +17,7 @@ import { createProblems, type Problem, type Problems } from './config/problems.t
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { examinePlugins } from './examine-plugins.ts'
+import { givenSecrets } from './given-secrets.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
@@ -114,11 +115,16 @@ const withoutKeys = (config: unknown, keys: readonly string[]) =>
 
 type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>
 
+/** `isReload`: beside a host that runs. */
+interface Building extends BuildOptions {
+  readonly isReload?: boolean
+}
+
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(
   loaded: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe }: BuildOptions,
+  { purpose, processes, inEveryProcess, neighbours, observe, isReload = false }: Building,
 ): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
@@ -149,8 +155,10 @@ async function build(
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
+  const secrets = await givenSecrets(config.secrets, reading)
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
-  const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
+  const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe }
   return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
 }
@@ -163,7 +171,10 @@ export async function hostOf(
 ): Promise<Host> {
   const kept = keepWarnings(log)
   const built = await build(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => build(next, quiet, options), { log, warnings: kept.end() })
+  return reloadable(built, (next, quiet) => build(next, quiet, { ...options, isReload: true }), {
+    log,
+    warnings: kept.end(),
+  })
 }
 
 /**

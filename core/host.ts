@@ -7,12 +7,12 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
-import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
+import { type GivenSecrets, warnOfOwnKeys } from './given-secrets.ts'
 import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
@@ -64,6 +64,7 @@ export type InEveryProcess = KernelHost['inEveryProcess']
 
 export interface HostInput {
   readonly config: FilledConfig
+  readonly secrets: GivenSecrets
   /** Every plugin that the config names, and that was found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
@@ -109,7 +110,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours } = input
   const { report } = problems
   const http = resolveHttp(config.http)
-  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
+  const { list, isOfFile } = input.secrets
+  const secrets = { ...createSecrets(list, process.env['MCP_HOST_SECRETS'], report), isOfFile }
   let listening = ''
   const { tls: secured } = config.http
   const scheme = secured ? 'https' : 'http'
@@ -206,8 +208,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })
   warnUntoldScopes(inspected, log)
-  if (secrets.generated) log.warn({}, NO_SECRETS)
-  if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
+  if (secrets.generated) warnOfOwnKeys(log, report)
   const life = createLife(async () => {
     if (purpose !== 'inspect') services.startSessions()
     for (const task of notes.starting) await problems.placed(task)
@@ -293,7 +294,3 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
 }
 
 const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"
-
-const NO_SECRETS =
-  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
-  'signs and the requestState that it seals hold on no other node and not after a restart'

@@ -71,7 +71,7 @@ function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): s
 
 const MAKE_SECRET =
   'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
-  "config's `secrets`"
+  "config's `secrets`, or into a file that it names, the same on every machine: `secrets: { file: './state/secrets' }`"
 
 const keyProblem = ({ ownKeys }: SharedParts): string[] =>
   ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
