@@ -17,7 +17,6 @@ import { createProblems, type Problem, type Problems } from './config/problems.t
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { examinePlugins } from './examine-plugins.ts'
-import { givenSecrets } from './given-secrets.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
@@ -156,7 +155,11 @@ async function build(
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
-  const secrets = await givenSecrets(config.secrets, reading)
+  const { secrets: ownSecrets = [] } = config
+  const secrets =
+    'file' in ownSecrets
+      ? await (await import('./given-secrets.ts')).secretsOfFile(ownSecrets.file, reading)
+      : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe }

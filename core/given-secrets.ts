@@ -1,12 +1,9 @@
-// The secrets that a config gives, as a list, before the host is built: those of `secrets: { file }` are read, and at a start
-// made. Where nothing gives any, the warning about keys of this process alone is here, too.
+// The secrets of a config's `secrets: { file }`, as a list, before the host is built: they are read, and at a start made. For
+// create-host.ts, which loads this where a config names a file.
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { FilledConfig } from './config/define-config.ts'
-import { warnOfNearMiss } from './config/near-miss.ts'
 import type { Problems } from './config/problems.ts'
 import { StartError } from './http/errors.ts'
-import type { Report } from './http/start-error.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 
@@ -33,14 +30,10 @@ const STAND_IN = randomBytes(32).toString('base64url')
 /** Whether MCP_HOST_SECRETS holds any: it comes before a file. */
 export const inEnvironment = () => /[^\s,]/.test(process.env['MCP_HOST_SECRETS'] ?? '')
 
-/** MCP_HOST_SECRETS, where it holds any, comes before a file, which is then left alone; a list comes before both. */
-export async function givenSecrets(
-  secrets: FilledConfig['secrets'],
-  { directory, ...context }: SecretsContext,
-): Promise<GivenSecrets> {
-  if (secrets === undefined || !('file' in secrets)) return { list: secrets ?? [], isOfFile: false }
+/** Where MCP_HOST_SECRETS holds any, the file is left alone. What is wrong with it is reported. */
+export async function secretsOfFile(file: string, { directory, ...context }: SecretsContext): Promise<GivenSecrets> {
   if (inEnvironment()) return { list: [], isOfFile: false }
-  const path = resolve(directory, secrets.file)
+  const path = resolve(directory, file)
   const list = await secretsIn(path, context)
   return { list: list ?? [STAND_IN], isOfFile: true }
 }
@@ -65,17 +58,6 @@ async function secretsIn(path: string, { purpose, isReload, log, problems }: Omi
   }
 }
 
-/** Tells an operator, once all is checked, that nothing gave any secrets. */
-export function warnOfOwnKeys(log: Logger, report: Report): void {
-  log.warn({}, NO_SECRETS)
-  warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
-}
-
 const MADE =
   'made a file with a secret, which signs session ids: keep it, and where other machines serve the same address, give ' +
   'them a copy'
-
-const NO_SECRETS =
-  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
-  'signs and the requestState that it seals hold on no other node and not after a restart; on one machine ' +
-  "`secrets: { file: './state/secrets' }` keeps them"

@@ -7,12 +7,13 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
+import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
-import { type GivenSecrets, warnOfOwnKeys } from './given-secrets.ts'
+import type { GivenSecrets } from './given-secrets.ts'
 import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
@@ -54,7 +55,7 @@ import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
-import { checkSharing, isServedHereAlone, keepsSessions } from './sessions/sharing.ts'
+import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
 export type { BuiltHost, Host, HostParts } from './running-host.ts'
@@ -208,7 +209,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, log })
   warnUntoldScopes(inspected, log)
-  if (secrets.generated) warnOfOwnKeys(log, report)
+  if (secrets.generated) log.warn({}, NO_SECRETS)
+  if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {
     if (purpose !== 'inspect') services.startSessions()
     for (const task of notes.starting) await problems.placed(task)

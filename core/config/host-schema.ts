@@ -188,7 +188,6 @@ const secrets: JsonSchema = {
     list(
       { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
       'Null entries are skipped.',
-      { writeOnly: true },
     ),
     closed(
       { file: text('One secret a line; a start makes it where it is missing. MCP_HOST_SECRETS comes before it.') },
@@ -196,6 +195,7 @@ const secrets: JsonSchema = {
     ),
   ],
   description: 'The first signs, all verify. Default: one made at start, for this process.',
+  writeOnly: true,
   tsType: 'Secrets',
 }
 
