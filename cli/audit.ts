@@ -1,9 +1,10 @@
 // `mcp-host audit verify FILE...`: whether an audit is as it was written; `mcp-host audit who SUBJECT`: what stands for a
 // person in it. The files are read, nothing is served, and no secret is shown.
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { loadConfig } from '../core/create-host.ts'
+import { inEnvironment } from '../core/given-secrets.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { isObject } from '../core/index.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
@@ -31,11 +32,21 @@ type AuditValues = VerbValues<typeof OPTIONS>
 
 const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
+async function secretsInFile(path: string): Promise<string[] | undefined> {
+  const { readSecrets } = await import('../core/config/secrets-file.ts')
+  return readSecrets(path, () => undefined).catch(error => {
+    throw stop(`the config's secrets: ${errorText(error)}`, error)
+  })
+}
+
 /** The secrets of the config that was named, else those of the environment. */
 async function secretsOf({ config, 'env-file': files = [] }: AuditValues): Promise<Secrets> {
   createEnvFiles(() => files).load()
   const loaded = config === undefined ? undefined : await loadConfig({ cwd: process.cwd(), file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
+  if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment()) {
+    return createSecrets(await secretsInFile(resolve(dirname(loaded.file), written['file'])))
+  }
   // As the host takes them: without the line break that a file ends with.
   const given = Array.isArray(written)
     ? written.map(secret => (typeof secret === 'string' ? secret.replace(/[\r\n]+$/, '') : undefined))

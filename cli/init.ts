@@ -6,12 +6,21 @@ import { printable } from '../client/printable.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
-import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './init/choices.ts'
+import {
+  type Choices,
+  type ConfigFormat,
+  DEFAULT_NAME,
+  DEFAULT_PLUGIN_NAME,
+  type Given,
+  STORES,
+  type Store,
+} from './init/choices.ts'
 import { nextSteps } from './init/next-steps.ts'
 import { packageCommandsOf } from './init/package-commands.ts'
 import { toPackageName } from './init/package-name.ts'
 import { pluginFiles } from './init/plugin-files.ts'
 import { projectFiles } from './init/project-files.ts'
+import { defaultStore, noteOnNode } from './init/stores.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
@@ -19,6 +28,11 @@ const OPTIONS = {
   name: { type: 'string', value: '<name>', help: "of the package and the server; default: the folder's" },
   format: { type: 'string', value: 'ts|yaml', help: 'of the config; default: ts' },
   protected: { type: 'boolean', help: 'callers have to log in; with an authorization server for development' },
+  store: {
+    type: 'string',
+    value: STORES.join('|'),
+    help: 'where sessions are kept; default: file, from Node 22.13 on',
+  },
   plugin: { type: 'boolean', help: 'a plugin to publish as a package, instead of a server' },
   install: { type: 'boolean', help: 'run npm install in it; default: it is only said' },
   yes: { type: 'boolean', short: 'y', help: 'ask nothing; the same where there is no terminal' },
@@ -31,25 +45,35 @@ function readFormat(format: string | undefined): ConfigFormat | undefined {
   throw new StartError(`--format is ts or yaml, not "${printable(format)}"`, { exitCode: 2 })
 }
 
+function readStore(store: string | undefined): Store | undefined {
+  const known = STORES.find(name => name === store)
+  if (store === undefined || known !== undefined) return known
+  throw new StartError(`--store is file, redis or memory, not "${printable(store)}"`, { exitCode: 2 })
+}
+
 /** What the command line says. */
 function readGiven(options: InitOptions, folder: string | undefined): Given {
   const { name, plugin: isPlugin = false } = options
   const format = readFormat(options.format)
-  if (isPlugin && (format !== undefined || options.protected)) {
-    throw new StartError('--format and --protected are for servers: leave them out, or --plugin', { exitCode: 2 })
+  const store = readStore(options.store)
+  if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
+    const what = '--format, --protected and --store are for servers: leave them out, or --plugin'
+    throw new StartError(what, { exitCode: 2 })
   }
   return {
     isPlugin,
     ...(folder !== undefined && { folder }),
     ...(name !== undefined && { name }),
     ...(format !== undefined && { format }),
+    ...(store !== undefined && { store }),
     ...(options.protected !== undefined && { isProtected: options.protected }),
   }
 }
 
 /** The same for whoever is not asked. */
-function fillChoices({ isPlugin = false, folder = '.', name, format = 'ts', isProtected = false }: Given): Choices {
-  return { isPlugin, folder, name: name ?? basename(resolve(folder)), format, isProtected }
+function fillChoices(given: Given): Choices {
+  const { isPlugin = false, folder = '.', format = 'ts', isProtected = false, store = defaultStore() } = given
+  return { isPlugin, folder, name: given.name ?? basename(resolve(folder)), format, isProtected, store }
 }
 
 interface Chosen extends Choices {
@@ -81,7 +105,8 @@ async function install(folder: string, command: string): Promise<void> {
 async function init(options: InitOptions, [folder]: readonly string[]): Promise<void> {
   const hasPerson = process.stdin.isTTY === true && process.stdout.isTTY === true
   const given = readGiven(options, folder)
-  const choices = await choose(given, hasPerson && options.yes !== true)
+  const asks = hasPerson && options.yes !== true
+  const choices = await choose(given, asks)
   const at = resolve(choices.folder)
   const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
   // Of two configs in a folder one would not be read.
@@ -89,6 +114,8 @@ async function init(options: InitOptions, [folder]: readonly string[]): Promise<
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)
   if (choices.note !== undefined) console.log(choices.note)
+  const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
+  if (onNode !== undefined) console.log(onNode)
   const manager = packageCommandsOf(process.env['npm_config_user_agent'])
   const installed = options.install === true
   if (installed) await install(at, manager.install)

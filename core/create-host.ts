@@ -114,11 +114,16 @@ const withoutKeys = (config: unknown, keys: readonly string[]) =>
 
 type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>
 
+/** `isReload`: beside a host that runs. */
+interface Building extends BuildOptions {
+  readonly isReload?: boolean
+}
+
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(
   loaded: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe }: BuildOptions,
+  { purpose, processes, inEveryProcess, neighbours, observe, isReload = false }: Building,
 ): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
@@ -149,8 +154,14 @@ async function build(
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
+  const { secrets: ownSecrets = [] } = config
+  const secrets =
+    'file' in ownSecrets
+      ? await (await import('./given-secrets.ts')).secretsOfFile(ownSecrets.file, reading)
+      : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
-  const found = { config, plugins, isBuiltIn, toolsets, isWhole, problems }
+  const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe }
   return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
 }
@@ -163,7 +174,10 @@ export async function hostOf(
 ): Promise<Host> {
   const kept = keepWarnings(log)
   const built = await build(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => build(next, quiet, options), { log, warnings: kept.end() })
+  return reloadable(built, (next, quiet) => build(next, quiet, { ...options, isReload: true }), {
+    log,
+    warnings: kept.end(),
+  })
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
+import type { GivenSecrets } from './given-secrets.ts'
 import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
@@ -54,7 +55,7 @@ import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { BuiltHost } from './running-host.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
-import { checkSharing, isServedHereAlone, keepsSessions } from './sessions/sharing.ts'
+import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { type Slots, slotFault } from './slots.ts'
 
 export type { BuiltHost, Host, HostParts } from './running-host.ts'
@@ -64,6 +65,7 @@ export type InEveryProcess = KernelHost['inEveryProcess']
 
 export interface HostInput {
   readonly config: FilledConfig
+  readonly secrets: GivenSecrets
   /** Every plugin that the config names, and that was found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
@@ -109,7 +111,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours } = input
   const { report } = problems
   const http = resolveHttp(config.http)
-  const secrets = createSecrets(config.secrets, process.env['MCP_HOST_SECRETS'], report)
+  const { list, isOfFile } = input.secrets
+  const secrets = { ...createSecrets(list, process.env['MCP_HOST_SECRETS'], report), isOfFile }
   let listening = ''
   const { tls: secured } = config.http
   const scheme = secured ? 'https' : 'http'
@@ -293,7 +296,3 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
 }
 
 const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"
-
-const NO_SECRETS =
-  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
-  'signs and the requestState that it seals hold on no other node and not after a restart'

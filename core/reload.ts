@@ -111,7 +111,7 @@ function hasChanged(before: Definition[], after: Definition[], digestOf: (one: D
   })
 }
 
-/** Secrets that the config does not give, and whose keys a start would make of another environment. */
+/** Secrets whose keys a start would make of another environment, or of what is in their file by now. */
 function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] {
   if (differences(config.secrets, next.config.secrets).length > 0) return []
   const [one, other] = [parts.secrets, next.secrets]
@@ -120,7 +120,8 @@ function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] 
     keys('session-id')
       .map(key => key.toString('hex'))
       .join()
-  return one.generated === other.generated && textOf(one) === textOf(other) ? [] : ['MCP_HOST_SECRETS']
+  if (one.generated === other.generated && textOf(one) === textOf(other)) return []
+  return [one.isOfFile && other.isOfFile ? 'secrets.file' : 'MCP_HOST_SECRETS']
 }
 
 function compareToolsets(own: Reloaded, next: HostParts): string[] {

@@ -4,6 +4,7 @@ import type { InspectedAddress } from './access/inspect-access.ts'
 import type { BuiltServices } from './assembly.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import type { GivenSecrets } from './given-secrets.ts'
 import type { HostTls } from './http-tls.ts'
 import type { Ending } from './kernel/ending.ts'
 import type { Logger } from './kernel/log.ts'
@@ -31,7 +32,7 @@ export interface HostParts
   /** What plugins are told of `server`. */
   readonly server: { name: string; version: string }
   readonly reconfigure: KernelNotes['reconfigure']
-  readonly secrets: Secrets
+  readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
   readonly log: Logger
   readonly tls: HostTls | undefined
 }

@@ -1,9 +1,18 @@
-// Asks at a terminal for what the flags of `init` left open: where, what it is called, TypeScript or YAML, protected or not.
+// Asks at a terminal for what the flags of `init` left open: where, what it is called, TypeScript or YAML, protected or not, and
+// where sessions are kept.
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { cancel, confirm, intro, isCancel, select, text } from '@clack/prompts'
-import { type Choices, type ConfigFormat, DEFAULT_NAME, DEFAULT_PLUGIN_NAME, type Given } from './choices.ts'
+import {
+  type Choices,
+  type ConfigFormat,
+  DEFAULT_NAME,
+  DEFAULT_PLUGIN_NAME,
+  type Given,
+  type Store,
+} from './choices.ts'
 import { toPackageName } from './package-name.ts'
+import { defaultStore, hasSqlite } from './stores.ts'
 
 /** What shells expect of a program that was interrupted. */
 const INTERRUPTED = 130
@@ -29,6 +38,21 @@ async function askFormat(): Promise<ConfigFormat> {
   return answerTo(select<ConfigFormat>({ message: 'What shall the config be written in?', options }))
 }
 
+async function askStore(): Promise<Store> {
+  const file = {
+    value: 'file' as const,
+    label: 'In a file',
+    hint: 'one machine; outlives restarts, and --workers share it',
+  }
+  const without = { ...file, hint: `${file.hint}; takes Node 22.13 or later` }
+  const options = [
+    hasSqlite() ? file : without,
+    { value: 'redis' as const, label: 'In Redis', hint: 'several machines' },
+    { value: 'memory' as const, label: 'In memory', hint: 'nothing outlives the process' },
+  ]
+  return answerTo(select<Store>({ message: 'Where are sessions kept?', options, initialValue: defaultStore() }))
+}
+
 /** Asks nothing that `given` says. */
 export async function askChoices(given: Given): Promise<Choices> {
   const { isPlugin = false } = given
@@ -37,9 +61,10 @@ export async function askChoices(given: Given): Promise<Choices> {
   const folder = given.folder ?? (await ask('In which folder?', isEmpty('.') ? '.' : usual)).trim()
   const made = toPackageName(basename(resolve(folder)), usual)
   const name = given.name ?? (await ask('What is it called?', made)).trim()
-  if (isPlugin) return { folder, name, format: 'ts', isProtected: false, isPlugin }
+  if (isPlugin) return { folder, name, format: 'ts', isProtected: false, store: 'memory', isPlugin }
   const format = given.format ?? (await askFormat())
   const isProtected =
     given.isProtected ?? (await answerTo(confirm({ message: 'Shall callers have to log in?', initialValue: false })))
-  return { folder, name, format, isProtected, isPlugin }
+  const store = given.store ?? (await askStore())
+  return { folder, name, format, isProtected, store, isPlugin }
 }

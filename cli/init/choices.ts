@@ -2,6 +2,10 @@
 
 export type ConfigFormat = 'ts' | 'yaml'
 
+/** `file`: on this machine, for a restart and for workers. `redis`: for several machines. `memory`: until the process ends. */
+export const STORES = ['file', 'redis', 'memory'] as const
+export type Store = (typeof STORES)[number]
+
 export interface Choices {
   /** As it was written; relative to the working directory. */
   readonly folder: string
@@ -9,6 +13,7 @@ export interface Choices {
   readonly name: string
   readonly format: ConfigFormat
   readonly isProtected: boolean
+  readonly store: Store
   /** A plugin to publish, instead of a server. */
   readonly isPlugin: boolean
 }

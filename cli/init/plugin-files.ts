@@ -2,7 +2,7 @@
 import { ownPackage } from '../version.ts'
 import type { Choices } from './choices.ts'
 import { capitalize, toIdentifier, withoutScope } from './package-name.ts'
-import { COMPILER_OPTIONS, devDependencies, TEST_SCRIPT } from './project-files.ts'
+import { COMPILER_OPTIONS, TEST_SCRIPT, versionsOf } from './project-files.ts'
 import { jsonText, readTemplate } from './templates.ts'
 import type { NewFiles } from './write-new.ts'
 
@@ -20,7 +20,7 @@ const manifestOf = (name: string): object => ({
   peerDependencies: { 'mcp-host': `^${ownPackage.version}` },
   devDependencies: {
     'mcp-host': `^${ownPackage.version}`,
-    ...devDependencies('@modelcontextprotocol/client', '@types/node', 'tsx', 'typescript'),
+    ...versionsOf('@modelcontextprotocol/client', '@types/node', 'tsx', 'typescript'),
   },
 })
 

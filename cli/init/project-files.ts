@@ -2,10 +2,9 @@
 import { ownPackage } from '../version.ts'
 import type { Choices } from './choices.ts'
 import { withoutScope } from './package-name.ts'
+import { nodeFor, packagesFor, replacementsFor } from './stores.ts'
 import { jsonText, readTemplate } from './templates.ts'
 import type { NewFiles } from './write-new.ts'
-
-const NODE = '>=20.19'
 
 /** What this package itself is built and tested with. */
 export function versionOf(name: string): string {
@@ -13,7 +12,7 @@ export function versionOf(name: string): string {
   return dependencies[name] ?? devDependencies[name] ?? '*'
 }
 
-export const devDependencies = (...names: string[]): Record<string, string> =>
+export const versionsOf = (...names: string[]): Record<string, string> =>
   Object.fromEntries(names.map(name => [name, versionOf(name)]))
 
 /** npm takes it as it is; the test runner finds the files, and tsx lets it read TypeScript. */
@@ -23,15 +22,15 @@ export const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
 const OPTIONAL = ['@modelcontextprotocol/client', 'pino-pretty'] as const
 const OF_PROTECTED = ['oidc-provider'] as const
 
-const manifestOf = ({ name, isProtected }: Choices): object => ({
+const manifestOf = ({ name, isProtected, store }: Choices): object => ({
   name,
   version: '0.1.0',
   private: true,
   type: 'module',
-  engines: { node: NODE },
+  engines: { node: nodeFor(store) },
   scripts: { dev: 'mcp-host dev', start: 'mcp-host start', check: 'tsc && mcp-host check', test: TEST_SCRIPT },
-  dependencies: { 'mcp-host': `^${ownPackage.version}` },
-  devDependencies: devDependencies(
+  dependencies: { ...versionsOf(...packagesFor(store)), 'mcp-host': `^${ownPackage.version}` },
+  devDependencies: versionsOf(
     ...[...OPTIONAL, ...(isProtected ? OF_PROTECTED : []), '@types/node', 'tsx', 'typescript'].sort(),
   ),
 })
@@ -55,12 +54,9 @@ const TSCONFIG = {
 
 /** In the order in which they are listed. */
 export function projectFiles(choices: Choices): NewFiles {
-  const { name, format, isProtected } = choices
+  const { name, format, isProtected, store } = choices
   const config = `mcp.config.${format}`
-  const replaced = [
-    ['my-server', withoutScope(name)],
-    ['CONFIG', config],
-  ] as const
+  const replaced = [...replacementsFor(store, format), ['my-server', withoutScope(name)], ['CONFIG', config]] as const
   const common = (file: string) => readTemplate(`project/${file}`, replaced)
   const own = (file: string) => readTemplate(`${isProtected ? 'protected' : 'open'}/${file}`, replaced)
   const serverTest = own('test/server.test.ts')

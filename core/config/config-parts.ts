@@ -9,8 +9,13 @@ export type { ConfigureSession, RunSession, ServerSettings } from '../mcp/config
 /** A module path or glob relative to the config, definitions, or a list of these. */
 export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
 
-/** Undefined entries are skipped: what the environment does not hold. */
-export type Secrets = ReadonlyArray<string | undefined>
+/** A list, of which undefined entries are skipped: what the environment does not hold. Or a file that has them. */
+export type Secrets =
+  | ReadonlyArray<string | undefined>
+  | {
+      /** One secret a line, relative to the config; a start makes it where it is missing. */
+      readonly file: string
+    }
 
 type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
 

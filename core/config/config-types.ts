@@ -19,7 +19,7 @@ export interface Config {
   http?: HttpSettings
   /** Every route serves request by request, without sessions. Default `false`. */
   stateless?: boolean
-  /** The first signs, all verify; null entries are skipped. Default: one made at start, for this process. */
+  /** The first signs, all verify. Default: one made at start, for this process. */
   secrets?: Secrets
   /** Limits for every tool. */
   tools?: ToolLimits

@@ -183,6 +183,22 @@ const route = (plugins: JsonSchema): JsonSchema =>
     { title: 'RouteSettings', required: ['toolsets'], description: 'What is served at this path.' },
   )
 
+const secrets: JsonSchema = {
+  anyOf: [
+    list(
+      { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
+      'Null entries are skipped.',
+    ),
+    closed(
+      { file: text('One secret a line; a start makes it where it is missing. MCP_HOST_SECRETS comes before it.') },
+      { required: ['file'] },
+    ),
+  ],
+  description: 'The first signs, all verify. Default: one made at start, for this process.',
+  writeOnly: true,
+  tsType: 'Secrets',
+}
+
 /** What only code can hold. */
 const callable = (tsType: string, description: string): JsonSchema => ({ callable: true, tsType, description })
 
@@ -230,11 +246,7 @@ export function buildConfigSchema(
       server,
       http,
       stateless: flag('Every route serves request by request, without sessions.', { default: false }),
-      secrets: list(
-        { type: ['string', 'null'], minLength: 1, writeOnly: true, description: 'A long random string.' },
-        'The first signs, all verify; null entries are skipped. Default: one made at start, for this process.',
-        { writeOnly: true, tsType: 'Secrets' },
-      ),
+      secrets,
       tools,
       sessions,
       ...Object.fromEntries(shared.map(([name, { schema }]) => [name, schema])),

@@ -71,7 +71,13 @@ function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): s
 
 const MAKE_SECRET =
   'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
-  "config's `secrets`"
+  "config's `secrets`, or into a file that it names, the same on every machine: `secrets: { file: './state/secrets' }`"
+
+/** What is logged of one process that has none. */
+export const NO_SECRETS =
+  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
+  'signs and the requestState that it seals hold on no other node and not after a restart; ' +
+  "`secrets: { file: './state/secrets' }` keeps them on this machine"
 
 const keyProblem = ({ ownKeys }: SharedParts): string[] =>
   ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []

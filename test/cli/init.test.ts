@@ -1,7 +1,9 @@
 // `mcp-host init`: what it writes, what it refuses, and what it says; test/slow/init.slow.ts runs what it wrote.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { STORES, type Store } from '../../cli/init/choices.ts'
 import { packageCommandsOf } from '../../cli/init/package-commands.ts'
 import { toIdentifier, toPackageName } from '../../cli/init/package-name.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
@@ -13,7 +15,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { printedBy } from './printed-by.ts'
-import { ROOT, stopAll } from './run-cli.ts'
+import { CORE, ROOT, runCli, stopAll } from './run-cli.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -43,30 +45,98 @@ const PROJECT = [
   'tsconfig.json',
 ]
 
+const ALL = ['ts', 'yaml'].flatMap(format =>
+  STORES.flatMap(store => [false, true].map(isProtected => [format, store, isProtected] as const)),
+)
+
+const hasSqlite = isBuiltin('node:sqlite')
+
+/** What `check` says of a new project, beside the warning that a protected one is for development. */
+const EXPECTED: Readonly<Record<Store, readonly string[]>> = {
+  file: hasSqlite ? [] : ['it needs the database of Node 22.13 or later'],
+  redis: [],
+  memory: ['no `secrets` in the config'],
+}
+
+/** Each file says what the store is, and nothing of the others. */
+function keepsIn(store: Store, format: string, read: (file: string) => string) {
+  const config = read(`mcp.config.${format}`)
+  const isIn = (text: string, ...words: string[]) => words.map(word => text.includes(word))
+  const isFile = store === 'file'
+  const isRedis = store === 'redis'
+  const plugins = isIn(config, 'store-sqlite', './state/mcp-host.db', 'cluster-redis', 'redis://127.0.0.1:6379')
+  expect(plugins).to.deep.equal([isFile, isFile, isRedis, isRedis])
+  expect(isIn(config, './state/secrets')).to.deep.equal([store !== 'memory'])
+  expect(isIn(read('.gitignore'), 'state/')).to.deep.equal([store !== 'memory'])
+  const env = isIn(read('.env.example'), '# MCP_HOST_SECRETS=', 'REDIS_URL', './state/secrets')
+  expect(env).to.deep.equal([true, isRedis && format === 'ts', store !== 'memory'])
+  expect(isIn(read('README.md'), 'kept in `state/`', 'kept in Redis', 'sessions end')).to.deep.equal([
+    isFile,
+    isRedis,
+    store === 'memory',
+  ])
+  expect(isIn(read('test/server.test.ts'), "'cluster-redis': false")).to.deep.equal([isRedis])
+  for (const file of [config, read('README.md'), read('.env.example')]) expect(file).to.not.match(/\n\n\n|CONFIG/)
+}
+
+/** All that `mcp-host check` says of a project; it leaves nothing behind. */
+async function findingsOf(folder: string): Promise<string[]> {
+  const here = join(folder, 'node_modules/mcp-host')
+  mkdirSync(here, { recursive: true })
+  writeFileSync(join(here, 'package.json'), '{ "name": "mcp-host", "type": "module", "exports": "./index.js" }')
+  writeFileSync(join(here, 'index.js'), `export * from ${JSON.stringify(CORE)}\n`)
+  const { code, stdout, stderr } = await runCli(['check', '--format', 'json'], folder, { MCP_HOST_SECRETS: '' })
+  const { problems = [], warnings = [] } = JSON.parse(stdout)
+  expect(existsSync(join(folder, 'state'))).to.equal(false)
+  expect([code, stderr]).to.deep.equal([problems.length === 0 ? 0 : 2, ''])
+  return [...problems, ...warnings].map(({ text, message }) => text ?? message)
+}
+
 const write = async (folder: string, ...files: Array<[string, string]>) => writeNew(folder, new Map(files))
 
 describe('mcp-host init', () => {
-  for (const format of ['ts', 'yaml']) {
-    for (const isProtected of [false, true]) {
-      it(`writes a project with a config in ${format}, ${isProtected ? 'protected' : 'open'}, under its own name`, async () => {
-        const { folder, read } = await init('acme-tools', { format, ...(isProtected && { protected: true }) })
-        const config = `mcp.config.${format}`
-        expect(filesIn(folder)).to.deep.equal([...PROJECT, config].sort())
-        expect(read(config)).to.include('acme-tools').and.not.include('my-server')
-        expect(read(config).includes('auth-jwt')).to.equal(isProtected)
-        expect(read('README.md')).to.include(`[${config}](${config})`)
-        expect(read('README.md').trim().split('\n')).to.have.length.at.most(10)
-        if (isProtected)
-          for (const mark of ['1:', '2:', '3:']) expect(read(config)).to.match(new RegExp(`(?://|#) ${mark}`))
-        const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json'))
-        expect(dependencies).to.deep.equal({ 'mcp-host': `^${ownPackage.version}` })
-        const optional = ['@modelcontextprotocol/client', 'pino-pretty', ...(isProtected ? ['oidc-provider'] : [])]
-        expect(Object.keys(devDependencies)).to.deep.equal([...optional, '@types/node', 'tsx', 'typescript'].sort())
-        expect(Object.values(devDependencies)).to.not.include('*')
-        expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
-      })
-    }
+  for (const [format, store, isProtected] of ALL) {
+    const what = `${format}, ${isProtected ? 'protected' : 'open'}, with sessions in ${store}`
+    it(`writes a project with a config in ${what}, under its own name, which checks`, async () => {
+      const values = { format, store, ...(isProtected && { protected: true }) }
+      const { folder, read } = await init('acme-tools', values)
+      const config = `mcp.config.${format}`
+      expect(filesIn(folder)).to.deep.equal([...PROJECT, config].sort())
+      expect(read(config)).to.include('acme-tools').and.not.include('my-server')
+      expect(read(config).includes('auth-jwt')).to.equal(isProtected)
+      expect(read('README.md')).to.include(`[${config}](${config})`)
+      expect(read('README.md').trim().split('\n')).to.have.length.at.most(10)
+      if (isProtected)
+        for (const mark of ['1:', '2:', '3:']) expect(read(config)).to.match(new RegExp(`(?://|#) ${mark}`))
+      const { dependencies, devDependencies, engines, scripts } = JSON.parse(read('package.json'))
+      const client = store === 'redis' ? ['@redis/client'] : []
+      expect(Object.keys(dependencies)).to.deep.equal([...client, 'mcp-host'])
+      expect(dependencies['mcp-host']).to.equal(`^${ownPackage.version}`)
+      const optional = ['@modelcontextprotocol/client', 'pino-pretty', ...(isProtected ? ['oidc-provider'] : [])]
+      expect(Object.keys(devDependencies)).to.deep.equal([...optional, '@types/node', 'tsx', 'typescript'].sort())
+      expect(Object.values({ ...dependencies, ...devDependencies })).to.not.include('*')
+      expect(engines).to.deep.equal({ node: store === 'file' ? '>=22.13' : '>=20.19' })
+      expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
+      keepsIn(store, format, read)
+      const expected = [...EXPECTED[store], ...(isProtected ? ['an authorization server for development is on'] : [])]
+      const found = await findingsOf(folder)
+      expect(found, found.join('\n')).to.have.length(expected.length)
+      for (const words of expected) expect(found.join('\n')).to.include(words)
+    })
   }
+
+  it('keeps sessions in a file where this Node can, and else says why it does not', async () => {
+    const { printed, read } = await init('usual')
+    expect(read('mcp.config.ts').includes('store-sqlite')).to.equal(hasSqlite)
+    const said = `Sessions are kept in memory, and end with the process: this is Node ${process.versions.node}; Node 22.13`
+    expect(printed.includes(said)).to.equal(!hasSqlite)
+    const asked = await init('asked', { store: 'memory' })
+    expect(asked.printed).to.not.include('22.13')
+    const file = await init('file', { store: 'file' })
+    expect(file.printed.includes('which takes Node 22.13 or later')).to.equal(!hasSqlite)
+    const plugin = await init('mcp-host-x', { plugin: true })
+    expect(plugin.printed).to.not.include('essions')
+  })
 
   it('writes configs in YAML that are configs, with one issuer in both places', async () => {
     const { folder } = await init('acme', { format: 'yaml', protected: true })
@@ -153,7 +223,9 @@ describe('mcp-host init', () => {
   it('refuses flags that do not fit', async () => {
     for (const [values, words] of [
       [{ format: 'toml' }, '--format is ts or yaml, not "toml"'],
-      [{ plugin: true, protected: true }, '--format and --protected are for servers'],
+      [{ store: 'sqlite' }, '--store is file, redis or memory, not "sqlite"'],
+      [{ plugin: true, protected: true }, '--format, --protected and --store are for servers'],
+      [{ plugin: true, store: 'file' }, '--format, --protected and --store are for servers'],
     ] as const) {
       const error = await rejectionOf(initVerb.run(values, ['never-made']))
       expect((error as StartError).exitCode).to.equal(2)
@@ -210,8 +282,12 @@ describe('mcp-host init', () => {
     child.stdin.write('\r')
     await printed(/Shall callers have to log in\?/)
     child.stdin.write('\r')
+    await printed(/Where are sessions kept\?/)
+    // Up or down, to Redis: from a file, or from memory.
+    child.stdin.write(hasSqlite ? '\u001b[B' : '\u001b[A')
+    child.stdin.write('\r')
     expect((await ended).stdout).to.include('Made asked in asked')
-    expect(existsSync(join(folder, 'asked/mcp.config.yaml'))).to.equal(true)
+    expect(readFileSync(join(folder, 'asked/mcp.config.yaml'), 'utf8')).to.include('cluster-redis')
 
     const other = startInTerminal(['init', 'left'], folder, { CI: '' })
     await other.printed(/What is it called\?/)

@@ -1,11 +1,15 @@
 // What `mcp-host init` and `add` write, in the package as a stranger gets it: every kind of project is compiled, checked
 // and tested by its own scripts; a plugin is packed, installed and used. `npx mocha 'test/slow/*.slow.ts'`.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { freePort } from '../support/free-port.ts'
+import { pending } from '../support/needs-program.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -45,6 +49,66 @@ async function init(name: string, ...flags: string[]): Promise<string> {
   return folder
 }
 
+/** `mcp-host start` in a project, once it listens; nothing in its environment but the way to programs. */
+async function startIn(folder: string): Promise<{ kill(): Promise<void> }> {
+  const program = [join(first, 'node_modules/mcp-host/dist/cli/main.js'), 'start']
+  const child = spawn(process.execPath, program, {
+    cwd: folder,
+    env: { PATH: env.PATH },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const closed = once(child, 'close')
+  let text = ''
+  const listening = new Promise<void>(resolve => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+        if (/^listening on http:/m.test(text)) resolve()
+      })
+    }
+  })
+  const failed = closed.then(() => {
+    throw new Error(`it ended before it listened: ${text}`)
+  })
+  await Promise.race([listening, failed])
+  failed.catch(() => undefined)
+  return {
+    async kill() {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+const post = (url: string, session: string | undefined, message: object) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { ...HEADERS, ...(session !== undefined && { 'mcp-session-id': session }) },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+
+/** Opens a session as a client of 2025-06-18 does; its id. */
+async function openSession(url: string): Promise<string> {
+  const clientInfo = { name: 'init', version: '1.0.0' }
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
+  const answer = await post(url, undefined, { id: 1, method: 'initialize', params })
+  await answer.text()
+  const session = answer.headers.get('mcp-session-id') ?? ''
+  expect(session).to.not.equal('')
+  await (await post(url, session, { method: 'notifications/initialized' })).text()
+  return session
+}
+
+/** The status, and how many days the tool counts. */
+async function callDays(url: string, session: string): Promise<[number, number | undefined]> {
+  const params = { name: 'days_between', arguments: { from: '2026-12-24', to: '2026-12-31' } }
+  const answer = await post(url, session, { id: 2, method: 'tools/call', params })
+  const days = /"days":(\d+)/.exec(await answer.text())?.[1]
+  return [answer.status, days === undefined ? undefined : Number(days)]
+}
+
 async function passesItsOwnScripts(folder: string) {
   expect(await npm(folder, 'run', 'check')).to.include('The config is fine.')
   expect(await npm(folder, 'test')).to.match(/^# fail 0$|^ℹ fail 0$/m)
@@ -63,8 +127,8 @@ before(async function () {
   const printed = await works(outer, join(desk, 'node_modules/.bin/create-mcp-host'), 'first', '--yes')
   expect(printed).to.match(/^Made first in first:\n/)
   first = join(outer, 'first')
-  // The second is what a protected project names in its package.json: those of below share the packages of this one.
-  await npm(first, 'install', await tarballIn(outer, 'mcp-host-'), 'oidc-provider@9')
+  // The others are what a protected project, and one with Redis, name in its package.json: those of below share the packages of this one.
+  await npm(first, 'install', await tarballIn(outer, 'mcp-host-'), 'oidc-provider@9', '@redis/client@6')
 })
 
 after(() => rm(outer, { recursive: true, force: true }))
@@ -76,7 +140,14 @@ describe('a project of mcp-host init', function () {
     await passesItsOwnScripts(first)
   })
 
-  for (const flags of [['--format', 'yaml'], ['--protected'], ['--protected', '--format', 'yaml']]) {
+  for (const flags of [
+    ['--format', 'yaml'],
+    ['--protected'],
+    ['--protected', '--format', 'yaml'],
+    ['--store', 'memory'],
+    ['--store', 'redis'],
+    ['--store', 'redis', '--format', 'yaml'],
+  ]) {
     it(`passes its own check and test: ${flags.join(' ')}`, async () => {
       await passesItsOwnScripts(await init(`with${flags.join('')}`, ...flags))
     })
@@ -100,6 +171,36 @@ describe('a project of mcp-host init', function () {
     expect((await said(folder, 'npx', 'tsc')).text).to.include("'pth' does not exist")
     expect((await said(folder, 'npx', 'mcp-host', 'check')).text).to.include('did you mean "path"?')
   })
+})
+
+describe('a project that keeps sessions in a file', function () {
+  this.timeout(120_000)
+
+  before(function () {
+    if (!isBuiltin('node:sqlite')) pending(this, 'no node:sqlite in this Node: 22.13 or later has it')
+  })
+
+  for (const flags of [[], ['--format', 'yaml']]) {
+    it(`starts without an environment, and its session goes on after a kill: ${flags.join(' ') || 'TypeScript'}`, async () => {
+      const folder = await init(`kept${flags.join('')}`, '--store', 'file', ...flags)
+      const port = await freePort()
+      const file = join(folder, `mcp.config.${flags.at(-1) ?? 'ts'}`)
+      await writeFile(file, (await readFile(file, 'utf8')).replace('3000', String(port)))
+      const url = `http://127.0.0.1:${port}/mcp`
+      const first = await startIn(folder)
+      const session = await openSession(url)
+      const secrets = await readFile(join(folder, 'state/secrets'), 'utf8')
+      expect(secrets).to.match(/^[\w-]{43}\n$/)
+      expect(await callDays(url, session)).to.deep.equal([200, 7])
+      await first.kill()
+
+      const second = await startIn(folder)
+      expect(await callDays(url, session)).to.deep.equal([200, 7])
+      expect((await callDays(url, `${session.slice(0, -1)}-`))[0]).to.equal(404)
+      expect(await readFile(join(folder, 'state/secrets'), 'utf8')).to.equal(secrets)
+      await second.kill()
+    })
+  }
 })
 
 describe('a plugin of mcp-host init --plugin', function () {

@@ -1,0 +1,162 @@
+// The file of the config's `secrets: { file }`: one secret a line. It is read and checked here, and made where it is to be.
+// For given-secrets.ts, which loads it where a config names one. No secret is ever in an error or in the log.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { constants, existsSync } from 'node:fs'
+import { access, type FileHandle, link, mkdir, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errorText } from '../http/errors.ts'
+import { publicKeyIn } from '../kernel/public-key.ts'
+import { MIN_SECRET_LENGTH } from '../kernel/secrets.ts'
+
+/** Bytes: a thousand secrets, and nothing that is read without end. */
+const MAX_SIZE = 65_536
+const MAKE_ONE = 'make one with: openssl rand -base64 32'
+/**
+ * Everybody may read it or write it, or its group may write it. That a group reads it is how Kubernetes (`fsGroup`) and
+ * systemd give files to whoever is not root.
+ */
+const TOO_OPEN = 0o027
+
+/** What is wrong with the file, and what to do. */
+export class SecretsFault extends Error {}
+
+/** Takes what is to be told, and does not stop the start. */
+type Warn = (text: string) => void
+
+const stop = (text: string, cause?: unknown) => new SecretsFault(text, { cause })
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+/** The file, to be read; undefined where there is none. A pipe that nobody writes to must not hold up the start. */
+async function openFile(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return undefined
+    throw stop(`it cannot be read (${errorText(cause)}); let the user that runs this host read it`, cause)
+  }
+}
+
+async function textIn(path: string, file: FileHandle, warn: Warn): Promise<string> {
+  const info = await file.stat()
+  if (!info.isFile()) {
+    const what = info.isDirectory() ? 'a folder' : 'no file'
+    throw stop(`${path} is ${what}; name a file with one secret a line, or one that a start is to make`)
+  }
+  if (process.platform !== 'win32' && (info.mode & TOO_OPEN) !== 0) {
+    const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
+    const fix = `chmod 600 ${path}, or where something mounts it, such as Kubernetes, give it the mode 0440 there`
+    warn(`others than the user that runs this host may read or change ${path} (mode ${mode}); ${fix}`)
+  }
+  const buffer = Buffer.alloc(MAX_SIZE + 1)
+  let size = 0
+  for (let count = 1; count > 0; size += count) {
+    count = (await file.read(buffer, size, buffer.length - size)).bytesRead
+  }
+  if (size <= MAX_SIZE) return buffer.toString('utf8', 0, size)
+  throw stop(`${path} has more than 64 kB; it is to hold one secret a line, of which a few are enough`)
+}
+
+/** What is wrong with one line; undefined: nothing. */
+function faultOf(line: string): string | undefined {
+  if ([...line].some(character => character < ' ' || character === '\u007f' || character === '\ufffd')) {
+    return `is no text; ${MAKE_ONE}`
+  }
+  if (line.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${MAKE_ONE}`
+  const key = publicKeyIn(line)
+  return key && `is ${key}, which others may have; ${MAKE_ONE}`
+}
+
+/** Throws a SecretsFault that names the first line that is no secret. */
+function linesOf(path: string, text: string): string[] {
+  const key = publicKeyIn(text)
+  if (key !== undefined) throw stop(`${path} has ${key}, which others may have; ${MAKE_ONE}`)
+  const secrets: string[] = []
+  for (const [index, line] of text.split('\n').entries()) {
+    const secret = line.trim()
+    if (secret === '') continue
+    const fault = faultOf(secret)
+    if (fault !== undefined) throw stop(`line ${index + 1} of ${path} ${fault}`)
+    secrets.push(secret)
+  }
+  if (secrets.length > 0) return secrets
+  throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and a start makes one`)
+}
+
+/**
+ * Its secrets, in their order; undefined where there is no file. Throws a SecretsFault for a file that has none, or something
+ * else; warns of one that others may read.
+ */
+export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
+  const file = await openFile(path)
+  if (!file) return undefined
+  try {
+    return linesOf(path, await textIn(path, file, warn))
+  } finally {
+    await file.close()
+  }
+}
+
+const unwritable = (path: string, cause: unknown) => {
+  const fix = `let the user that runs this host write ${dirname(path)}, or make it yourself: openssl rand -base64 32`
+  return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
+}
+
+/** Throws a SecretsFault where the folder, or the one in which it is to be made, is not there to be written to. */
+export async function checkMakeable(path: string): Promise<void> {
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  try {
+    // The dot fails for what is no folder.
+    await access(`${folder}/.`, constants.W_OK)
+  } catch (cause) {
+    throw unwritable(path, cause)
+  }
+}
+
+/** Writes it whole, and to the disk, under another name first; that a file is there already is seen as it gets its own. */
+async function putInPlace(path: string, temporary: string): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(`${randomBytes(32).toString('base64url')}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  try {
+    await link(temporary, path)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    if (existsSync(path)) return false
+    throw new Error('it is a link to what is not there')
+  }
+  await syncFolder(dirname(path))
+  return true
+}
+
+/** Without it a power cut may take the name, and what was signed since. Not every system can. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(folder, constants.O_RDONLY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Makes the file with one secret, mode 0600, and its folder with 0700 where that is missing. False where another process
+ * was first: its file stays. Throws a SecretsFault where it cannot be made.
+ */
+export async function makeSecrets(path: string): Promise<boolean> {
+  const temporary = `${path}.${randomUUID()}.tmp`
+  try {
+    return await putInPlace(path, temporary)
+  } catch (cause) {
+    throw unwritable(path, cause)
+  } finally {
+    await rm(temporary, { force: true }).catch(() => undefined)
+  }
+}
