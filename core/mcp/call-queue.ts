@@ -1,9 +1,10 @@
-// How many calls of one tool run at a time: more wait in a line, first come, first served, and past its bounds are refused.
+// How many calls of one tool run at a time: more wait in a fair line, and past its bounds are refused.
 // A call keeps its place until its handler is over, whatever became of the call: the handler is what takes the machine.
 import { HostError } from '../http/errors.ts'
-import { type Linked, LinkedList } from '../http/linked-list.ts'
+import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
 import { ToolError } from './define.ts'
+import { FairLine } from './fair-line.ts'
 import { holderOf } from './holder.ts'
 import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from './limits.ts'
 
@@ -18,10 +19,12 @@ export class Turn implements Linked {
   waited = 0
   /** Takes the place that was left to it. */
   begin: (() => void) | undefined
-  readonly #leave: () => void
+  readonly owner: string
+  readonly #leave: (owner: string) => void
   #held = false
 
-  constructor(leave: () => void) {
+  constructor(owner: string, leave: (owner: string) => void) {
+    this.owner = owner
     this.#leave = leave
   }
 
@@ -33,7 +36,7 @@ export class Turn implements Linked {
   leave() {
     if (!this.#held) return
     this.#held = false
-    this.#leave()
+    this.#leave(this.owner)
   }
 }
 
@@ -57,10 +60,8 @@ export class CallQueue implements Linked {
   readonly facts: CallQueueFacts
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
-  readonly #line = new LinkedList<Turn>()
-  /** How many each owner has in the line. */
-  readonly #waitingOf = new Map<string, number>()
-  readonly #leave: () => void
+  readonly #line = new FairLine<Turn>()
+  readonly #leave: (owner: string) => void
   #running = 0
 
   /** `busy` is the list of those that run something. `refused` is told of each call that is not taken. */
@@ -68,7 +69,7 @@ export class CallQueue implements Linked {
     this.facts = facts
     this.#busy = busy
     this.#refused = refused
-    this.#leave = () => this.#passOn()
+    this.#leave = owner => this.#passOn(owner)
   }
 
   /** Handlers that run. */
@@ -81,42 +82,44 @@ export class CallQueue implements Linked {
 
   /** A place, or a place in the line. Throws `tooManyRequests` where the line, or its owner's part of it, is full. */
   enter(call: Call): Turn {
-    const turn = new Turn(this.#leave)
+    const turn = new Turn(holderOf({ user: call.user, ip: call.offer.ip }), this.#leave)
     if (this.#running < this.facts.most) {
       if (this.#running === 0) this.#busy.add(this)
       this.#running++
-      turn.hold()
+      this.#hold(turn)
     } else turn.ready = this.#wait(turn, call)
     return turn
   }
 
-  /** The place of a handler that is over goes to the first of the line. */
-  #passOn() {
-    const next = this.#line.oldest
+  #hold(turn: Turn) {
+    this.#line.take(turn.owner)
+    turn.hold()
+  }
+
+  /** The place of a handler that is over goes to whose turn it is. */
+  #passOn(owner: string) {
+    this.#line.leave(owner)
+    const next = this.#line.next()
     if (next?.begin) return next.begin()
     this.#running--
     if (this.#running === 0) this.#busy.delete(this)
   }
 
   #wait(turn: Turn, call: Call): Promise<void> {
-    const owner = holderOf({ user: call.user, ip: call.offer.ip })
-    const own = this.#waitingOf.get(owner) ?? 0
+    const { owner } = turn
+    const own = this.#line.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
     if (this.#line.size >= MAX_WAITING_CALLS) throw this.#full(calls(this.#line.size))
     const { most, timeout } = this.facts
     const { signal } = call
     if (signal.aborted) return Promise.reject(cancelled())
     const since = performance.now()
-    this.#line.add(turn)
-    this.#waitingOf.set(owner, own + 1)
+    this.#line.add(owner, turn)
     return new Promise((resolve, reject) => {
       const leaveLine = () => {
         clearTimeout(timer)
         signal.removeEventListener('abort', gone)
-        this.#line.delete(turn)
-        const left = (this.#waitingOf.get(owner) ?? 1) - 1
-        if (left > 0) this.#waitingOf.set(owner, left)
-        else this.#waitingOf.delete(owner)
+        this.#line.delete(owner, turn)
       }
       const gone = () => {
         leaveLine()
@@ -132,7 +135,7 @@ export class CallQueue implements Linked {
       turn.begin = () => {
         leaveLine()
         turn.waited = performance.now() - since
-        turn.hold()
+        this.#hold(turn)
         resolve()
       }
     })

@@ -201,6 +201,34 @@ describe('the concurrency of a tool', () => {
     refused = []
   })
 
+  it('gives places in turn: who calls again and again waits for himself, and for nobody in front of others', async () => {
+    const held = createHeld('held', { concurrency: 2 })
+    const { url } = await serve([held])
+    const call = (mark: string, address: string) => modern(url, 'held', mark, address)
+    const greedy = Array.from({ length: 2 + MAX_WAITING_CALLS_PER_OWNER }, (_, mark) =>
+      call(`greedy ${mark}`, '127.0.0.2'),
+    )
+    await waitingAre('held', MAX_WAITING_CALLS_PER_OWNER)
+    const modest = [call('modest 0', '127.0.0.3'), call('modest 1', '127.0.0.3'), call('other 0', '127.0.0.4')]
+    await waitingAre('held', MAX_WAITING_CALLS_PER_OWNER + 3)
+    const answers = [...greedy, ...modest]
+    for (let ended = 0; ended < answers.length; ended++) {
+      await eventually(
+        'all places are taken',
+        () => held.runs.length,
+        count => count === Math.min(2, answers.length - ended),
+      )
+      held.endOne()
+    }
+    for (const { status } of await Promise.all(answers)) expect(status).to.equal(200)
+    const [greedyFirst, others] = [held.ran.slice(0, 2), held.ran.slice(2, 6).map(mark => String(mark).split(' ')[0])]
+    console.log(`      behind ${greedy.length} calls of one: ${others.join(', ')}, ...`)
+    expect(greedyFirst.every(mark => String(mark).startsWith('greedy'))).to.equal(true)
+    // By turns: 34 calls of one hold up the others for a call each.
+    expect(others.slice(0, 3).sort()).to.deep.equal(['greedy', 'modest', 'other'])
+    expect(others[3]).to.equal('modest')
+  })
+
   it('lets the call of a client that is gone, or cancels, leave the line', async () => {
     const held = createHeld('held', { concurrency: 1 })
     const { url } = await serve([held])
