@@ -3,6 +3,7 @@
 // One pass over the characters, whatever they are; no recursion meets a hostile depth.
 import { HostError } from './errors.ts'
 import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
+import { asOwnWork } from './own-work.ts'
 
 /** A character of a key may be written as six. */
 const LONGEST_KEY = 'constructor'.length * 6
@@ -94,7 +95,9 @@ export function findForbidden(text: string): string | undefined {
 const BYTE_ORDER_MARK = 0xfeff
 
 /** Throws `invalidRequest` for text that is empty or past the bounds, and `parseError` for what is no JSON. */
-export function parseJson(text: string): unknown {
+export const parseJson = (text: string): unknown => asOwnWork(text.length, () => parse(text))
+
+function parse(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
   const forbidden = findForbidden(text)
   if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })

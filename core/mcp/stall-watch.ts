@@ -1,6 +1,8 @@
 // Says what held the event loop: while one handler computes, nobody else is served. What a handler does before its first
 // `await` is measured; what it does later is found by a timer that came late while the process computed, and where several may
 // have done it close-watch.ts finds out who does it next. In the log, in the figures, and in readiness (stall-readiness.ts).
+
+import { ownWork } from '../http/own-work.ts'
 import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
@@ -126,6 +128,7 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
   let timer: NodeJS.Timeout | undefined
   let last = 0
   let cpu = process.cpuUsage()
+  let own = ownWork()
   /** Milliseconds since the timer came last that are in the log already. */
   let inLog = 0
 
@@ -145,12 +148,14 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
     const now = performance.now()
     const followed = closely.take(now)
     const used = process.cpuUsage(cpu)
-    const late = now - last - INTERVAL - inLog
+    const others = inLog + ownWork() - own
+    const late = now - last - INTERVAL - others
     // Late for another reason: the machine was busy with others, or slept.
-    const computed = (used.user + used.system) / 1_000 - inLog
+    const computed = (used.user + used.system) / 1_000 - others
     if (late > threshold && computed > threshold) tell(late, followed, now)
     last = now
     cpu = process.cpuUsage()
+    own = ownWork()
     inLog = 0
     ended.clear()
     parts.clear()

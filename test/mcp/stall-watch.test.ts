@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { ownWork } from '../../core/http/own-work.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { compute } from '../support/compute.ts'
-import { modern } from '../support/rpc.ts'
+import { modern, modernRequest } from '../support/rpc.ts'
+import { postOpen, readWhole } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const toolsets = {
@@ -92,6 +94,31 @@ describe('a handler that holds the event loop', () => {
     console.log(
       `${calls} calls of tools that compute later, among 3 that run: ${vague().length} told as among, ${named.length} by name`,
     )
+  })
+
+  it('is not blamed for long bodies that others send while it waits', async () => {
+    const http = { maxBodySize: '64mb' }
+    const { url, log } = await startHost({ toolsets, routes, http, tools: { stallWarning: '100ms' } })
+    const over = new AbortController()
+    const waiting = modern(url, 'tools/call', { name: 'small' }, { init: { signal: over.signal } }).catch(
+      () => undefined,
+    )
+    const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key-${index}`, [index]]))
+    const { headers, body } = modernRequest('tools/call', {
+      name: 'nobody',
+      arguments: { all: Array(600).fill(members) },
+    })
+    const before = ownWork()
+    let bodies = 0
+    for (; ownWork() - before < 2_000 && bodies < 100; bodies++) await readWhole(postOpen(url, body, headers))
+    over.abort()
+    await waiting
+    const blamed = log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
+    console.log(
+      `${bodies} bodies of ${body.length} characters, read in ${Math.round(ownWork() - before)} ms: ${blamed.length} lines blame the tool`,
+    )
+    expect(ownWork() - before).to.be.at.least(2_000)
+    expect(blamed.map(({ message, among }) => [message, among])).to.deep.equal([])
   })
 
   it('is not watched where the config says off', async () => {
