@@ -10,6 +10,7 @@ import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { createTestLog, type LogLine, startHost, stopHosts } from '../support/start-host.ts'
 import { trust } from '../support/stream-exchange.ts'
 import {
@@ -31,8 +32,11 @@ before(function () {
   pair = authority.sign({ subject: 'number 1' })
   trust(authority.cert)
 })
-afterEach(stopHosts)
+after(stopHosts)
 after(removeTlsFolders)
+
+/** Each with a host of its own, which looks for newer files every two seconds. */
+const it = sideBySide()
 
 /** Whose certificate a new connection is shown. */
 async function shownAt(url: string): Promise<string> {
