@@ -5,6 +5,7 @@ import { PLANTS } from '../hostile/attacked-settings.ts'
 import { type HostileReport, runHostile } from '../hostile/hostile.ts'
 import { FAULT_KINDS } from '../hostile/tally.ts'
 import { describeReport, verdictsOf } from '../hostile/verdicts.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = 11
 /** Attacks that are over soon; one calls as others do, and one looks where nobody may. */
@@ -15,6 +16,9 @@ const LIMITS = { answer: 3_000, settle: 8_000 }
 const failed = (report: HostileReport) => verdictsOf(report).filter(({ holds }) => !holds)
 
 describe('npm run hostile', () => {
+  // Each has a host of its own, and most of its time waits until what was begun there has ended.
+  const it = sideBySide()
+
   it('passes a host that has no fault, by kinds of attack', async () => {
     const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK })
     const requests = [...report.tally.kinds.values()].reduce((sum, { sent }) => sum + sent, 0)
