@@ -1,5 +1,6 @@
 // Tests side by side: they overlap, each fails by itself, and a second try is a new one.
 import { expect } from 'chai'
+import { eventually } from './eventually.ts'
 import { createGate } from './gate.ts'
 import { sideBySide } from './side-by-side.ts'
 
@@ -18,7 +19,7 @@ describe('tests side by side', () => {
 
   it('fail by themselves, and begin anew where they are tried again', async () => {
     const registered = new Map<string, () => Promise<unknown>>()
-    const test = sideBySide((name, run) => registered.set(name, run))
+    const test = sideBySide({ register: (name, run) => registered.set(name, run) })
     let [good, bad] = [0, 0]
     test('good', async () => void good++)
     test('bad', async () => {
@@ -30,5 +31,26 @@ describe('tests side by side', () => {
     expect(failed).to.equal('Error: the first try')
     await registered.get('bad')?.()
     expect([good, bad]).to.deep.equal([1, 2])
+  })
+
+  it('run so many at once, in their order', async () => {
+    const registered: Array<() => Promise<unknown>> = []
+    const test = sideBySide({ atOnce: 2, register: (_, run) => registered.push(run) })
+    const gates = Array.from({ length: 4 }, () => createGate())
+    const began: number[] = []
+    for (const [index, gate] of gates.entries())
+      test(String(index), async () => {
+        began.push(index)
+        await gate.opened
+      })
+    const results = registered.map(run => run())
+    await eventually('two have begun', () => began.length === 2)
+    gates[1]?.open()
+    await results[1]
+    await eventually('the third has begun', () => began.length === 3)
+    expect(began).to.deep.equal([0, 1, 2])
+    for (const gate of gates) gate.open()
+    await Promise.all(results)
+    expect(began).to.deep.equal([0, 1, 2, 3])
   })
 })
