@@ -12,6 +12,8 @@ export interface ChaosSettings {
   readonly kind: Kind
   /** How long nodes and Redis fail; clients then finish what they began. */
   readonly seconds: number
+  /** How often something fails at least, however long that takes on a machine that is busy. */
+  readonly failures: number
   readonly seed: number
 }
 
@@ -32,6 +34,8 @@ const CALLERS = 6
 const LISTENERS = 3
 /** Milliseconds between two changes. */
 const CHANGE_INTERVAL = 100
+/** Milliseconds between two looks at how often something failed. */
+const LOOK_INTERVAL = 50
 /** Milliseconds that clients have to finish in when nothing fails any more; a node's death is noticed within 30 s. */
 const FINISH_LIMIT = 90_000
 
@@ -82,7 +86,7 @@ async function startLoad(balanced: Balanced, seed: number, tally: Tally, announc
   return load
 }
 
-export async function runChaos({ kind, seconds, seed }: ChaosSettings): Promise<ChaosReport> {
+export async function runChaos({ kind, seconds, failures: least, seed }: ChaosSettings): Promise<ChaosReport> {
   const lines = createLines()
   const tally = createTally()
   const announced: Announced = { count: 0 }
@@ -96,8 +100,11 @@ export async function runChaos({ kind, seconds, seed }: ChaosSettings): Promise<
   try {
     let enough = false
     const load = await startLoad(balanced, seed, tally, announced, () => enough)
-    const failing = failUntil(() => enough, kind, balanced, lines, createSeededRandom(seed))
+    const done = { faults: 0 }
+    const failing = failUntil(() => enough, kind, balanced, lines, createSeededRandom(seed), done)
     await Promise.race([wait(seconds * 1_000), failing])
+    // The one that is under way counts, too.
+    while (done.faults < least - 1) await Promise.race([wait(LOOK_INTERVAL), failing])
     enough = true
     const failures = await failing
     await load.finish()
