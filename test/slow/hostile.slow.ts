@@ -16,9 +16,6 @@ const LIMITS = { answer: 3_000, settle: 8_000 }
 const failed = (report: HostileReport) => verdictsOf(report).filter(({ holds }) => !holds)
 
 describe('npm run hostile', () => {
-  // Each has a host of its own, and most of its time waits until what was begun there has ended.
-  const it = sideBySide()
-
   it('passes a host that has no fault, by kinds of attack', async () => {
     const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK })
     const requests = [...report.tally.kinds.values()].reduce((sum, { sent }) => sum + sent, 0)
@@ -27,7 +24,10 @@ describe('npm run hostile', () => {
     expect(requests).to.be.greaterThan(100)
   })
 
-  it('sees every planted fault but a crash, each by its own verdict', async () => {
+  // Each has a host of its own, and waits most of the time until what was begun there has ended.
+  const planted = sideBySide()
+
+  planted('sees every planted fault but a crash, each by its own verdict', async () => {
     const plants = PLANTS.filter(name => name !== 'crash')
     const report = await runHostile({ seconds: 5, seed: SEED, only: QUICK, plants, limits: LIMITS })
     const seen = failed(report)
@@ -45,7 +45,7 @@ describe('npm run hostile', () => {
     expect(stalled?.rounds.join()).to.match(/[a-z-]+:\d+/)
   })
 
-  it('sees a crash, and which rounds ran then', async () => {
+  planted('sees a crash, and which rounds ran then', async () => {
     const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK, plants: ['crash'], limits: LIMITS })
     expect(failed(report).map(({ name }) => name)).to.include(FAULT_KINDS.crash)
     const [crash] = report.tally.faults.filter(({ kind }) => kind === 'crash')

@@ -28,7 +28,7 @@ export interface Watched {
   replaced(old: RedisServer): Promise<RedisServer>
   /** Resolves once each Sentinel hears the others and every replica, and the replicas have what the primary has. */
   settled(): Promise<void>
-  /** The same, as it is now. */
+  /** Whether each Sentinel knows the others and every replica, and nobody fails over. */
   settledNow(): boolean
 }
 
@@ -96,19 +96,21 @@ export async function startWatched({
     }
     return undefined
   }
-  /** Whoever a Sentinel is told of may still have to be connected to. */
-  function isSettled(sentinel: RedisServer): boolean {
-    const values = (command: string, key: string) => {
-      const told = ask(sentinel, command, NAME)
-      return told.filter((_, index) => told[index - 1] === key).join()
-    }
-    return (
-      values('MASTER', 'flags') === 'master' &&
-      values('SENTINELS', 'flags') === 'sentinel,sentinel' &&
-      values('REPLICAS', 'flags') === Array(count).fill('slave').join() &&
-      values('REPLICAS', 'master-link-status') === Array(count).fill('ok').join()
-    )
+  /** Each value of this key in what a Sentinel tells. */
+  const values = (sentinel: RedisServer, command: string, key: string) => {
+    const told = ask(sentinel, command, NAME)
+    return told.filter((_, index) => told[index - 1] === key).join()
   }
+  function isSettled(sentinel: RedisServer): boolean {
+    const told = ask(sentinel, 'MASTER', NAME)
+    const value = (key: string) => told[told.indexOf(key) + 1]
+    return value('num-slaves') === String(count) && value('num-other-sentinels') === '2' && value('flags') === 'master'
+  }
+  /** Whoever a Sentinel was told of at its start may still have to be connected to. */
+  const hearsAll = (sentinel: RedisServer) =>
+    values(sentinel, 'SENTINELS', 'flags') === 'sentinel,sentinel' &&
+    values(sentinel, 'REPLICAS', 'flags') === Array(count).fill('slave').join() &&
+    values(sentinel, 'REPLICAS', 'master-link-status') === Array(count).fill('ok').join()
   const watched: Watched = {
     primary,
     replicas,
@@ -120,7 +122,10 @@ export async function startWatched({
       return (await eventually('another primary', named, isNew)) as RedisServer
     },
     settledNow: () => sentinels.every(isSettled),
-    settled: async () => void (await eventually('Sentinels that know all', watched.settledNow)),
+    async settled() {
+      await eventually('Sentinels that know all', watched.settledNow)
+      await eventually('Sentinels that hear all', () => sentinels.every(hearsAll))
+    },
   }
   await watched.settled()
   return watched
