@@ -112,8 +112,8 @@ export async function underLoad(
 }
 
 /** What it counted, on two lines. */
-export function describeLoaded({ tally, announced }: LoadedReport): string {
+export function describeLoaded({ tally, announced, unfinished }: LoadedReport): string {
   const { silence, ...counts } = tally
   const counted = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
-  return `changes announced ${announced}, longest silence of a stream ${(silence / 1_000).toFixed(1)} s\n      ${counted.join(', ')}`
+  return `changes announced ${announced}, longest silence of a stream ${(silence / 1_000).toFixed(1)} s\n      ${counted.join(', ')}, unfinished places ${unfinished.join() || 'none'}`
 }
