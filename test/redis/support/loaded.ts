@@ -115,5 +115,7 @@ export async function underLoad(
 export function describeLoaded({ tally, announced, unfinished }: LoadedReport): string {
   const { silence, ...counts } = tally
   const counted = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
-  return `changes announced ${announced}, longest silence of a stream ${(silence / 1_000).toFixed(1)} s\n      ${counted.join(', ')}, unfinished places ${unfinished.join() || 'none'}`
+  const silent = `longest silence of a stream ${(silence / 1_000).toFixed(1)} s`
+  const places = unfinished.length > 0 ? unfinished.join(', ') : 'none'
+  return `changes announced ${announced}, ${silent}\n      ${counted.join(', ')}; unfinished: ${places}`
 }
