@@ -9,12 +9,15 @@ import { startProxy } from '../client/node/support/proxy.ts'
 import { authorize } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-desk.ts'
+
+after(stopDesks)
 
 describe('mcp-host login', function () {
   this.timeout(60_000)
-
-  after(stopDesks)
+  /** Each at a desk of its own: while one waits for a process, another works. */
+  const it = sideBySide({ atOnce: 2 })
 
   it('opens the browser, tells each step, and keeps what token, status and logout need', async () => {
     const desk = await startDesk()
@@ -418,8 +421,10 @@ describe('mcp-host login', function () {
     expect(stderr).to.match(/mcp-host: cancelled\n$/)
     expect((await desk.run(['login', desk.url])).code).to.equal(0)
   })
+})
 
-  it('showed nobody a secret, in any of these processes', () => {
+describe('all of these processes', () => {
+  it('showed nobody a secret', () => {
     expect(expectNothingShown()).to.be.greaterThan(30)
   })
 })

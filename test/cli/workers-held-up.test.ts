@@ -3,6 +3,7 @@
 import { expect } from 'chai'
 import { HEARING_TIME } from '../../cli/workers/message.ts'
 import { removeFolders } from '../config/folder.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
@@ -31,6 +32,7 @@ async function startSpinning() {
 describe('a worker that spins', function () {
   // Ten seconds of patience, and three starts of processes, beside whatever else runs.
   this.timeout(120_000)
+  const it = sideBySide()
 
   it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()

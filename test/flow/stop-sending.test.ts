@@ -4,6 +4,7 @@ import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { metaOf, modernRequest } from '../support/rpc.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 /** More than the system keeps for a connection of this machine. */
@@ -20,8 +21,11 @@ const answers = defineTool({
 const start = (stateless: boolean) =>
   startHost({ stateless, toolsets: { all: [answers] }, routes: { '/': { toolsets: 'all' } } })
 
-describe('an answer whose reader is slow, when the host stops', () => {
-  afterEach(stopHosts)
+describe('an answer whose reader is slow, when the host stops', function () {
+  // Connections idle for seconds before they are closed, and all of it at once.
+  this.timeout(60_000)
+  const it = sideBySide()
+  after(stopHosts)
 
   for (const stateless of [true, false]) {
     for (const [kind, meta] of [['JSON', undefined] as const, ['a stream', metaOf({ progressToken: 'p' })] as const]) {

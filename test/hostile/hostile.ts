@@ -1,6 +1,6 @@
 // One run: a host, everybody who attacks it, somebody who does not, and what must be as it was when all are gone.
 import { setTimeout as wait } from 'node:timers/promises'
-import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
+import { startIssuer } from '../support/test-issuer.ts'
 import type { Holding, Plant } from './attacked-settings.ts'
 import { ATTACKS } from './attacks/index.ts'
 import { type HostEnd, type HostProcess, startHostProcess } from './host-process.ts'
@@ -196,6 +196,6 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
     return { tally, idle, baseline, after, longest, latencies, end, steadyCalls: latencies.length }
   } finally {
     if (host.alive()) await host.stop()
-    await stopIssuers()
+    await issuer.stop()
   }
 }

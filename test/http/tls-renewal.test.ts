@@ -18,6 +18,7 @@ import {
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { createTestLog, type LogLine, startHost, stopHosts } from '../support/start-host.ts'
 import { trust } from '../support/stream-exchange.ts'
 import { ask, CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
@@ -29,8 +30,11 @@ before(function () {
   ;({ authority, pair } = certify(this, { subject: 'number 1' }))
   trust(authority.cert)
 })
-afterEach(stopHosts)
+after(stopHosts)
 after(removeTlsFolders)
+
+/** Each with a host of its own, which looks for newer files every two seconds. */
+const it = sideBySide()
 
 /** Whose certificate a new connection is shown. */
 async function shownAt(url: string): Promise<string> {

@@ -12,7 +12,7 @@ import { defineTool } from '../../core/index.ts'
 import { at, startNode } from '../cluster/support/nodes.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
-import { startReplica } from '../support/redis-sentinel.ts'
+import { AT_ONCE, startReplica } from '../support/redis-sentinel.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
 import { mountSmall, unmount } from '../support/small-disk.ts'
@@ -72,7 +72,7 @@ describe('Redis in the hands of its operator', function () {
   afterEach(stopHostsAndRedis)
 
   it('is replaced behind one address: what the old one refuses leads to a new connection, to the new one', async () => {
-    const old = await startRedis()
+    const old = await startRedis({ more: AT_ONCE })
     const next = await startReplica(old)
     const proxy = await startMovingProxy(old)
     const { connection, log } = await startRedisHost({ url: proxy.url, commandTimeout: '2s' })
@@ -108,7 +108,7 @@ describe('Redis in the hands of its operator', function () {
   })
 
   it('is a replica by mistake: the host starts, not ready, says so, and is ready once it is a primary', async () => {
-    const replica = await startReplica(await startRedis())
+    const replica = await startReplica(await startRedis({ more: AT_ONCE }))
     const node = await startNode(replica, config)
     await untilHealth(node, '503 Redis refuses: READONLY')
     expect((await initialize(`${node.url}/`)).status).to.equal(503)

@@ -10,6 +10,7 @@ import { endForks } from '../client/node/support/forks.ts'
 import { killWriters } from '../client/node/support/kill-writers.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from '../client/node/support/temporary-directory.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 
 const KILLS = 250
 const ROUNDS = 500
@@ -23,6 +24,7 @@ after(() => {
 
 describe('the file token cache, for long', function () {
   this.timeout(600_000)
+  const it = sideBySide()
 
   it(`R-98: ${KILLS} times SIGKILL at any moment of a store leave the last acknowledged token or a newer one`, async () => {
     const directory = join(makeTemporaryDirectory(), 'tokens')

@@ -5,6 +5,7 @@ import { PLANTS } from '../hostile/attacked-settings.ts'
 import { type HostileReport, runHostile } from '../hostile/hostile.ts'
 import { FAULT_KINDS } from '../hostile/tally.ts'
 import { describeReport, verdictsOf } from '../hostile/verdicts.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = 11
 /** Attacks that are over soon; one calls as others do, and one looks where nobody may. */
@@ -23,7 +24,10 @@ describe('npm run hostile', () => {
     expect(requests).to.be.greaterThan(100)
   })
 
-  it('sees every planted fault but a crash, each by its own verdict', async () => {
+  // Each has a host of its own, and waits most of the time until what was begun there has ended.
+  const planted = sideBySide()
+
+  planted('sees every planted fault but a crash, each by its own verdict', async () => {
     const plants = PLANTS.filter(name => name !== 'crash')
     const report = await runHostile({ seconds: 5, seed: SEED, only: QUICK, plants, limits: LIMITS })
     const seen = failed(report)
@@ -41,7 +45,7 @@ describe('npm run hostile', () => {
     expect(stalled?.rounds.join()).to.match(/[a-z-]+:\d+/)
   })
 
-  it('sees a crash, and which rounds ran then', async () => {
+  planted('sees a crash, and which rounds ran then', async () => {
     const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK, plants: ['crash'], limits: LIMITS })
     expect(failed(report).map(({ name }) => name)).to.include(FAULT_KINDS.crash)
     const [crash] = report.tally.faults.filter(({ kind }) => kind === 'crash')

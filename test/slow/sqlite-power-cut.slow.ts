@@ -10,6 +10,7 @@ import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { freePort } from '../support/free-port.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const CLIENTS = 6
@@ -102,6 +103,7 @@ if (HAS_SQLITE) {
     before(function () {
       needsCompiler(this)
     })
+    const it = sideBySide()
 
     for (const workers of [undefined, 2]) {
       it(`of ${workers ?? 'no'} workers loses no session and no event that a client saw`, async () => {

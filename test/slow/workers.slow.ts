@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { crewConfig, linesOf, reload, startCrew, version } from '../cli/crew.ts'
 import { stopAll } from '../cli/run-cli.ts'
 import { removeFolders } from '../config/folder.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 
 after(stopLoads)
@@ -13,12 +14,28 @@ after(removeFolders)
 
 const KILLS = 8
 const RELOADS = 3
-/** Milliseconds that a worker may take; the last test waits 51 s for eight of them. */
+/** Milliseconds that a worker may take; the first test waits 51 s for eight of them. */
 const LIMIT = 230_000
 const HANGING = "console.log('hangs')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))"
 
 describe('workers', function () {
   this.timeout(LIMIT + 10_000)
+  // The first waits, and the others run meanwhile, one after the other.
+  const it = sideBySide({ atOnce: 2 })
+
+  it('that keep ending are tried every 30 s in the end, and the log says so', async () => {
+    const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
+    const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
+    await writeFile(join(folder, 'broken'), '')
+    process.kill(workers[0] ?? 0, 'SIGKILL')
+    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/, LIMIT)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    const waits = linesOf(stderr).map(({ wait }) => wait)
+    console.log(`      waits: ${waits.join(', ')} ms`)
+    expect(waits).to.deep.equal([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
+    expect(code).to.equal(0)
+  })
 
   it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {
     const { running, url, workers } = await startCrew(2)
@@ -87,20 +104,6 @@ describe('workers', function () {
     crew.running.child.kill('SIGTERM')
     const { code, stdout } = await crew.running.ended
     expect(stdout).to.match(/\nstopped; running requests: 0 finished, 0 cancelled\n$/)
-    expect(code).to.equal(0)
-  })
-
-  it('that keep ending are tried every 30 s in the end, and the log says so', async () => {
-    const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
-    const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
-    await writeFile(join(folder, 'broken'), '')
-    process.kill(workers[0] ?? 0, 'SIGKILL')
-    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/, LIMIT)
-    running.child.kill('SIGTERM')
-    const { code, stderr } = await running.ended
-    const waits = linesOf(stderr).map(({ wait }) => wait)
-    console.log(`      waits: ${waits.join(', ')} ms`)
-    expect(waits).to.deep.equal([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
     expect(code).to.equal(0)
   })
 })

@@ -6,8 +6,8 @@ import { inspect } from 'node:util'
 /** Less than the 20 s that a test may take, so that this failure is the one that is read. */
 const WITHIN = 15_000
 
-/** Between two looks, in milliseconds. */
-const INTERVAL = 5
+/** Between two looks, in milliseconds: as long as a look took, so that what is waited for has half of the time, or these. */
+const INTERVAL = { least: 5, most: 50 }
 
 /** A look that hangs. */
 const NOTHING = Symbol('nothing')
@@ -23,13 +23,16 @@ export async function eventually<Found>(
   const late = pause(within, NOTHING, { signal: stop.signal }).catch(() => NOTHING)
   let last = 'nothing: the look did not end'
   try {
-    for (const end = performance.now() + within; ; await pause(INTERVAL)) {
+    for (const end = performance.now() + within; ; ) {
+      const began = performance.now()
       const found = await Promise.race([look(), late as Promise<typeof NOTHING>])
       if (found !== NOTHING) {
         if (holds(found as Found)) return found as Found
         last = inspect(found, { depth: 4, breakLength: 120 })
       }
-      if (performance.now() >= end || found === NOTHING) break
+      const now = performance.now()
+      if (now >= end || found === NOTHING) break
+      await pause(Math.min(Math.max(now - began, INTERVAL.least), INTERVAL.most))
     }
   } finally {
     stop.abort()

@@ -16,36 +16,35 @@ const fieldOf = (node: RedisServer, command: string, field: string) =>
 
 const idOf = (node: RedisServer) => node.cli('CLUSTER', 'MYID')[0] ?? ''
 
+/** This node knows so many, and says that every slot is served. */
+function isWhole(node: RedisServer, count: number): boolean {
+  const told = node.cli('CLUSTER', 'INFO').map(line => line.trim())
+  return told.includes('cluster_state:ok') && told.includes(`cluster_known_nodes:${count}`)
+}
+
 /** All nodes know each other, and every slot is served. */
 const whole = (nodes: readonly RedisServer[]) =>
-  eventually(
-    'nodes that say the cluster is well',
-    () =>
-      nodes.map(node => [
-        fieldOf(node, 'CLUSTER INFO', 'cluster_state'),
-        fieldOf(node, 'CLUSTER INFO', 'cluster_known_nodes'),
-      ]),
-    states => states.every(([state, known]) => state === 'ok' && known === String(nodes.length)),
-  )
+  eventually('nodes that say the cluster is well', () => nodes.every(node => isWhole(node, nodes.length)))
 
-async function startMasters(count: number, more: readonly string[]) {
-  const nodes: RedisServer[] = []
-  for (let index = 0; index < count; index++) {
-    const node = await startRedis({ cluster: true, more })
-    const [first, next] = [index, index + 1].map(at => Math.round((at * SLOTS) / count)) as [number, number]
+/** Nodes that know each other; the first `masters` of them have the slots. */
+async function startNodes(count: number, masters: number, more: readonly string[]) {
+  const nodes = await Promise.all(Array.from({ length: count }, () => startRedis({ cluster: true, more })))
+  for (const [index, node] of nodes.slice(0, masters).entries()) {
+    const [first, next] = [index, index + 1].map(at => Math.round((at * SLOTS) / masters)) as [number, number]
     node.cli('CLUSTER', 'ADDSLOTSRANGE', String(first), String(next - 1))
     // Two nodes that vote at once, with the same epoch, would take the slots of each other.
     node.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
-    nodes.push(node)
   }
-  for (const node of nodes.slice(1)) nodes[0]?.cli('CLUSTER', 'MEET', '127.0.0.1', String(node.port))
+  // Each meets each: what they would tell each other takes seconds.
+  for (const [index, node] of nodes.entries())
+    for (const other of nodes.slice(index + 1)) node.cli('CLUSTER', 'MEET', '127.0.0.1', String(other.port))
   await whole(nodes)
   return nodes
 }
 
 /** Two masters; `stopRedis` ends them. */
 export async function startRedisCluster(): Promise<readonly [RedisServer, RedisServer]> {
-  return (await startMasters(2, [])) as unknown as readonly [RedisServer, RedisServer]
+  return (await startNodes(2, 2, [])) as unknown as readonly [RedisServer, RedisServer]
 }
 
 export interface ReplicatedCluster {
@@ -70,17 +69,10 @@ export async function startReplicatedCluster(): Promise<ReplicatedCluster> {
     '--cluster-replica-validity-factor',
     '0',
   ]
-  const masters = await startMasters(3, more)
-  const replicas: RedisServer[] = []
-  for (const master of masters) {
-    const replica = await startRedis({ cluster: true, more })
-    replica.cli('CLUSTER', 'MEET', '127.0.0.1', String(master.port))
-    const known = () => replica.cli('CLUSTER', 'NODES').some(line => line.startsWith(idOf(master)))
-    await eventually('a replica that knows its master', known)
-    replica.cli('CLUSTER', 'REPLICATE', idOf(master))
-    replicas.push(replica)
-  }
-  const all = [...masters, ...replicas]
+  const all = await startNodes(6, 3, more)
+  const [masters, replicas] = [all.slice(0, 3), all.slice(3)]
+  for (const [index, replica] of replicas.entries())
+    replica.cli('CLUSTER', 'REPLICATE', idOf(masters[index] as RedisServer))
   const roleOf = (node: RedisServer) => fieldOf(node, 'INFO replication', 'role')
   const isInStep = (node: RedisServer) =>
     roleOf(node) === 'master' || fieldOf(node, 'INFO replication', 'master_link_status') === 'up'

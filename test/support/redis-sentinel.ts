@@ -1,5 +1,7 @@
 // A primary, replicas and Sentinels: processes of the test's own, that notice a dead primary in half a second.
+import { randomBytes } from 'node:crypto'
 import { eventually } from './eventually.ts'
+import { freePort } from './free-port.ts'
 import { type RedisServer, type RedisServerSettings, startRedis } from './redis-server.ts'
 
 export interface SentinelsSettings {
@@ -24,15 +26,18 @@ export interface Watched {
   named(): RedisServer | undefined
   /** Resolves once the Sentinels name another server than this one, and it says so itself. */
   replaced(old: RedisServer): Promise<RedisServer>
-  /** Resolves once each Sentinel knows the others and every replica, and the replicas have what the primary has. */
+  /** Resolves once each Sentinel hears the others and every replica, and the replicas have what the primary has. */
   settled(): Promise<void>
-  /** The same, as it is now. */
+  /** Whether each Sentinel knows the others and every replica, and nobody fails over. */
   settledNow(): boolean
 }
 
 const NAME = 'mymaster'
 /** What a replica is told, or it waits five seconds for others. */
 export const AT_ONCE = ['--repl-diskless-sync-delay', '0'] as const
+
+/** What Redis calls a process by. */
+const runId = () => randomBytes(20).toString('hex')
 
 const infoOf = (server: RedisServer, section: string) =>
   Object.fromEntries(server.cli('INFO', section).map(line => line.trim().split(':') as [string, string]))
@@ -66,9 +71,17 @@ export async function startWatched({
     `sentinel down-after-milliseconds ${NAME} 500`,
     `sentinel failover-timeout ${NAME} 2000`,
     ...lines,
+    ...replicas.map(({ port }) => `sentinel known-replica ${NAME} 127.0.0.1 ${port}`),
   ]
-  const sentinels: RedisServer[] = []
-  for (let index = 0; index < 3; index++) sentinels.push(await startRedis({ sentinel: watching }))
+  // They are told of each other: they would find each other in seconds.
+  const own = await Promise.all(Array.from({ length: 3 }, async () => ({ port: await freePort(), id: runId() })))
+  const sentinels = await Promise.all(
+    own.map(({ port, id }) => {
+      const others = own.filter(other => other.id !== id)
+      const known = others.map(other => `sentinel known-sentinel ${NAME} 127.0.0.1 ${other.port} ${other.id}`)
+      return startRedis({ port, sentinel: [`sentinel myid ${id}`, ...watching, ...known] })
+    }),
+  )
   const servers = [primary, ...replicas]
 
   const ask = (sentinel: RedisServer, ...words: readonly string[]) => sentinel.cli(...asking, 'SENTINEL', ...words)
@@ -83,11 +96,21 @@ export async function startWatched({
     }
     return undefined
   }
-  const isSettled = (sentinel: RedisServer) => {
+  /** Each value of this key in what a Sentinel tells. */
+  const values = (sentinel: RedisServer, command: string, key: string) => {
+    const told = ask(sentinel, command, NAME)
+    return told.filter((_, index) => told[index - 1] === key).join()
+  }
+  function isSettled(sentinel: RedisServer): boolean {
     const told = ask(sentinel, 'MASTER', NAME)
     const value = (key: string) => told[told.indexOf(key) + 1]
     return value('num-slaves') === String(count) && value('num-other-sentinels') === '2' && value('flags') === 'master'
   }
+  /** Whoever a Sentinel was told of at its start may still have to be connected to. */
+  const hearsAll = (sentinel: RedisServer) =>
+    values(sentinel, 'SENTINELS', 'flags') === 'sentinel,sentinel' &&
+    values(sentinel, 'REPLICAS', 'flags') === Array(count).fill('slave').join() &&
+    values(sentinel, 'REPLICAS', 'master-link-status') === Array(count).fill('ok').join()
   const watched: Watched = {
     primary,
     replicas,
@@ -99,7 +122,10 @@ export async function startWatched({
       return (await eventually('another primary', named, isNew)) as RedisServer
     },
     settledNow: () => sentinels.every(isSettled),
-    settled: async () => void (await eventually('Sentinels that know all', watched.settledNow)),
+    async settled() {
+      await eventually('Sentinels that know all', watched.settledNow)
+      await eventually('Sentinels that hear all', () => sentinels.every(hearsAll))
+    },
   }
   await watched.settled()
   return watched

@@ -75,6 +75,7 @@ export interface TestIssuer {
   claims(audience: string, changes?: Fields): Record<string, unknown>
   /** A good token for an audience, with changes of its claims. */
   token(audience: string, changes?: Fields): string
+  stop(): Promise<void>
 }
 
 interface Options {
@@ -83,7 +84,7 @@ interface Options {
   readonly keys?: TestKey[]
 }
 
-const running: Array<() => Promise<unknown>> = []
+const running = new Set<TestIssuer>()
 
 export async function startIssuer({
   metadataPath = '/.well-known/oauth-authorization-server',
@@ -92,10 +93,6 @@ export async function startIssuer({
   const server = createServer((request, response) => answer(request.url ?? '', response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  running.push(() => {
-    server.closeAllConnections()
-    return new Promise(resolve => server.close(resolve))
-  })
   const issuer: TestIssuer = {
     url,
     keys,
@@ -116,7 +113,13 @@ export async function startIssuer({
       if (!key) throw new Error('this issuer has no key to sign with')
       return signToken(issuer.claims(audience, changes), key)
     },
+    async stop() {
+      running.delete(issuer)
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
   }
+  running.add(issuer)
   function answer(path: string, response: ServerResponse) {
     issuer.asked.push(path)
     if (issuer.mood === 'broken') return void response.destroy()
@@ -133,5 +136,5 @@ export async function startIssuer({
 
 /** Stops every issuer that this file started: call it in `after`. */
 export async function stopIssuers(): Promise<void> {
-  await Promise.all(running.splice(0).map(stop => stop()))
+  await Promise.all([...running].map(issuer => issuer.stop()))
 }

@@ -11,6 +11,8 @@ export interface ChaosSettings {
   readonly kind: Kind
   /** How long nodes and Redis fail; clients then finish what they began. */
   readonly seconds: number
+  /** How often something fails at least, however long that takes on a machine that is busy. */
+  readonly failures: number
   readonly seed: number
 }
 
@@ -27,7 +29,10 @@ export interface ChaosReport {
   readonly output: string
 }
 
-export async function runChaos({ kind, seconds, seed }: ChaosSettings): Promise<ChaosReport> {
+/** Milliseconds between two looks at how often something failed. */
+const LOOK_INTERVAL = 50
+
+export async function runChaos({ kind, seconds, failures: least, seed }: ChaosSettings): Promise<ChaosReport> {
   const lines = createLines()
   const tally = createTally()
   const balanced = await startBalanced({
@@ -43,8 +48,11 @@ export async function runChaos({ kind, seconds, seed }: ChaosSettings): Promise<
     const beside = await balanced.startBeside()
     const announcer = createAnnouncer(announce => beside.tell({ announce }))
     const load = await startLoad({ url: `${balanced.url}/mcp`, seed, tally, announcer, enough: () => enough })
-    const failing = failUntil(() => enough, kind, balanced, lines, createSeededRandom(seed))
+    const done = { faults: 0 }
+    const failing = failUntil(() => enough, kind, balanced, lines, createSeededRandom(seed), done)
     await Promise.race([wait(seconds * 1_000), failing])
+    // The one that is under way counts, too.
+    while (done.faults < least - 1) await Promise.race([wait(LOOK_INTERVAL), failing])
     enough = true
     const failures = await failing
     await load.finish()

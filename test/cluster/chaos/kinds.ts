@@ -5,7 +5,8 @@ import type { RedisServer } from '../../support/redis-server.ts'
 import type { SeededRandom } from '../../support/seeded-random.ts'
 import type { Balanced } from '../support/balanced.ts'
 
-export const KINDS = ['kill', 'roll', 'pause', 'restart', 'forget', 'cut'] as const
+/** What takes longest comes first: some run side by side. */
+export const KINDS = ['forget', 'kill', 'pause', 'roll', 'restart', 'cut'] as const
 export type Kind = (typeof KINDS)[number]
 
 export const DESCRIPTIONS: Readonly<Record<Kind, string>> = {
@@ -71,19 +72,19 @@ async function failOnce(kind: Kind, { redis, nodes, restart }: Balanced, lines: 
   }
 }
 
-/** Resolves with how many faults there were. */
+/** Counts in `done`, and resolves with how many faults there were. */
 export async function failUntil(
   enough: () => boolean,
   kind: Kind,
   balanced: Balanced,
   lines: Lines,
   random: SeededRandom,
+  done: { faults: number },
 ) {
-  let faults = 0
   while (!enough()) {
     await wait(1_000 + random.below(2_000))
     await failOnce(kind, balanced, lines, random)
-    faults++
+    done.faults++
   }
-  return faults
+  return done.faults
 }

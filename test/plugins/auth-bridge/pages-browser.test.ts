@@ -1,16 +1,16 @@
-// The pages of the bridge in chromium, under their own policy: by keyboard, small, large, dark, and where their forms lead.
+// The pages of the bridge in chromium, under their own policy: small, large, dark, framed, and of hostile texts.
 import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Browser, BrowserContextOptions, Page as Tab } from 'playwright-core'
-import { createPages, type Page } from '../../../plugins/auth-bridge/pages/index.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
+import { createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import { watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
 import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, IN_APP, KNOWN, pagesIn, SETTINGS, UNVERIFIED } from './page-examples.ts'
-import { listen, type PageServer, startPageServer, stopServers } from './page-server.ts'
+import { listen } from './page-server.ts'
+import { closeTabs, openTabs, type Tabs } from './page-tabs.ts'
 
 const PICTURES = join(import.meta.dirname, '../../../docs/pictures')
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
@@ -20,42 +20,11 @@ const BRANDS = (
 ).split(' ')
 const pages = createPages(SETTINGS)
 
-let browser: Browser
-let server: PageServer
+let tabs: Tabs
 before(async function () {
-  this.timeout(60_000)
-  browser = await launchBrowser(this)
-  server = await startPageServer()
+  tabs = await openTabs(this)
 })
-after(closeBrowsers)
-after(stopServers)
-
-/** Does something in a tab that is new, and closes it. */
-async function inTab<Result>(
-  work: (tab: Tab) => Promise<Result>,
-  options: BrowserContextOptions = {},
-): Promise<Result> {
-  const context = await browser.newContext({ viewport: { width: 560, height: 800 }, ...options })
-  try {
-    return await work(await context.newPage())
-  } finally {
-    await context.close()
-  }
-}
-
-/** A tab with a page in it, of which the browser complains in nothing until the work is done. */
-const withPage = <Result>(page: Page, work: (tab: Tab) => Promise<Result>, options?: BrowserContextOptions) =>
-  inTab(async tab => {
-    const faults = watchFaults(tab)
-    await tab.goto(server.show(page))
-    const result = await work(tab)
-    expect(faults).to.deep.equal([])
-    return result
-  }, options)
-
-/** What is focused: its text, or its name. */
-const focused = (tab: Tab) =>
-  tab.evaluate<string>('document.activeElement === document.body ? "" : document.activeElement.textContent.trim()')
+after(closeTabs)
 
 /** The least contrast of a text with what is behind it, and how many texts there are. */
 const LEAST_CONTRAST = `(() => {
@@ -118,17 +87,17 @@ describe('the pages of the bridge in chromium', function () {
 
   it('are shown under their policy: nothing is refused, nothing is loaded, all are titled', async () => {
     for (const page of Object.values(allPages(pages)))
-      await withPage(page, async tab => expect(await tab.title()).to.match(/ – Acme Tools$/))
-    expect(server.stray).to.deep.equal([])
+      await tabs.withPage(page, async tab => expect(await tab.title()).to.match(/ – Acme Tools$/))
+    expect(tabs.server.stray).to.deep.equal([])
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
     it(`have no fault that axe finds (${colorScheme})`, async () => {
       let rules = 0
-      await inTab(
+      await tabs.inTab(
         async tab => {
           for (const [name, page] of Object.entries(allPages(pages))) {
-            await tab.goto(server.show(page))
+            await tab.goto(tabs.server.show(page))
             await tab.addScriptTag({ path: AXE })
             const found = await tab.evaluate<AxeFound>(RUN_AXE)
             expect(found.violations, name).to.deep.equal([])
@@ -161,9 +130,9 @@ describe('the pages of the bridge in chromium', function () {
         })
       })
       .map(({ html }) => html)
-    const found = await inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(made)})`))
+    const found = await tabs.inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(made)})`))
     const ours = [KNOWN, IN_APP, UNVERIFIED].map(question => pages.consent(question).html)
-    const own = await inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(ours)})`))
+    const own = await tabs.inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(ours)})`))
     console.log(`      ${found.length} pages, ${found.flat().length} elements`)
     expect([...new Set(own.flat())]).to.include.members([...new Set(found.flat())])
   })
@@ -171,7 +140,7 @@ describe('the pages of the bridge in chromium', function () {
   it(`are read in ${BRANDS.length} colours, light and dark`, async () => {
     const least = { text: 21, edge: 21 }
     let texts = 0
-    await inTab(async tab => {
+    await tabs.inTab(async tab => {
       for (const colorScheme of ['light', 'dark'] as const) {
         await tab.emulateMedia({ colorScheme })
         for (const brand of BRANDS) {
@@ -210,7 +179,7 @@ describe('the pages of the bridge in chromium', function () {
     }
     let tried = 0
     for (const [name, page] of Object.entries({ ...allPages(pages), ...odd })) {
-      await withPage(page, async tab => {
+      await tabs.withPage(page, async tab => {
         for (const [width, size] of SIZES) {
           await tab.setViewportSize({ width, height: 600 })
           expect(await tab.evaluate(tooWide(size)), `${name}, ${width} pixels, text of ${size}`).to.deep.equal([width])
@@ -223,7 +192,7 @@ describe('the pages of the bridge in chromium', function () {
 
   it('move nothing, and end no word in a direction that it was not written in', async () => {
     const client = { ...UNVERIFIED.client, name: '\u202eedualC\u202c שלום' }
-    await withPage(pages.consent({ ...UNVERIFIED, client }), async tab => {
+    await tabs.withPage(pages.consent({ ...UNVERIFIED, client }), async tab => {
       expect(await tab.evaluate('document.getAnimations().length')).to.equal(0)
       expect(await tab.textContent('.box bdi')).to.equal('edualC שלום')
       expect(await tab.evaluate('getComputedStyle(document.querySelector("bdi")).unicodeBidi')).to.equal('isolate')
@@ -231,11 +200,11 @@ describe('the pages of the bridge in chromium', function () {
   })
 
   it('cannot be framed', async () => {
-    const inner = server.show(pages.consent(KNOWN))
+    const inner = tabs.server.show(pages.consent(KNOWN))
     const outer = await listen((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end(`<iframe src="${inner}"></iframe>`)
     })
-    await inTab(async tab => {
+    await tabs.inTab(async tab => {
       const faults = watchFaults(tab)
       await tab.goto(outer)
       await eventually(
@@ -252,172 +221,21 @@ describe('the pages of the bridge in chromium', function () {
     const pictures = { consent, account, message: fault, 'consent-unverified': pages.consent(UNVERIFIED) }
     for (const [name, page] of Object.entries(pictures)) {
       const colorScheme = name === 'consent-unverified' ? 'dark' : 'light'
-      const picture = await withPage(page, tab => tab.screenshot({ fullPage: true }), {
+      const picture = await tabs.withPage(page, tab => tab.screenshot({ fullPage: true }), {
         colorScheme,
         viewport: { width: 560, height: 420 },
       })
       expect(picture.length, name).to.be.within(5_000, 300_000)
       if (!process.env['UPDATE_PICTURES']) continue
       mkdirSync(PICTURES, { recursive: true })
-      await withPage(page, tab => tab.screenshot({ fullPage: true, path: join(PICTURES, `auth-bridge-${name}.png`) }), {
-        colorScheme,
-        viewport: { width: 560, height: 420 },
-      })
+      await tabs.withPage(
+        page,
+        tab => tab.screenshot({ fullPage: true, path: join(PICTURES, `auth-bridge-${name}.png`) }),
+        {
+          colorScheme,
+          viewport: { width: 560, height: 420 },
+        },
+      )
     }
-  })
-})
-
-describe('the pages of the bridge by keyboard alone', function () {
-  this.timeout(60_000)
-
-  it('are walked in the order in which they are read, each stop with a focus that is seen', async () => {
-    await withPage(pages.consent(UNVERIFIED), async tab => {
-      const seen: string[] = []
-      for (;;) {
-        await tab.keyboard.press('Tab')
-        const name = await focused(tab)
-        if (name === '' || seen.includes(name)) break
-        seen.push(name)
-        const outline = await tab.evaluate('getComputedStyle(document.activeElement).outline')
-        expect(outline, name).to.match(/ solid 3px$/)
-      }
-      expect(seen).to.deep.equal(['Deny', 'Allow', 'your clients', 'Technical details', 'help@acme.example'])
-    })
-  })
-
-  it('open the technical details', async () => {
-    await withPage(pages.consent(UNVERIFIED), async tab => {
-      expect(await tab.isVisible('dd')).to.equal(false)
-      await tab.focus('summary')
-      await tab.keyboard.press('Enter')
-      expect(await tab.textContent('details dd >> nth=1')).to.equal(UNVERIFIED.redirect.uri)
-      expect(await tab.isVisible('dd')).to.equal(true)
-    })
-  })
-
-  it('do nothing on Enter, unless a button has the focus; the first button, which browsers press unasked, is Deny', async () => {
-    const { length } = server.posted
-    await withPage(pages.consent(UNVERIFIED), async tab => {
-      expect(await focused(tab)).to.equal('')
-      for (const key of ['Enter', 'Space', 'Enter']) await tab.keyboard.press(key)
-      expect(await tab.evaluate('document.querySelector("form :is(button, [type=submit])").value')).to.equal('deny')
-      await tab.click('button[value=deny]')
-      await tab.waitForURL('**/resume')
-    })
-    expect(server.posted.slice(length).map(({ fields }) => fields[1])).to.deep.equal([['decision', 'deny']])
-  })
-
-  // Its first stop is the client's own page.
-  for (const [decision, tabs, key] of [
-    ['deny', 2, 'Enter'],
-    ['deny', 2, 'Space'],
-    ['allow', 3, 'Enter'],
-    ['allow', 3, 'Space'],
-  ] as const) {
-    it(`answer ${decision} with ${key}`, async () => {
-      const { length } = server.posted
-      await withPage(pages.consent(KNOWN), async tab => {
-        for (let count = 0; count < tabs; count++) await tab.keyboard.press('Tab')
-        expect((await focused(tab)).toLowerCase()).to.equal(decision)
-        await tab.keyboard.press(key)
-        await tab.waitForURL('**/resume')
-        const path = new URL(tab.url()).pathname.replace('/resume', '')
-        const fields = [
-          ['csrf', 'a-token'],
-          ['decision', decision],
-        ]
-        expect(server.posted.slice(length)).to.deep.equal([{ path, fields, origin: server.url }])
-      })
-    })
-  }
-
-  for (const [name, tabs, fields] of [
-    ['Remove access of “Claude Code”', 1, ['revoke', 'grant-1']],
-    ['Remove access of “Claude”', 2, ['revoke', 'grant-2']],
-    ['Sign out', 3, ['signOut', 'yes']],
-  ] as const) {
-    it(`end what they began: ${name}`, async () => {
-      const { length } = server.posted
-      await withPage(pages.account(ACCOUNT), async tab => {
-        for (let count = 0; count < tabs; count++) await tab.keyboard.press('Tab')
-        expect(await focused(tab)).to.equal(name)
-        await tab.keyboard.press('Enter')
-        await tab.waitForURL('**/resume')
-        expect(server.posted.slice(length).map(posted => posted.fields)).to.deep.equal([[['csrf', 'a-token'], fields]])
-      })
-    })
-  }
-})
-
-describe('the way back from the consent page', function () {
-  this.timeout(60_000)
-
-  let elsewhere: string
-  let client: string
-  before(async () => {
-    const say = { 'content-type': 'text/html' }
-    elsewhere = await listen((_, response) => response.writeHead(200, say).end('<h1>Elsewhere</h1>'))
-    client = await listen(({ url }, response) => {
-      if (url?.startsWith('/further')) response.writeHead(302, { location: `${elsewhere}/end` }).end()
-      else response.writeHead(200, say).end('<h1>The client</h1>')
-    })
-  })
-
-  /** Allows; `answer` is where the form then leads. */
-  const allow = (redirect: string, answer: Page | string, work: (tab: Tab, faults: string[]) => Promise<void>) =>
-    inTab(async tab => {
-      const faults = watchFaults(tab)
-      await tab.goto(server.show(pages.consent({ ...KNOWN, redirect: { uri: redirect } }), answer))
-      await tab.click('button[value=allow]', { noWaitAfter: true })
-      await work(tab, faults)
-    })
-
-  const arrives = (redirect: string, answer: Page | string, end: string) =>
-    allow(redirect, answer, async (tab, faults) => {
-      await tab.waitForURL(end)
-      expect(faults).to.deep.equal([])
-    })
-
-  const isRefused = (redirect: string, answer: string) =>
-    allow(redirect, answer, async (_, faults) => {
-      await eventually(
-        'the browser refuses',
-        () => faults.join(),
-        text => text.includes('form-action'),
-      )
-    })
-
-  it('leads to the redirect URI, on this computer', () =>
-    arrives(`${client}/cb`, pages.leave(`${client}/cb?code=1`), `${client}/cb?code=1`))
-
-  it('leads to one with an IPv6 address', async () => {
-    const six = await listen((_, response) => response.end('six'), '::1')
-    await arrives(`${six}/cb`, pages.leave(`${six}/cb?code=1`), `${six}/cb?code=1`)
-  })
-
-  /** The browser knows no such app: what it would open is what it says that it could not. */
-  const opens = (answer: Page | string) =>
-    allow(IN_APP.redirect.uri, answer, async (_, faults) => {
-      await eventually(
-        'the browser would open the app',
-        () => faults,
-        found => found.length > 0,
-      )
-      expect(faults).to.deep.equal(['cursor://anysphere.cursor-mcp/oauth/callback?code=1: net::ERR_ABORTED'])
-    })
-
-  it('leads nowhere without that page', async () => {
-    await isRefused(`${client}/cb`, `${client}/cb?code=1`)
-    await isRefused(`${client}/cb`, `${IN_APP.redirect.uri}?code=1`)
-    await isRefused(IN_APP.redirect.uri, `${client}/cb?code=1`)
-  })
-
-  it('goes on where the client redirects further', () =>
-    arrives(`${client}/further`, pages.leave(`${client}/further?code=1`), `${elsewhere}/end`))
-
-  it('is left by that page for an app, and for a URL with every character that means something', async () => {
-    await opens(pages.leave(`${IN_APP.redirect.uri}?code=1`))
-    const odd = `${client}/cb?code=a%22'%3C;,=&state=%20&x="<>\`#'"`
-    await arrives(`${client}/cb`, pages.leave(odd), new URL(odd).href)
   })
 })

@@ -1,0 +1,107 @@
+// Sentinels that name the primary: it is followed through fail-overs, and never taken from one that was replaced.
+import { expect } from 'chai'
+import type { RedisConnection } from '../../plugins/families/redis/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { startWatched } from '../support/redis-sentinel.ts'
+import { needsRedis, type RedisServer } from '../support/redis-server.ts'
+
+/** Writes until it is done at this server; says how often it was refused before. */
+async function untilWritten(connection: RedisConnection, key: string, at: RedisServer) {
+  let refused = 0
+  const write = async () => {
+    await connection.run(client => client.set(connection.key(key), 'here')).catch(() => refused++)
+    return at.cli('GET', connection.key(key))
+  }
+  await eventually(`a key that is written at port ${at.port}`, write, ([value]) => value === 'here')
+  return refused
+}
+
+describe('Sentinels of a primary that fails', function () {
+  // Several servers each, which elect and load at their own pace.
+  this.timeout(60_000)
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(stopHostsAndRedis)
+
+  it('name the primary, and another one when it was killed: found by itself, and told in three lines', async () => {
+    const watched = await startWatched()
+    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    await connection.run(client => client.set(connection.key('before'), 'kept'))
+    await watched.settled()
+    await watched.primary.kill()
+    await whenHealthy(connection, false)
+    const next = await watched.replaced(watched.primary)
+    await whenHealthy(connection)
+    expect(await connection.run(client => client.get(connection.key('before')))).to.equal('kept')
+    await untilWritten(connection, 'after', next)
+    const told = log.filter(({ redis, level }) => redis !== undefined && level !== 'debug')
+    console.log(`      told: ${told.map(({ level, message }) => `${level} "${message}"`).join(', ')}`)
+    expect(told.map(({ message }) => message)).to.deep.equal([
+      'Sentinels name the primary of Redis',
+      'connected to Redis',
+      'Redis does not answer; trying again until it does',
+      'Sentinels name the primary of Redis',
+      'Redis is back',
+    ])
+    expect(told[3]?.['primary']).to.equal(`127.0.0.1:${next.port}`)
+  })
+
+  it('are followed where the primary is replaced as planned, and so are readers that block', async () => {
+    const watched = await startWatched()
+    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    await whenHealthy(connection)
+    const reader = await connection.duplicate()
+    const read = async () => reader.client.xRead({ key: 'inbox', id: '0' }, { BLOCK: 1_000 }).catch(() => undefined)
+    await read()
+    watched.sentinels[0]?.cli('SENTINEL', 'FAILOVER', watched.sentinel.name)
+    const next = await watched.replaced(watched.primary)
+    await untilWritten(connection, 'after', next)
+    next.cli('XADD', 'inbox', '*', 'text', 'hello')
+    const heard = await eventually('what was written at the new primary', read, found =>
+      JSON.stringify(found ?? '').includes('hello'),
+    )
+    expect(heard).to.not.equal(undefined)
+    expect(connectionsAt(next)).to.have.lengthOf(2)
+    reader.close()
+  })
+
+  it('leave a primary that hung, and goes on as if nothing had been, alone: what is written goes to the new one', async () => {
+    const watched = await startWatched()
+    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    await whenHealthy(connection)
+    watched.primary.pause()
+    const next = await watched.replaced(watched.primary)
+    // Until the host has heard of it, half a second, the old one would take writes that are lost.
+    const known = () => log.some(({ primary }) => primary === `127.0.0.1:${next.port}`)
+    await eventually('a host that knows the new primary', known)
+    watched.primary.resume()
+    const results = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, index) =>
+        connection.run(client => client.set(connection.key('n', `${index}`), '1')),
+      ),
+    )
+    const done = results.filter(({ status }) => status === 'fulfilled').length
+    const [keys] = next.cli('EVAL', "return #redis.call('KEYS', 'mcp-host:n:*')", '0')
+    console.log(`      ${done} of 100 writes answered, ${keys} of them at the new primary`)
+    expect(Number(keys)).to.be.at.least(done)
+    await untilWritten(connection, 'after', next)
+  })
+
+  it('may be away, all but one; and all of them, where what they named goes on', async () => {
+    const watched = await startWatched()
+    await watched.sentinels[0]?.kill()
+    await watched.sentinels[1]?.kill()
+    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '1s' })
+    await whenHealthy(connection)
+    await watched.sentinels[2]?.kill()
+    await untilWritten(connection, 'alone', watched.primary)
+    expect(connection.healthy).to.equal(true)
+    // A new connection needs one of them.
+    watched.primary.cli('CLIENT', 'KILL', 'TYPE', 'normal')
+    await whenHealthy(connection, false)
+    await watched.sentinels[0]?.start()
+    await whenHealthy(connection)
+  })
+})

@@ -1,0 +1,56 @@
+// Tests side by side: they overlap, each fails by itself, and a second try is a new one.
+import { expect } from 'chai'
+import { eventually } from './eventually.ts'
+import { createGate } from './gate.ts'
+import { sideBySide } from './side-by-side.ts'
+
+describe('tests side by side', () => {
+  const [one, other] = [createGate(), createGate()]
+  const together = sideBySide()
+
+  together('go on while the next one runs', async () => {
+    one.open()
+    await other.opened
+  })
+  together('have begun while the one before ran', async () => {
+    other.open()
+    await one.opened
+  })
+
+  it('fail by themselves, and begin anew where they are tried again', async () => {
+    const registered = new Map<string, () => Promise<unknown>>()
+    const test = sideBySide({ register: (name, run) => registered.set(name, run) })
+    let [good, bad] = [0, 0]
+    test('good', async () => void good++)
+    test('bad', async () => {
+      if (++bad === 1) throw new Error('the first try')
+    })
+    await registered.get('good')?.()
+    expect([good, bad]).to.deep.equal([1, 1])
+    const failed = await registered.get('bad')?.().then(String, String)
+    expect(failed).to.equal('Error: the first try')
+    await registered.get('bad')?.()
+    expect([good, bad]).to.deep.equal([1, 2])
+  })
+
+  it('run so many at once, in their order', async () => {
+    const registered: Array<() => Promise<unknown>> = []
+    const test = sideBySide({ atOnce: 2, register: (_, run) => registered.push(run) })
+    const gates = Array.from({ length: 4 }, () => createGate())
+    const began: number[] = []
+    for (const [index, gate] of gates.entries())
+      test(String(index), async () => {
+        began.push(index)
+        await gate.opened
+      })
+    const results = registered.map(run => run())
+    await eventually('two have begun', () => began.length === 2)
+    gates[1]?.open()
+    await results[1]
+    await eventually('the third has begun', () => began.length === 3)
+    expect(began).to.deep.equal([0, 1, 2])
+    for (const gate of gates) gate.open()
+    await Promise.all(results)
+    expect(began).to.deep.equal([0, 1, 2, 3])
+  })
+})
