@@ -23,6 +23,8 @@ export type Told =
   /** It has heard an order: its event loop turns. */
   | { readonly mcpHost: 'heard' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
+  /** The answer to `pulse`. */
+  | { readonly mcpHost: 'awake' }
   /** It asks what all of them give for a name. */
   | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
   /** What it gives, to the primary's question of that number. */
@@ -44,6 +46,9 @@ export type Order =
     }
   | { readonly mcpHost: 'retire' | 'leave' }
 
+/** From the primary: whether the event loop of a worker turns. */
+export type Pulse = { readonly mcpHost: 'pulse' }
+
 /** From the primary: what one worker asks of all, and what they gave. */
 export type Passed =
   | { readonly mcpHost: 'asked'; readonly name: string; readonly question: number }
@@ -54,10 +59,12 @@ const hasName = (message: unknown): message is { mcpHost: unknown } =>
 
 export const isTold = (message: unknown): message is Told =>
   hasName(message) &&
-  ['ready', 'failed', 'failing', 'heard', 'drained', 'asks', 'gives'].includes(String(message.mcpHost))
+  ['ready', 'failed', 'failing', 'heard', 'drained', 'awake', 'asks', 'gives'].includes(String(message.mcpHost))
 
 export const isOrder = (message: unknown): message is Order =>
   hasName(message) && ['stop', 'retire', 'leave'].includes(String(message.mcpHost))
+
+export const isPulse = (message: unknown): message is Pulse => hasName(message) && message.mcpHost === 'pulse'
 
 export const isPassed = (message: unknown): message is Passed =>
   hasName(message) && ['asked', 'given'].includes(String(message.mcpHost))

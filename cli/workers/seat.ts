@@ -4,6 +4,7 @@ import type { Logger } from '../../core/create-host.ts'
 import { createBackOff, LONGEST_WAIT } from './back-off.ts'
 import { endInTime } from './end-in-time.ts'
 import type { Serving } from './message.ts'
+import { watchPulse } from './pulse.ts'
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 
 /** How long a worker that was replaced may take to drain before it is ended, milliseconds. */
@@ -55,6 +56,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
   function seat(worker: WorkerProcess) {
     const place = { worker, since: Date.now() }
     seated = place
+    watchPulse(worker, log)
     void worker.ended.then(end => {
       if (seated !== place) return
       seated = undefined

@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CloseReport } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
-import { FIRST_WORKER, isTold, type Order, PRIMARY, type Serving } from './message.ts'
+import { FIRST_WORKER, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
 import { closeUntaken } from './untaken-connections.ts'
 
 /** How a worker ended. */
@@ -30,6 +30,8 @@ export interface WorkerProcess {
   /** Resolves with why, when something broke in it that nobody caught: it drains, and ends. */
   readonly failing: Promise<string>
   order(order: Order): void
+  /** Whether it has answered what this asked last; where it has, it is asked again. One that is to end is left to whoever said so. */
+  isAwake(): boolean
   /** Ends it at once. */
   kill(): void
 }
@@ -53,6 +55,7 @@ const notMade = (error: Error): WorkerProcess => ({
   heard: new Promise(() => {}),
   failing: new Promise(() => {}),
   order() {},
+  isAwake: () => false,
   kill() {},
 })
 
@@ -75,7 +78,9 @@ export function startWorker(first = false): WorkerProcess {
   const failing = new Promise<string>(resolve => {
     fail = resolve
   })
-  const order = (message: Order) => {
+  let awake = true
+  let leaving = false
+  const tell = (message: Order | Pulse) => {
     if (worker.isConnected()) worker.send(message, () => {})
   }
   worker.on('message', message => {
@@ -89,11 +94,13 @@ export function startWorker(first = false): WorkerProcess {
     } else if (message.mcpHost === 'failing') {
       told.problem = message.problem
       fail(message.problem)
+    } else if (message.mcpHost === 'awake') {
+      awake = true
     } else if (message.mcpHost === 'heard') {
       hear()
     } else if (message.mcpHost === 'drained') {
       told.report = { finished: message.finished, cancelled: message.cancelled }
-      order({ mcpHost: 'leave' })
+      tell({ mcpHost: 'leave' })
     }
   })
   const ended = new Promise<WorkerEnd>(resolve => {
@@ -118,7 +125,17 @@ export function startWorker(first = false): WorkerProcess {
     ended,
     heard,
     failing,
-    order,
+    order(message) {
+      leaving = true
+      tell(message)
+    },
+    isAwake() {
+      if (leaving) return true
+      if (!awake) return false
+      awake = false
+      tell({ mcpHost: 'pulse' })
+      return true
+    },
     kill: () => void worker.process.kill('SIGKILL'),
   }
 }

@@ -11,7 +11,7 @@ import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
 import { hubOfPrimary } from './connect-workers.ts'
 import { createInEveryProcess } from './every-process.ts'
-import { FIRST_WORKER, isOrder, type Order, PRIMARY, type Told } from './message.ts'
+import { FIRST_WORKER, isOrder, isPulse, type Order, PRIMARY, type Told } from './message.ts'
 import { createNeighbours } from './neighbours.ts'
 import { startWatchdog } from './watchdog.ts'
 
@@ -32,6 +32,7 @@ function listenForOrders(): Orders {
   const heard = <Heard>(order: Order['mcpHost']) =>
     new Promise<Heard>(resolve => obey.set(order, told => resolve(told as Heard)))
   process.on('message', message => {
+    if (isPulse(message)) void tell({ mcpHost: 'awake' })
     if (!isOrder(message)) return
     if (message.mcpHost !== 'leave') void tell({ mcpHost: 'heard' })
     obey.get(message.mcpHost)?.(message)

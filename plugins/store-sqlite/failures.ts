@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
   }),
   path: file => ({
     reason: 'the file cannot be opened',
-    fix: `let the user that runs this host write the folder of ${file}, or name a file elsewhere in the option \`file\``,
+    fix: `let the user that runs this host write ${file} and its folder, or name a file elsewhere in the option \`file\``,
   }),
   disk: file => ({ reason: 'the disk fails', fix: `look after the disk that has ${file}: the system's log says more` }),
   late: file => ({

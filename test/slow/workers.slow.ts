@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { crewConfig, linesOf, reload, startCrew, version } from '../cli/crew.ts'
 import { stopAll } from '../cli/run-cli.ts'
 import { removeFolders } from '../config/folder.ts'
+import { modern } from '../support/rpc.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 
@@ -35,6 +36,42 @@ describe('workers', function () {
     console.log(`      waits: ${waits.join(', ')} ms`)
     expect(waits).to.deep.equal([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
     expect(code).to.equal(0)
+  })
+
+  it('that a tool holds for good are told of, then killed and replaced; one that answers again is not', async () => {
+    const held = `defineTool({
+      name: 'held',
+      input: { type: 'object', properties: { seconds: { type: 'number' } }, required: ['seconds'] },
+      handler({ seconds }) {
+        console.log('held: ' + process.pid)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, seconds * 1_000)
+        return 'over'
+      },
+    })`
+    const { running, url } = await startCrew(2, crewConfig({ tool: held }))
+    const hold = async (seconds: number) => {
+      const end = modern(url, 'tools/call', { name: 'held', arguments: { seconds } }).then(
+        ({ message }) => message.result.content[0].text,
+        () => 'broken off',
+      )
+      const [, pid] = await running.printed(/held: (\d+)\n$/)
+      return { pid: Number(pid), end }
+    }
+    const short = await hold(30)
+    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"a worker does not answer/
+    expect(Number((await running.logged(SILENT, LIMIT))[1])).to.equal(short.pid)
+    await running.logged(new RegExp(`"worker":${short.pid},"seconds":\\d+,"msg":"a worker answers again"`), LIMIT)
+    expect(await short.end).to.equal('over')
+    const long = await hold(3_600)
+    await running.logged(
+      new RegExp(`"worker":${long.pid},"seconds":60,"msg":"killed a worker: it does not answer`),
+      LIMIT,
+    )
+    await running.logged(new RegExp(`"worker":${long.pid},"code":null,"signal":"SIGKILL"[^]*"serving":2`), LIMIT)
+    expect(await long.end).to.equal('broken off')
+    console.log('      1 of 2 that were silent answered again, 1 was killed and replaced')
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
   })
 
   it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {

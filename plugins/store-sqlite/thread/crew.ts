@@ -37,18 +37,13 @@ function lockOut(db: DatabaseSync, patience: number): boolean {
   }
 }
 
-/** Writes the name; gives what `prepare` does before anybody else can. */
+/** Writes the name; gives what `prepare` does before anybody else can. Whoever catches what it throws closes the file. */
 function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } {
-  try {
-    const value = prepare()
-    db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
-    db.prepare('INSERT INTO crew VALUES (?)').run(crew)
-    db.exec('COMMIT')
-    return { value }
-  } catch (error) {
-    db.exec('ROLLBACK')
-    throw error
-  }
+  const value = prepare()
+  db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
+  db.prepare('INSERT INTO crew VALUES (?)').run(crew)
+  db.exec('COMMIT')
+  return { value }
 }
 
 /** Undefined where others of the crew have it already. */

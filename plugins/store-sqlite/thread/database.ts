@@ -45,18 +45,13 @@ function checkOwner(db: DatabaseSync): number {
   return isEmpty ? 0 : version
 }
 
-/** To the version of this program, whole or not at all. */
+/** To the version of this program, whole or not at all: whoever catches what it throws closes the file. */
 function migrate(db: DatabaseSync, version: number) {
   if (version === MIGRATIONS.length) return
   db.exec('BEGIN IMMEDIATE')
-  try {
-    for (const step of MIGRATIONS.slice(checkOwner(db))) db.exec(step)
-    db.exec(`PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${MIGRATIONS.length}`)
-    db.exec('COMMIT')
-  } catch (error) {
-    db.exec('ROLLBACK')
-    throw error
-  }
+  for (const step of MIGRATIONS.slice(checkOwner(db))) db.exec(step)
+  db.exec(`PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${MIGRATIONS.length}`)
+  db.exec('COMMIT')
 }
 
 /** What those who had the file before were doing is nobody's any more. */

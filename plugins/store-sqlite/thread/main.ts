@@ -1,5 +1,7 @@
 // The thread that has this process's connection to the file: it takes all that waits, runs it in one transaction, and answers
 // once that is committed. It says when the file cannot be written, and when it can again.
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
@@ -29,8 +31,12 @@ interface Opened {
   readonly upkeep: Upkeep
   readonly identity: string
   readonly log: string
+  /** The file beside it by which the crew has it. */
+  readonly lock: string
   leave(): void
 }
+
+const LOCK = `${settings.file}.lock`
 
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
@@ -54,13 +60,13 @@ function open(staleLog?: string): Opened & { readonly replaced: string | undefin
   const joined =
     file === MEMORY
       ? { value: openWhole(false), leave: () => undefined }
-      : joinCrew(`${file}.lock`, crew, isFirst => openWhole(isFirst, staleLog))
+      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst, staleLog))
   const { db, replaced } = joined.value
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  const names = { identity: identityOf(file), log: logOf(file) }
+  const names = { identity: identityOf(file), log: logOf(file), lock: file === MEMORY ? MEMORY : identityOf(LOCK) }
   return { db, transactions, upkeep, ...names, replaced, leave: joined.leave }
 }
 
@@ -86,6 +92,8 @@ function close() {
 
 /** The log of a file that is not there any more. */
 let staleLog: string | undefined
+/** Whether there was a file before the one that is to be opened. */
+let isLost = false
 
 /** Where the file is not the one that was opened: another program deleted or replaced it. */
 function openAgain() {
@@ -97,10 +105,18 @@ function openAgain() {
     // Not written back: its log may be that of another file by now.
     db.close()
     leave()
-    tell({ news: 'lost' })
+    isLost = true
   }
   opened = open(staleLog)
+  if (isLost) tell({ news: 'lost' })
+  isLost = false
   if (isDamage(trouble)) judge(undefined)
+}
+
+/** Where somebody deleted the file by which others are kept out: it is made again, unless another host has it by then. */
+function lockAgain() {
+  if (!opened || opened.lock === MEMORY || identityOf(LOCK) === opened.lock) return
+  close()
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {
@@ -143,7 +159,15 @@ function makeRoom() {
   }
 }
 
-/** Whether the file can be written, where it could not. */
+/** Whoever writes nothing hears nothing of a disk that is full. */
+function isTight(): boolean {
+  const { file } = settings
+  if (file === MEMORY) return false
+  const { bavail, bsize } = statfsSync(dirname(file))
+  return bavail * bsize < PROBE
+}
+
+/** Whether the file can be written, where it could not, or may not be. */
 function probe({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)
@@ -154,10 +178,11 @@ function probe({ transactions, db }: Opened) {
 function keepUp() {
   let more = false
   try {
+    lockAgain()
     openAgain()
     if (opened && !isDamage(trouble)) {
       more = opened.upkeep.step()
-      if (trouble) probe(opened)
+      if (trouble || isTight()) probe(opened)
       tell({ news: 'size', bytes: opened.upkeep.bytes, evicted: opened.upkeep.evicted })
       judge(undefined)
     }
