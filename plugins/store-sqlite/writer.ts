@@ -186,7 +186,10 @@ export class Writer {
       case 'lost': {
         const { log, file } = this.#settings
         const fix = 'let no other program delete or replace the file while the host runs'
-        log.error({ file, fix }, 'the file was deleted or replaced: what was in it is lost, and what is there now is used')
+        log.error(
+          { file, fix },
+          'the file was deleted or replaced: what was in it is lost, and what is there now is used',
+        )
         return this.#return()
       }
       case 'size':

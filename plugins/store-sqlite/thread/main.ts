@@ -55,12 +55,13 @@ function openWhole(
   }
 }
 
-function open(staleLog?: string): Opened & { readonly replaced: string | undefined } {
+/** `isOurs`: this crew has it already, and its requests run. */
+function open(staleLog?: string, isOurs = false): Opened & { readonly replaced: string | undefined } {
   const { file, crew, bounds } = settings
   const joined =
     file === MEMORY
       ? { value: openWhole(false), leave: () => undefined }
-      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst, staleLog))
+      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst && !isOurs, staleLog))
   const { db, replaced } = joined.value
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
@@ -116,7 +117,10 @@ function openAgain() {
 /** Where somebody deleted the file by which others are kept out: it is made again, unless another host has it by then. */
 function lockAgain() {
   if (!opened || opened.lock === MEMORY || identityOf(LOCK) === opened.lock) return
+  // With the file itself: that is seen to by whoever opens it again.
+  if (identityOf(settings.file) !== opened.identity) return
   close()
+  opened = open(staleLog, true)
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {

@@ -1,6 +1,6 @@
 // What happens to the file of store-sqlite while it is in use: what needs it is refused with 503 and Retry-After, it is said why,
 // once, and it goes on by itself where it can.
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
@@ -74,6 +74,60 @@ if (hasSqlite) {
       } finally {
         unmount(folder)
       }
+    })
+
+    it('says that the disk is full where nothing was written, and that it is not', async function () {
+      const folder = newFolder()
+      mountSmall(this, folder, 'rw', 1_024)
+      try {
+        const file = await openFile(join(folder, 'host.db'))
+        const fill = (bytes: number) => {
+          for (let size = bytes; size >= 4_096; ) {
+            try {
+              writeFileSync(join(folder, 'filler'), Buffer.alloc(size), { flag: 'a' })
+            } catch {
+              size = Math.floor(size / 2)
+            }
+          }
+        }
+        fill(65_536)
+        await isInTrouble(file, 'disk is full')
+        rmSync(join(folder, 'filler'))
+        await isWell(file)
+        expect(errorsOf(file)).to.have.lengthOf(1)
+        await file.writer.close()
+      } finally {
+        unmount(folder)
+      }
+    })
+
+    it('makes the lock again that somebody deleted, or says that another host was first', async () => {
+      const path = newFile()
+      const file = await openFile(path)
+      await file.grants.set('granted:one', 'kept', 60_000)
+      await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
+      await file.sessions.enter('digest', { version: 1, requests: [7], from: [] }, BOUNDS_OF_SESSIONS)
+      rmSync(`${path}.lock`)
+      await eventually('a lock', () => existsSync(`${path}.lock`))
+      // What runs still runs, and nobody is told that anything was lost.
+      expect(await file.grants.get('granted:one')).to.equal('kept')
+      const { DatabaseSync } = await import('node:sqlite')
+      const reader = new DatabaseSync(path)
+      expect(reader.prepare('SELECT count(*) AS count FROM requests').get()).to.include({ count: 1 })
+      reader.close()
+      const refused = await openFile(path, { crew: 'another' }).catch(String)
+      expect(refused).to.include('another host has the file')
+      expect(errorsOf(file)).to.deep.equal([])
+      rmSync(`${path}.lock`)
+      const lock = new DatabaseSync(`${path}.lock`)
+      lock.exec(
+        "CREATE TABLE crew (name TEXT NOT NULL); INSERT INTO crew VALUES ('the first'); BEGIN; SELECT * FROM crew",
+      )
+      await isInTrouble(file, 'another host')
+      await refusalOf(file.grants.get('granted:one'))
+      lock.close()
+      await isWell(file)
+      expect(await file.grants.get('granted:one')).to.equal('kept')
     })
 
     it('refuses while another program holds the file, and goes on once it does not', async () => {
