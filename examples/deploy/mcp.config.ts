@@ -12,6 +12,12 @@ function secret(name: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
 }
 
+/** Proxies in front: how many, or their addresses with commas between them. Without one nobody is believed who names a caller. */
+function proxies(): false | number | string[] {
+  const given = process.env['TRUST_PROXY'] ?? ''
+  return /^\d*$/.test(given) ? Number(given) || false : given.split(',').map(each => each.trim())
+}
+
 const address = process.env['BIND_ADDRESS'] ?? '127.0.0.1'
 const redisUrl = process.env['REDIS_URL']
 const redisPassword = secret('REDIS_PASSWORD')
@@ -26,8 +32,8 @@ export default defineConfig({
     port: Number(process.env['PORT'] ?? 3000),
     // How clients reach it; another Host is refused. Probes ask /livez and /readyz by any.
     publicUrl: process.env['PUBLIC_URL'] ?? 'http://127.0.0.1:3000',
-    // One proxy in front; 2 where a cloud's balancer stands before that.
-    trustProxy: 1,
+    // X-Forwarded-For and X-Forwarded-Host: clients that reach the host without a proxy write in them what they like.
+    trustProxy: proxies(),
     // Longer than any of the proxies here keeps an idle connection: nginx 4 s, Caddy 4 s, ingress-nginx 60 s.
     keepAliveTimeout: '75s',
   },
