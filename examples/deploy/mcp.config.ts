@@ -9,7 +9,10 @@ const FILES = process.env['CREDENTIALS_DIRECTORY'] ?? '/run/secrets'
 
 function secret(name: string): string | undefined {
   const file = join(FILES, name)
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
+  const value = existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
+  // As an example has it, everybody knows it.
+  if (value?.includes('CHANGE-ME')) throw new Error(`${name} is still that of the example: make one of your own`)
+  return value
 }
 
 /** Proxies in front: how many, or their addresses with commas between them. Without one nobody is believed who names a caller. */

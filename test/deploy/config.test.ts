@@ -148,9 +148,9 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
   })
 
   it('refuses what is neither', async () => {
-    for (const TRUST_PROXY of ['yes', '33', '-1', '1.5']) {
-      const { code, said } = await check({ TRUST_PROXY })
-      expect([code, /trustProxy/.test(said)], `${TRUST_PROXY}: ${said}`).to.deep.equal([2, true])
+    const wrong = ['yes', '33', '-1', '1.5']
+    for (const { code, said } of await Promise.all(wrong.map(TRUST_PROXY => check({ TRUST_PROXY })))) {
+      expect([code, /trustProxy/.test(said)], said).to.deep.equal([2, true])
     }
   })
 
@@ -161,5 +161,36 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
     expect(readExample('deploy/systemd/mcp-host.env')).to.match(/^TRUST_PROXY=1$/m)
     for (const file of ['env.example', 'Dockerfile'])
       expect(readExample(`deploy/docker/${file}`)).to.not.include('TRUST_PROXY')
+  })
+})
+
+describe('examples/deploy/mcp.config.ts with a secret of the examples', function () {
+  this.timeout(60_000)
+  const [, { stringData }] = parseAllDocuments(readExample('deploy/kubernetes/config.yaml')).map(each => each.toJS())
+  const own = { REDIS_URL: 'redis://127.0.0.1:1', REDIS_PASSWORD: 'b'.repeat(48), METRICS_TOKEN: 'c'.repeat(48) }
+
+  it('is fine with three of one own', async () => {
+    expect(Object.keys({ ...BASE, ...own })).to.include.members(Object.keys(stringData))
+    const { code, said } = await check(own)
+    expect(code, said).to.equal(0)
+  })
+
+  for (const [name, value] of Object.entries<string>(stringData)) {
+    it(`does not start, nor pass check, and says which it is: ${name}`, async () => {
+      const given = { ...BASE, ...own, [name]: value }
+      for (const verb of ['check', 'start']) {
+        const { said, ended } = run([verb], given)
+        expect(await ended, said()).to.equal(2)
+        expect(said()).to.include(`${name} is still that of the example`).and.not.include(value)
+      }
+    })
+  }
+
+  it('does not start with one in a file either', async () => {
+    const files = join(folder, 'credentials')
+    mkdirSync(files)
+    writeFileSync(join(files, 'REDIS_PASSWORD'), `${stringData.REDIS_PASSWORD}\n`)
+    const { code, said } = await check({ ...own, CREDENTIALS_DIRECTORY: files })
+    expect([code, said.includes('REDIS_PASSWORD is still that of the example')], said).to.deep.equal([2, true])
   })
 })
