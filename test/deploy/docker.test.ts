@@ -106,7 +106,7 @@ describe('examples/deploy/docker/compose.yaml', () => {
     const nginx = readExample('deploy/docker/nginx.conf')
     const last = readDockerfile(DOCKERFILE).at(-1)
     expect(nginx).to.include(`set $nodes host:${last?.env['PORT']};`)
-    expect(nginx).to.include(`listen ${service('nginx').ports[0].split(':')[1]};`)
+    expect(nginx).to.include(`listen ${service('nginx').ports[0].split(':').at(-1)};`)
     expect(new URL(service('host').environment.REDIS_URL).hostname).to.equal('redis')
     // Each pair has a network of its own.
     const shared = (one: string, other: string) =>
@@ -124,6 +124,15 @@ describe('examples/deploy/docker/compose.yaml', () => {
     const [required] = [[...COMPOSE.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name)]
     expect(names).to.include.members(['PUBLIC_URL', 'MCP_HOST_SECRETS', ...required])
     for (const name of [...names, ...Object.keys(service('host').environment)]) expect(config).to.include(`'${name}'`)
+  })
+
+  it('is for this machine alone, at the address that its example of an environment gives out', () => {
+    const published = Object.entries(services()).flatMap(([name, { ports = [] }]) =>
+      ports.map((port: string) => [name, port]),
+    )
+    expect(published).to.deep.equal([['nginx', '127.0.0.1:8080:8080']])
+    const [, url = ''] = /^PUBLIC_URL=(.*)$/m.exec(readExample('deploy/docker/env.example')) ?? []
+    expect([new URL(url).hostname, new URL(url).port]).to.deep.equal(['localhost', '8080'])
   })
 
   it('lets the host drain, and gives it nothing to write to', () => {
