@@ -151,6 +151,17 @@ describe('examples/deploy/caddy/Caddyfile, to those who send without end', () =>
     expect(answer).to.not.match(/^HTTP\/1\.1 2/)
   })
 
+  it('ends a header by plain HTTP, and sends a whole one to HTTPS', async () => {
+    const [folder, plain] = [ownFolder(), await freePort()]
+    const { cert, key } = makeCertificate(folder, 'localhost')
+    const named: Change = [/^\treverse_proxy /, `\ttls ${cert} ${key}\n$&`]
+    const https = await startCaddy('https', [...SHORT, named, [/^\tservers \{/, `\thttp_port ${plain}\n$&`]], folder)
+    const first = `GET /mcp?a=b HTTP/1.1\r\nHost: localhost:${https}\r\nConnection: close\r\n`
+    expect(await sendWithoutEnd(plain, `${first}X-Long: `, 'x')).to.not.include('301')
+    const { status, headers } = await sendRaw(`http://127.0.0.1:${plain}`, `${first}\r\n`)
+    expect([status, headers.get('location')]).to.deep.equal([301, 'https://localhost/mcp?a=b'])
+  })
+
   for (const [what, send] of ENDLESS) {
     it(`ends a body ${what}; nothing runs, and the next call does`, async () => {
       const port = await startCaddy('http', SHORT)
