@@ -108,7 +108,7 @@ export function caddyEnv(folder: string, { site, nodes }: CaddySettings): NodeJS
   return { ...process.env, ...own, MCP_SITE: site, MCP_NODES: nodes.join(' ') }
 }
 
-/** The Caddyfile as Caddy reads it, without port 80 and the port for its administration, which others on this machine may have. */
+/** The Caddyfile as Caddy reads it, without port 80 and that of its administration, which others on this machine may have. */
 export function adaptCaddyfile(file: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
   const json = execFileSync('caddy', ['adapt', '--config', file, '--adapter', 'caddyfile'], {
     env,
