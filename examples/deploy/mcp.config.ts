@@ -9,7 +9,16 @@ const FILES = process.env['CREDENTIALS_DIRECTORY'] ?? '/run/secrets'
 
 function secret(name: string): string | undefined {
   const file = join(FILES, name)
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
+  const value = existsSync(file) ? readFileSync(file, 'utf8').trim() : process.env[name]
+  // As an example has it, everybody knows it.
+  if (value?.includes('CHANGE-ME')) throw new Error(`${name} is still that of the example: make one of your own`)
+  return value
+}
+
+/** Proxies in front: how many, or their addresses with commas between them. Without one nobody is believed who names a caller. */
+function proxies(): false | number | string[] {
+  const given = process.env['TRUST_PROXY'] ?? ''
+  return /^\d*$/.test(given) ? Number(given) || false : given.split(',').map(each => each.trim())
 }
 
 const address = process.env['BIND_ADDRESS'] ?? '127.0.0.1'
@@ -26,8 +35,8 @@ export default defineConfig({
     port: Number(process.env['PORT'] ?? 3000),
     // How clients reach it; another Host is refused. Probes ask /livez and /readyz by any.
     publicUrl: process.env['PUBLIC_URL'] ?? 'http://127.0.0.1:3000',
-    // One proxy in front; 2 where a cloud's balancer stands before that.
-    trustProxy: 1,
+    // X-Forwarded-For and X-Forwarded-Host: clients that reach the host without a proxy write in them what they like.
+    trustProxy: proxies(),
     // Longer than any of the proxies here keeps an idle connection: nginx 4 s, Caddy 4 s, ingress-nginx 60 s.
     keepAliveTimeout: '75s',
   },

@@ -1,8 +1,8 @@
 // An image made by hand of a Dockerfile: each stage is a folder, its RUN steps run in it. The last has nothing but what
 // COPY brought, Node and the libraries that Node loads, so that whatever else the server needs is missed.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import type { Stage } from './dockerfile.ts'
 
 export interface Image {
@@ -11,13 +11,19 @@ export interface Image {
   readonly stage: Stage
 }
 
-/** Lines of a .dockerignore that name things at the top of the context: all that ours has. */
-export function readIgnored(text: string): (name: string) => boolean {
+/**
+ * Whether a .dockerignore leaves out a path of the context, or a folder above it. It knows `*`, and `**` before a slash:
+ * all that ours has; test/deploy/docker.test.ts holds it against Docker's own client.
+ */
+export function readIgnored(text: string): (path: string) => boolean {
   const patterns = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
-  const strange = patterns.find(pattern => /[/!?[\]]|\*\*/.test(pattern))
+  const strange = patterns.find(
+    pattern => /[!?[\]\\\s]|^\/|\/$/.test(pattern.replaceAll('**/', '')) || /\*\*(?!\/)/.test(pattern),
+  )
   if (strange !== undefined) throw new Error(`this test cannot read ${strange} of .dockerignore`)
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`))
-  return name => tests.some(test => test.test(name))
+  const within = (words: string) => words.replaceAll('.', '\\.').replaceAll('*', '[^/]*')
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('**/').map(within).join('(?:.*/)?')}(?:/|$)`))
+  return path => tests.some(test => test.test(path))
 }
 
 export interface Build {
@@ -40,9 +46,8 @@ function copyInto(root: string, stage: Stage, step: Stage['steps'][number] & { w
       cpSync(join(from, source), step.to.endsWith('/') ? join(to, basename(source)) : to, { recursive: true })
       continue
     }
-    for (const name of readdirSync(from).filter(name => !ignored(name))) {
-      cpSync(join(from, name), join(to, name), { recursive: true })
-    }
+    const isKept = (file: string) => file === from || !ignored(relative(from, file))
+    cpSync(from, to, { recursive: true, filter: isKept })
   }
 }
 

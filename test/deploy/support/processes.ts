@@ -108,14 +108,22 @@ export function caddyEnv(folder: string, { site, nodes }: CaddySettings): NodeJS
   return { ...process.env, ...own, MCP_SITE: site, MCP_NODES: nodes.join(' ') }
 }
 
-/** The Caddyfile as Caddy reads it, without the port for its administration, which others on this machine may have. */
+/** The Caddyfile as Caddy reads it, without port 80 and that of its administration, which others on this machine may have. */
 export function adaptCaddyfile(file: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
   const json = execFileSync('caddy', ['adapt', '--config', file, '--adapter', 'caddyfile'], {
     env,
     encoding: 'utf8',
     stdio: 'pipe',
   })
-  return { ...JSON.parse(json), admin: { disabled: true } }
+  const { apps, ...rest } = JSON.parse(json)
+  const servers = Object.entries<{ listen: string[] }>(apps.http.servers).filter(
+    ([, { listen }]) => listen[0] !== ':80',
+  )
+  return {
+    ...rest,
+    apps: { ...apps, http: { ...apps.http, servers: Object.fromEntries(servers) } },
+    admin: { disabled: true },
+  }
 }
 
 export function writeCaddy(file: string, env: NodeJS.ProcessEnv, folder: string): string {

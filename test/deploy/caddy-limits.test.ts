@@ -1,0 +1,232 @@
+// The time limits of examples/deploy/caddy/Caddyfile: headers and bodies that come without end do end, what was cut off
+// does not run at the host, and streams go on. Real Caddy, a real host; only the limits are shorter here.
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { needsProgram } from '../support/needs-program.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { openSocket, readToEnd, sendRaw } from '../support/raw-http.ts'
+import { modernRequest } from '../support/rpc.ts'
+import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
+import { exchange } from '../support/stream-exchange.ts'
+import {
+  caddyEnv,
+  makeCertificate,
+  ownFolder,
+  type RunningProxy,
+  readExample,
+  removeFolders,
+  replaced,
+  startListening,
+  writeCaddy,
+} from './support/processes.ts'
+
+type Change = readonly [string | RegExp, string]
+const SHORT: readonly Change[] = [
+  ['read_header 10s', 'read_header 500ms'],
+  ['read_body 60s', 'read_body 1s'],
+]
+/** Milliseconds between two bytes of a client that sends without end. */
+const DRIP = 100
+
+const puppet = createPuppet()
+let runs = 0
+const counted = defineTool({ name: 'counted', input: { type: 'object' }, handler: () => `run ${++runs}` })
+let host: StartedHost
+const running: RunningProxy[] = []
+
+before(async function () {
+  needsProgram(this, 'caddy', 'apt-get install caddy')
+  host = await startHost({
+    toolsets: { main: [puppet.tool, counted] },
+    routes: { '/mcp': { toolsets: 'main' } },
+    http: { trustProxy: 1 },
+    plugins: { 'transport-streamable': {}, health: {} },
+  })
+})
+afterEach(() => Promise.all(running.splice(0).map(proxy => proxy.stop())))
+after(async () => {
+  await stopHosts()
+  removeFolders()
+})
+
+/** Returns its port. */
+async function startCaddy(scheme: 'http' | 'https', changes: readonly Change[], folder = ownFolder()): Promise<number> {
+  const port = await freePort()
+  const file = join(folder, 'Caddyfile')
+  writeFileSync(file, replaced(readExample('deploy/caddy/Caddyfile'), changes))
+  const env = caddyEnv(folder, { site: `${scheme}://localhost:${port}`, nodes: [new URL(host.url).host] })
+  running.push(await startListening(['caddy', 'run', '--config', writeCaddy(file, env, folder)], port, env))
+  return port
+}
+
+/** The head of a call that runs, were it whole, and its body. */
+function callOf(port: number, framing: string) {
+  const { headers, body } = modernRequest('tools/call', { name: 'counted', arguments: {} })
+  const sent = {
+    Host: `localhost:${port}`,
+    'Content-Type': 'application/json',
+    Accept: 'application/json, text/event-stream',
+  }
+  const lines = Object.entries({ ...sent, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  return { head: ['POST /mcp HTTP/1.1', ...lines, framing, '', ''].join('\r\n'), body }
+}
+
+/** Sends the first part, and then the second again and again until it is shut out; what came back. */
+async function sendWithoutEnd(port: number, first: string, again: string): Promise<string> {
+  const socket = await openSocket(`http://127.0.0.1:${port}`)
+  const answer = readToEnd(socket)
+  socket.write(first)
+  const drip = setInterval(() => socket.write(again), DRIP)
+  try {
+    return await answer
+  } finally {
+    clearInterval(drip)
+    socket.destroy()
+  }
+}
+
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+/** Bodies whose JSON is whole and whose end never comes: were they passed on as they are, they would run. */
+const ENDLESS: readonly (readonly [what: string, send: (port: number) => Promise<string>])[] = [
+  [
+    'of a length that it does not reach',
+    port => {
+      const { head, body } = callOf(port, 'Content-Length: 1000000')
+      return sendWithoutEnd(port, head + body, ' ')
+    },
+  ],
+  [
+    'of nearly as much as is kept',
+    port => {
+      const { head, body } = callOf(port, 'Content-Length: 4000000')
+      return sendWithoutEnd(port, head + body.padEnd(3_900_000), ' ')
+    },
+  ],
+  [
+    'in chunks, of which the last does not come',
+    port => {
+      const { head, body } = callOf(port, 'Transfer-Encoding: chunked')
+      return sendWithoutEnd(port, head + chunk(body), chunk(' '))
+    },
+  ],
+]
+
+const url = (port: number) => `http://localhost:${port}/mcp`
+
+/** A whole call of the same kind. */
+async function callWhole(port: number): Promise<number> {
+  const { headers, body } = modernRequest('tools/call', { name: 'counted', arguments: {} })
+  const sent = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers }
+  const answer = await exchange(url(port), { method: 'POST', headers: sent as Record<string, string>, body })
+  await answer.text()
+  return answer.status
+}
+
+describe('a call whose body has white space at its end', () => {
+  it('runs where it is whole, through Caddy; cut off it does not, at the host itself', async () => {
+    const port = await startCaddy('http', SHORT)
+    const before = runs
+    const whole = callOf(port, 'Content-Length: 5000\r\nConnection: close')
+    expect((await sendRaw(url(port), whole.head + whole.body.padEnd(5000))).text).to.include(`run ${before + 1}`)
+    const cut = callOf(port, 'Content-Length: 5000')
+    const socket = await openSocket(host.url)
+    const answer = readToEnd(socket)
+    socket.end(cut.head + cut.body.padEnd(4999))
+    expect(await answer).to.not.include('run ')
+    expect([await callWhole(port), runs - before]).to.deep.equal([200, 2])
+  })
+})
+
+describe('examples/deploy/caddy/Caddyfile, to those who send without end', () => {
+  it('ends a header', async () => {
+    const port = await startCaddy('http', SHORT)
+    const answer = await sendWithoutEnd(port, `GET /mcp HTTP/1.1\r\nHost: localhost:${port}\r\nX-Long: `, 'x')
+    expect(answer).to.not.match(/^HTTP\/1\.1 2/)
+  })
+
+  it('ends a header by plain HTTP, and sends a whole one to HTTPS', async () => {
+    const [folder, plain] = [ownFolder(), await freePort()]
+    const { cert, key } = makeCertificate(folder, 'localhost')
+    const named: Change = [/^\treverse_proxy /, `\ttls ${cert} ${key}\n$&`]
+    const https = await startCaddy('https', [...SHORT, named, [/^\tservers \{/, `\thttp_port ${plain}\n$&`]], folder)
+    const first = `GET /mcp?a=b HTTP/1.1\r\nHost: localhost:${https}\r\nConnection: close\r\n`
+    expect(await sendWithoutEnd(plain, `${first}X-Long: `, 'x')).to.not.include('301')
+    const { status, headers } = await sendRaw(`http://127.0.0.1:${plain}`, `${first}\r\n`)
+    expect([status, headers.get('location')]).to.deep.equal([301, 'https://localhost/mcp?a=b'])
+  })
+
+  for (const [what, send] of ENDLESS) {
+    it(`ends a body ${what}; nothing runs, and the next call does`, async () => {
+      const port = await startCaddy('http', SHORT)
+      const before = runs
+      const answer = await send(port)
+      expect(answer).to.not.include('run ')
+      expect([await callWhole(port), runs - before]).to.deep.equal([200, 1])
+    })
+  }
+
+  it('ends a body of which it keeps less than has come: what the host got of it does not run', async () => {
+    const port = await startCaddy('http', [...SHORT, ['max_buffer_size 4MB', 'max_buffer_size 1KB']])
+    const before = runs
+    const { head, body } = callOf(port, 'Content-Length: 1000000')
+    const answer = await sendWithoutEnd(port, head + body.padEnd(200_000), ' ')
+    expect(answer).to.not.include('run ')
+    expect([await callWhole(port), runs - before]).to.deep.equal([200, 1])
+  })
+
+  it('lets a stream go on for longer than that, and hears then that its client is gone', async () => {
+    const port = await startCaddy('http', SHORT)
+    const { headers, body } = modernRequest(
+      'tools/call',
+      { name: 'puppet', arguments: { name: 'long' } },
+      {
+        meta: { progressToken: 'long' },
+      },
+    )
+    const sent = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers }
+    const opening = exchange(url(port), { method: 'POST', headers: sent as Record<string, string>, body })
+    const { ctx } = await puppet.call('long')
+    ctx.progress(1)
+    const stream = await opening
+    expect((await stream.next())?.message.params).to.include({ progress: 1 })
+    // It begins later than the stream did, and is ended by the same limit; twice.
+    const [, [, slow]] = ENDLESS as [unknown, (typeof ENDLESS)[number]]
+    await slow(port)
+    await slow(port)
+    ctx.progress(2)
+    expect((await stream.next())?.message.params).to.include({ progress: 2 })
+    expect(ctx.signal.aborted).to.equal(false)
+    stream.drop()
+    await eventually('the call is cancelled', () => ctx.signal.aborted)
+  })
+
+  it('speaks HTTP/1.1 alone by TLS, for its limits are not those of HTTP/2', async () => {
+    const folder = ownFolder()
+    const { cert, key } = makeCertificate(folder, 'localhost')
+    const port = await startCaddy(
+      'https',
+      [
+        [/^\tservers \{/, '\tauto_https disable_redirects\n$&'],
+        [/^\treverse_proxy /, `\ttls ${cert} ${key}\n$&`],
+      ],
+      folder,
+    )
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      rejectUnauthorized: false,
+      ALPNProtocols: ['h2', 'http/1.1'],
+    })
+    await once(socket, 'secureConnect')
+    expect(socket.alpnProtocol).to.equal('http/1.1')
+    socket.destroy()
+  })
+})
