@@ -23,8 +23,8 @@ export interface LoadedReport {
   readonly tally: Tally
   readonly announced: number
   readonly nodes: readonly StartedHost[]
-  /** The places of clients that did not finish; listeners come first. */
-  readonly unfinished: readonly number[]
+  /** What the clients last did that did not finish. */
+  readonly unfinished: readonly string[]
 }
 
 const stream = defineTool({
@@ -54,6 +54,7 @@ const areReady = async (nodes: readonly StartedHost[]) => {
 export async function underLoad(
   redis: RedisSettings,
   breaks: (whenReady: () => Promise<unknown>) => Promise<void>,
+  { callers = CALLERS, patience = FINISH_LIMIT }: { readonly callers?: number; readonly patience?: number } = {},
 ): Promise<LoadedReport> {
   const config = {
     redis,
@@ -67,26 +68,26 @@ export async function underLoad(
   const tally = createTally()
   const announced: Announced = { count: 0 }
   let [enough, over] = [false, false]
-  const client = (index: number) => new GoodClient(`${balancer.url}/`, tally, createSeededRandom(index))
+  const all = LISTENERS + callers
+  const clients = Array.from(
+    { length: all },
+    (_, at) => new GoodClient(`${balancer.url}/`, tally, createSeededRandom(at)),
+  )
   const failed: unknown[] = []
-  const unfinished = new Set(Array.from({ length: LISTENERS + CALLERS }, (_, at) => at))
+  const unfinished = new Set(clients)
   const ready = { count: 0 }
+  const [listening, calling] = [clients.slice(0, LISTENERS), clients.slice(LISTENERS)]
   const work = [
-    ...Array.from({ length: LISTENERS }, (_, at) =>
+    ...listening.map(client =>
       listenUntil(
         () => enough,
-        client(at),
+        client,
         announced,
         () => ready.count++,
-      ),
+      ).then(() => void unfinished.delete(client)),
     ),
-    ...Array.from({ length: CALLERS }, (_, at) => callUntil(() => enough, client(LISTENERS + at))),
-  ].map((one, at) =>
-    one.then(
-      () => void unfinished.delete(at),
-      error => void failed.push(error),
-    ),
-  )
+    ...calling.map(client => callUntil(() => enough, client).then(() => void unfinished.delete(client))),
+  ].map(one => one.catch(error => void failed.push(error)))
   async function announce() {
     while (!over) {
       nodes[2]?.host.runtime.resourceUpdated(addressOf(++announced.count))
@@ -99,21 +100,22 @@ export async function underLoad(
     await breaks(() => eventually('nodes that are ready', () => areReady(nodes), Boolean, 30_000))
   } finally {
     enough = true
-    const patience = new AbortController()
-    const late = wait(FINISH_LIMIT, undefined, { signal: patience.signal }).catch(() => undefined)
+    const waiting = new AbortController()
+    const late = wait(patience, undefined, { signal: waiting.signal }).catch(() => undefined)
     await Promise.race([Promise.all(work), late])
-    patience.abort()
+    waiting.abort()
     over = true
     await announcing
     await balancer.stop()
   }
   if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('\n'))
-  return { tally, announced: announced.count, nodes, unfinished: [...unfinished] }
+  return { tally, announced: announced.count, nodes, unfinished: [...unfinished].map(({ doing }) => doing) }
 }
 
-/** What it counted, on two lines. */
-export function describeLoaded({ tally, announced }: LoadedReport): string {
+/** What it counted, on two lines, and one for each client that did not finish. */
+export function describeLoaded({ tally, announced, unfinished }: LoadedReport): string {
   const { silence, ...counts } = tally
+  const waiting = unfinished.map(doing => `\n      never done: ${doing}`).join('')
   const counted = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
-  return `changes announced ${announced}, longest silence of a stream ${(silence / 1_000).toFixed(1)} s\n      ${counted.join(', ')}`
+  return `changes announced ${announced}, longest silence of a stream ${(silence / 1_000).toFixed(1)} s\n      ${counted.join(', ')}${waiting}`
 }
