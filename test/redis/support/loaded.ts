@@ -54,7 +54,6 @@ const areReady = async (nodes: readonly StartedHost[]) => {
 export async function underLoad(
   redis: RedisSettings,
   breaks: (whenReady: () => Promise<unknown>) => Promise<void>,
-  { callers = CALLERS, patience = FINISH_LIMIT }: { readonly callers?: number; readonly patience?: number } = {},
 ): Promise<LoadedReport> {
   const config = {
     redis,
@@ -68,7 +67,7 @@ export async function underLoad(
   const tally = createTally()
   const announced: Announced = { count: 0 }
   let [enough, over] = [false, false]
-  const all = LISTENERS + callers
+  const all = LISTENERS + CALLERS
   const clients = Array.from(
     { length: all },
     (_, at) => new GoodClient(`${balancer.url}/`, tally, createSeededRandom(at)),
@@ -100,10 +99,10 @@ export async function underLoad(
     await breaks(() => eventually('nodes that are ready', () => areReady(nodes), Boolean, 30_000))
   } finally {
     enough = true
-    const waiting = new AbortController()
-    const late = wait(patience, undefined, { signal: waiting.signal }).catch(() => undefined)
+    const patience = new AbortController()
+    const late = wait(FINISH_LIMIT, undefined, { signal: patience.signal }).catch(() => undefined)
     await Promise.race([Promise.all(work), late])
-    waiting.abort()
+    patience.abort()
     over = true
     await announcing
     await balancer.stop()
