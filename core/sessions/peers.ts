@@ -41,8 +41,8 @@ export type PeerMessage =
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
   /** `node` reads along on a stream of the receiver's, and wants to hear when there is more. */
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }
-  /** There is more on a stream. */
-  | { readonly type: 'written'; readonly session: string; readonly stream: string }
+  /** There is more on a stream. `over`: the sender writes it no more, and all that it had is in the store, or was. */
+  | { readonly type: 'written'; readonly session: string; readonly stream: string; readonly over?: boolean }
   /** A message of the client, which the receiver is to take: its answers flow on the one stream that is there. */
   | {
       readonly type: 'message'

@@ -43,9 +43,9 @@ export interface SessionStreams {
 
 /** Those who wait for more on a stream that another node writes. */
 function createWaiting() {
-  const waiting = new Map<string, Set<() => void>>()
+  const waiting = new Map<string, Set<(over: boolean) => void>>()
   return {
-    whenWritten(stream: string, task: () => void) {
+    whenWritten(stream: string, task: (over: boolean) => void) {
       const tasks = waiting.get(stream) ?? new Set()
       waiting.set(stream, tasks.add(task))
       return () => {
@@ -53,8 +53,8 @@ function createWaiting() {
         if (tasks.size === 0) waiting.delete(stream)
       }
     },
-    wake(stream: string) {
-      for (const task of [...(waiting.get(stream) ?? [])]) task()
+    wake(stream: string, over: boolean) {
+      for (const task of [...(waiting.get(stream) ?? [])]) task(over)
     },
   }
 }
@@ -130,7 +130,7 @@ export function createSessionStreams(
     receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),
     receiveFromPeer(message) {
       const session = sessions.get(message.session)
-      if (message.type === 'written') wake(message.stream)
+      if (message.type === 'written') wake(message.stream, message.over ?? false)
       else if (message.type === 'follow') followers.add(message)
       else if (!session) return
       else if (message.type === 'released') release(session, message.epoch)

@@ -35,8 +35,8 @@ export interface StreamParts extends StreamsSettings {
   sharedWith(session: Session): SharedStreams | undefined
   /** How this node writes a stream that answers these requests; undefined where nobody else could go on with it. */
   writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
-  /** Resolves when a stream may have more. */
-  whenWritten(stream: string, task: () => void): () => void
+  /** Calls `task` when a stream may have more; `over`: its writer writes it no more. Gives what ends that. */
+  whenWritten(stream: string, task: (over: boolean) => void): () => void
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
   /** Sends what belongs to no call to `send`; when the host closes, whoever reads is told to come back. */
   connect(session: Session, send: (message: string, place?: string) => void): void
@@ -73,7 +73,7 @@ export function createParts(
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
         },
-        failed: err => log.error({ err }, 'an event could not be stored'),
+        failed: err => log.error({ err }, 'an event could not be stored: nobody can come back to its stream'),
         ...more,
       })
       session.streams.set(stream.name, stream)

@@ -32,14 +32,18 @@ local function note(fields)
   if finished then fields[#fields + 1] = 'finished'; fields[#fields + 1] = '1' end
   if #fields > 0 then redis.call('HSET', hash, unpack(fields)) end
 end
+`
 
--- The stream as its writer knows it: where Redis has less, what came before is gone, and a gap says so.
+/** What puts something into a stream begins so. */
+const WRITING = `${PRELUDE}
+-- Redis has lost that this writer claimed it, and has an end of the writer before.
+if known and owner < epoch and found[6] == '1' then return {'fenced'} end
+
+-- The stream as its writer knows it: where Redis has less, what came before is gone, and a gap says so. It is gone too
+-- where Redis has lost that this writer claimed the stream: what is there may be of the one before, who wrote on.
 local function establish(writers)
-  if known and last >= writers then
-    if owner < epoch then redis.call('HSET', hash, 'epoch', epoch, 'facts', facts) end
-    return
-  end
-  redis.call('HSET', hash, 'epoch', epoch, 'facts', facts, 'last', writers, 'bytes', 0)
+  if known and owner == epoch and last >= writers then return end
+  redis.call('HSET', hash, 'epoch', epoch, 'facts', facts, 'last', writers, 'bytes', 0, 'bus', '')
   redis.call('SADD', names, name)
   redis.call('DEL', events)
   last, bytes = writers, 0
@@ -47,11 +51,11 @@ end
 `
 
 /** More ARGV: the message, the number before it, the bounds in events and bytes. Gives the message's number. */
-export const APPEND = redisScript(`${PRELUDE}
+export const APPEND = redisScript(`${WRITING}
 local message, previous = ARGV[8], tonumber(ARGV[9])
 local maxEvents, maxBytes = tonumber(ARGV[10]), tonumber(ARGV[11])
 local seq = string.format('%.0f', previous + 1)
-if known and last > previous then
+if known and owner == epoch and last > previous then
   local stored = redis.call('XRANGE', events, seq .. '-0', seq .. '-0')[1]
   if stored and stored[2][2] ~= message then return {'taken'} end
   note({})
@@ -75,7 +79,7 @@ return {'stored', seq}
 `)
 
 /** More ARGV: the number of the last message. */
-export const OPEN = redisScript(`${PRELUDE}
+export const OPEN = redisScript(`${WRITING}
 local fresh = not known
 if not fresh then bus = '' end
 establish(tonumber(ARGV[8]))

@@ -40,6 +40,13 @@ function readEvents([kind, end, ...entries]: Reply, seq: number): StoredEvents {
   return isWhole ? events : undefined
 }
 
+/** Two with one epoch: in a fail-over the old primary and the new one may each give one. */
+const numberTaken = (number: number) =>
+  new Error(
+    `another message of this stream has the number ${number}: Redis has lost which node writes the stream, as a fail-over ` +
+      'does, and two nodes wrote',
+  )
+
 export function createRedisEventStore(redis: RedisConnection, bounds: StreamBounds): EventStore {
   const names = (session: string) => redis.sessionKey(session, 'streams')
   const events = (session: string, stream: string) => redis.sessionKey(session, 'events', stream)
@@ -88,7 +95,7 @@ export function createRedisEventStore(redis: RedisConnection, bounds: StreamBoun
     async append(session, stream, message, known, writer = SOLE) {
       const limits = [String(bounds.maxEvents), String(bounds.maxBytes)]
       const [kind, seq] = await changeBy(APPEND, session, stream, writer, message, String(known), ...limits)
-      if (kind !== 'stored') throw new Error(`another message of this stream has the number ${known + 1}`)
+      if (kind !== 'stored') throw numberTaken(known + 1)
       return Number(seq)
     },
     async after(session, stream, seq) {

@@ -175,6 +175,24 @@ describe('a stream that nobody opened', () => {
   })
 })
 
+const OLD: StreamWriter = { epoch: 1, facts: 'node A', bus: 'a place of A' }
+const NEW: StreamWriter = { epoch: 2, facts: 'node B' }
+
+/** Three messages of `OLD`; that `NEW` claimed the stream then, and wrote a fourth, is undone: with `undo`, once more. */
+async function openUndone() {
+  const { store, shared, redis, connection } = await open()
+  const keys = ['events', 'stream'].map(part => connection.sessionKey('session', part, 'stream'))
+  const undo = () => {
+    for (const key of keys) redis.cli('copy', `${key}:older`, key, 'replace')
+  }
+  for (let known = 0; known < 3; known++) await store.append('session', 'stream', `m${known + 1}`, known, OLD)
+  for (const key of keys) redis.cli('copy', key, `${key}:older`)
+  await shared.claim('session', 'stream', NEW)
+  await store.append('session', 'stream', 'm4', 3, NEW)
+  undo()
+  return { store, shared, undo }
+}
+
 describe('a Redis that lost', () => {
   it('everything: the stream goes on where its writer is, and what came before is a gap', async () => {
     const { store, redis, connection } = await open()
@@ -198,6 +216,32 @@ describe('a Redis that lost', () => {
     expect(await store.append('session', 'stream', 'm6', 5)).to.equal(6)
     expect(await store.after('session', 'stream', 3)).to.equal(undefined)
     expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
+  })
+
+  it('who writes, and keeps what the writer before wrote on: the new one goes on, and what came before is a gap', async () => {
+    const { store, shared, undo } = await openUndone()
+    for (let known = 3; known < 6; known++) await store.append('session', 'stream', `old ${known + 1}`, known, OLD)
+    await shared.open('session', 'stream', NEW, 4)
+    expect(await store.append('session', 'stream', 'm5', 4, NEW)).to.equal(5)
+    expect(texts(await store.after('session', 'stream', 4))).to.deep.equal(['m5'])
+    expect(await store.after('session', 'stream', 3)).to.equal(undefined)
+    expect(String(await refusal(store.append('session', 'stream', 'of old still', 5, OLD)))).to.include('another node')
+    undo()
+    for (let known = 3; known < 6; known++) await store.append('session', 'stream', `old ${known + 1}`, known, OLD)
+    // Without a reopening before it, and with another message of the same number.
+    expect(await store.append('session', 'stream', 'm5', 4, NEW)).to.equal(5)
+    expect(texts(await store.after('session', 'stream', 4))).to.deep.equal(['m5'])
+    expect(await shared.state('session', 'stream')).to.deep.include({ last: 5, epoch: NEW.epoch, bus: '' })
+  })
+
+  it('who writes, and keeps an end of the writer before: that stays the end', async () => {
+    const { store, shared } = await openUndone()
+    await store.append('session', 'stream', 'answer', 3, { ...OLD, finished: true })
+    for (const late of [store.append('session', 'stream', 'm5', 4, NEW), shared.open('session', 'stream', NEW, 4)]) {
+      expect(String(await refusal(late))).to.include('another node')
+    }
+    expect(texts(await store.after('session', 'stream', 3))).to.deep.equal(['answer'])
+    expect((await shared.state('session', 'stream'))?.finished).to.equal(true)
   })
 
   it('an event in the middle: a gap', async () => {
@@ -307,8 +351,8 @@ describe('the least that Redis must allow', () => {
     const { connection } = await startRedisHost({ url: redis.url, username: 'mcp', password: 'secret' })
     const store = createRedisEventStore(connection, { ...BOUNDS, maxEvents: 2 })
     await fill(store, 4)
+    await store.shared?.claim('session', 'stream', { epoch: 1, facts: 'node' })
     await store.shared?.open('session', 'stream', { epoch: 1, facts: 'node' }, 4)
-    await store.shared?.claim('session', 'stream', { epoch: 2, facts: 'node' })
     expect(numbers(await store.after('session', 'stream', 2))).to.deep.equal([3, 4])
     await store.drop('session', 'stream')
     await store.drop('session')

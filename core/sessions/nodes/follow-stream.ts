@@ -1,5 +1,6 @@
 // A client comes back to a call's stream at another node than the one that runs the call: what is stored is sent, and
-// what its node still writes as it comes. Where that node is gone, its requests are answered with an error.
+// what its node still writes as it comes. Where that node is gone, or has written the end and the store has lost it, its
+// requests are answered with an error.
 
 import { isUnavailable, nodeLost } from '../../http/errors.ts'
 import { type EventStream, RETRY } from '../../http/sse.ts'
@@ -14,8 +15,8 @@ import { readFacts, writeFacts } from '../stream-writing.ts'
 
 /** How often a stream is looked at whose writer tells nothing, milliseconds. */
 const LOOK_INTERVAL = 1_000
-/** How often its writer is asked to tell, milliseconds. */
-const FOLLOW_INTERVAL = 30_000
+/** How often its writer is asked to tell, and whether it still writes, milliseconds. */
+const FOLLOW_INTERVAL = 5_000
 
 /** The requests that no stored message answers. */
 function unanswered(requests: readonly RequestId[], events: readonly StoredEvent[]): RequestId[] {
@@ -27,8 +28,17 @@ function unanswered(requests: readonly RequestId[], events: readonly StoredEvent
   return requests.filter(id => !answered.has(id))
 }
 
+interface Lost {
+  readonly stream: string
+  readonly state: StreamState
+  /** The number of the last message that the client has. */
+  readonly seen: number
+  /** Its node is there, and writes it no more. */
+  readonly isOver: boolean
+}
+
 /** Answers, as the stream's new writer, what its node cannot answer any more. */
-async function answerLost(parts: StreamParts, session: Session, stream: string, state: StreamState, seen: number) {
+async function answerLost(parts: StreamParts, session: Session, { stream, state, seen, isOver }: Lost) {
   const { name: node, events, log } = parts.node
   const { requests } = readFacts(state.facts)
   const store = events(session)
@@ -43,19 +53,32 @@ async function answerLost(parts: StreamParts, session: Session, stream: string, 
     last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
   }
   if (open.length === 0) await store.shared?.finish(session.id, stream, writer)
-  log.warn({ requests: open.length }, 'answered requests of a node that is gone')
+  if (isOver) log.warn({ requests: open.length }, 'the store lost the end of a stream: answered its requests as lost')
+  else log.warn({ requests: open.length }, 'answered requests of a node that is gone')
 }
 
-/** Resolves when there may be more, at the latest after a second, or when the reader is gone. */
-function whenMore(parts: StreamParts, stream: string): { readonly next: () => Promise<void>; stop(): void } {
+interface More {
+  /** Resolves when there may be more, at the latest after a second. */
+  next(): Promise<void>
+  /** The stream's writer said that it writes it no more. */
+  readonly isOver: boolean
+  stop(): void
+}
+
+function whenMore(parts: StreamParts, stream: string): More {
   let told = false
+  let isOver = false
   let wake: (() => void) | undefined
-  const stop = parts.whenWritten(stream, () => {
+  const stop = parts.whenWritten(stream, over => {
     told = true
+    isOver ||= over
     wake?.()
   })
   return {
     stop,
+    get isOver() {
+      return isOver
+    },
     async next() {
       if (!told) {
         let timer: NodeJS.Timeout | undefined
@@ -91,7 +114,7 @@ class Following {
     try {
       while (!reader.closed) {
         try {
-          if (await this.#step(reader)) break
+          if (await this.#step(reader, more.isOver)) break
         } catch (error) {
           // The store is away: so is what would be sent.
           if (!isUnavailable(error) && !StreamFenced.is(error)) throw error
@@ -107,8 +130,11 @@ class Following {
     }
   }
 
-  /** Sends what there is; true where no more will come, or what would come is gone. */
-  async #step(reader: EventStream): Promise<boolean> {
+  /**
+   * Sends what there is; true where no more will come, or what would come is gone. `isOver`: what its writer had was in the
+   * store before this began.
+   */
+  async #step(reader: EventStream, isOver: boolean): Promise<boolean> {
     const { id } = this.#session
     const { name, peers, events } = this.#parts.node
     const state = await this.#streams.state(id, this.#stream)
@@ -122,9 +148,10 @@ class Following {
     if (state.finished) return true
     const { node } = readFacts(state.facts)
     const runsHere = node === name
-    if (runsHere ? !this.#session.streams.has(this.#stream) : !(await peers.isAlive(node))) {
-      await answerLost(this.#parts, this.#session, this.#stream, state, this.#sent)
-      return this.#step(reader)
+    if (runsHere ? !this.#session.streams.has(this.#stream) : isOver || !(await peers.isAlive(node))) {
+      const lost = { stream: this.#stream, state, seen: this.#sent, isOver: runsHere || isOver }
+      await answerLost(this.#parts, this.#session, lost)
+      return this.#step(reader, isOver)
     }
     await this.#askToTell(node)
     return false

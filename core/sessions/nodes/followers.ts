@@ -1,5 +1,5 @@
 // Nodes whose clients read along on streams of this node: they hear when there is more. What is written while a node is
-// being told is told once.
+// being told is told once; one that follows a stream that is over here hears so, for the store may have lost its end.
 import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
 import type { ThisNode } from '../this-node.ts'
@@ -37,12 +37,18 @@ export function createFollowers({ peers, sessions }: ThisNode): Followers {
     }
   }
 
+  function tellOver(node: string, session: string, stream: string) {
+    // It asks again.
+    peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
+  }
+
   return {
     add({ session, stream, node }) {
       const isHere = sessions.get(session)?.streams.has(stream) ?? false
+      if (!isHere) return tellOver(node, session, stream)
       const nodes = followers.get(stream) ?? new Map<string, Follower>()
       const follower = nodes.get(node) ?? { telling: false, more: false }
-      if (isHere && !nodes.has(node)) {
+      if (!nodes.has(node)) {
         followers.set(stream, nodes.set(node, follower))
         setTimeout(() => {
           nodes.delete(node)

@@ -29,6 +29,8 @@ type Reply =
 export class GoodClient {
   readonly tally: Tally
   readonly random: SeededRandom
+  /** What it last asked and heard: for one that is never done. */
+  doing = 'nothing'
   readonly #url: string
   #headers: Record<string, string> = BASE
   #lastId = 0
@@ -43,9 +45,11 @@ export class GoodClient {
   /** Sends until something other than "later" is the answer. */
   async #send(request: ExchangeRequest): Promise<Reply> {
     for (;;) {
-      const stream = await exchange(this.#url, { ...request, headers: { ...this.#headers, ...request.headers } }).catch(
-        () => undefined,
-      )
+      const headers = { ...this.#headers, ...request.headers }
+      const asked = `${request.method} ${request.body ?? headers['Last-Event-ID'] ?? ''} in ${headers['Mcp-Session-Id']}`
+      this.doing = `asked ${asked} at ${new Date().toISOString()}`
+      const stream = await exchange(this.#url, { ...request, headers }).catch(() => undefined)
+      this.doing += `, was answered ${stream?.status ?? 'nothing'} at ${new Date().toISOString()}`
       if (stream === undefined || stream.status === 502 || stream.status === 504) {
         this.tally.unsure++
         await wait(PAUSE)
@@ -138,6 +142,7 @@ export class GoodClient {
     for (;;) {
       for (let event = await this.#next(stream); event; event = await this.#next(stream)) {
         lastId = event.id ?? lastId
+        this.#heard(event)
         retry = event.retry ?? retry
         if (event.message === undefined) continue
         if (isLast(event.message)) {
@@ -156,6 +161,10 @@ export class GoodClient {
       if (reply === undefined) return { kind: 'gap' }
       stream = reply
     }
+  }
+
+  #heard({ id, data }: ReadEvent) {
+    this.doing = `${this.doing.split(', heard')[0]}, heard ${id} ${data} at ${new Date().toISOString()}`
   }
 
   async #next(stream: StreamExchange): Promise<ReadEvent | undefined> {

@@ -91,8 +91,8 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
     ready()
     const fate = await listening
     done = fate.kind === 'answered'
-    // Without an id to come back with, a client cannot know what it missed.
-    if (fate.kind !== 'answered') sequence = undefined
+    // Without an id to come back with, a client cannot know what it missed, and the rest of what it ignores does not come.
+    if (fate.kind !== 'answered') [sequence, ignored] = [undefined, 0]
     if (fate.kind === 'gap') await watchAll(client)
   }
   tally.finished++

@@ -26,22 +26,32 @@ export interface LoadSettings {
 export interface Load {
   /** Resolves when all have what they wait for, or had long enough for it after the last failure. */
   finish(): Promise<void>
+  /** What each client that is not done asked and heard last. */
+  unfinished(): readonly string[]
 }
 
 /** Resolves once everybody listens. */
 export async function startLoad({ url, seed, tally, announcer, enough }: LoadSettings): Promise<Load> {
-  const client = (index: number) => new GoodClient(url, tally, createSeededRandom(seed + index))
+  const all = Array.from(
+    { length: LISTENERS + CALLERS },
+    (_, index) => new GoodClient(url, tally, createSeededRandom(seed + index)),
+  )
   const ready = createGate()
   let unready = LISTENERS
   const onReady = () => {
     if (--unready === 0) ready.open()
   }
   const failed: unknown[] = []
-  const listen = (index: number) => listenUntil(enough, client(index), announcer.announced, onReady)
-  const clients = [
-    ...Array.from({ length: LISTENERS }, (_, index) => listen(index)),
-    ...Array.from({ length: CALLERS }, (_, index) => callUntil(enough, client(LISTENERS + index))),
-  ].map(work => work.catch(error => void failed.push(error)))
+  const busy = new Set(all)
+  const clients = all.map(async (client, index) => {
+    try {
+      if (index < LISTENERS) await listenUntil(enough, client, announcer.announced, onReady)
+      else await callUntil(enough, client)
+      busy.delete(client)
+    } catch (error) {
+      failed.push(error)
+    }
+  })
   await Promise.race([ready.opened, Promise.all(clients)])
   announcer.begin()
   return {
@@ -53,5 +63,6 @@ export async function startLoad({ url, seed, tally, announcer, enough }: LoadSet
       await announcer.stop()
       if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('\n'))
     },
+    unfinished: () => [...busy].map(({ doing }) => doing),
   }
 }

@@ -15,6 +15,8 @@ export interface LoadedReport {
   readonly tally: Tally
   readonly announced: number
   readonly nodes: readonly StartedHost[]
+  /** What the clients that were never done asked and heard last. */
+  readonly unfinished: readonly string[]
 }
 
 const areReady = async (nodes: readonly StartedHost[]) => {
@@ -47,9 +49,11 @@ export async function underLoad(
     enough = true
     await load.finish().finally(() => balancer.stop())
   }
-  return { tally, announced: announcer.announced.count, nodes }
+  return { tally, announced: announcer.announced.count, nodes, unfinished: load.unfinished() }
 }
 
-/** What it counted, on three lines. */
-export const describeLoaded = ({ tally, announced }: LoadedReport): string =>
-  [`changes announced ${announced}`, ...describeTally(tally)].join('\n      ')
+/** What it counted, on three lines, and one for each client that was never done. */
+export function describeLoaded({ tally, announced, unfinished }: LoadedReport): string {
+  const waiting = unfinished.map(doing => `never done: ${doing}`)
+  return [`changes announced ${announced}`, ...describeTally(tally), ...waiting].join('\n      ')
+}

@@ -1,0 +1,108 @@
+// Redis has lost, as in a fail-over, that a session's stream went from one node to another, and the node before never heard
+// of it: it writes on, and so does the other.
+import { expect } from 'chai'
+import { defineResource } from '../../core/index.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { nextMessage, type SessionClient } from '../support/session-client.ts'
+import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import { openAtAll, startNode } from './support/nodes.ts'
+
+const stops: Array<() => Promise<unknown>> = []
+const NAMES = ['one', 'two', 'three']
+const pages = NAMES.map(name => defineResource({ name, uri: `page://${name}`, handler: () => name }))
+const config = { toolsets: { all: pages }, routes: { '/': { toolsets: 'all' } } }
+
+const update = (node: StartedHost | undefined, name = 'one') => node?.host.runtime.resourceUpdated(`page://${name}`)
+
+/** Keeps what Redis knows of who writes; what it gives makes it so again, and empties what the nodes are yet to hear. */
+function keepWriters(redis: RedisServer) {
+  const keys = ['*:session', '*:stream:*', '*:events:*'].flatMap(pattern => redis.cli('KEYS', pattern))
+  for (const key of keys) redis.cli('COPY', key, `kept ${key}`)
+  return () => {
+    for (const key of keys) redis.cli('COPY', `kept ${key}`, key, 'REPLACE')
+    for (const inbox of redis.cli('KEYS', '*:inbox:*')) redis.cli('DEL', inbox)
+  }
+}
+
+async function startNodes() {
+  const redis = await startRedis()
+  let isCut = false
+  const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
+  stops.push(line.stop)
+  const nodes = [await startNode({ url: line.url.replace('http:', 'redis:') }, config), await startNode(redis, config)]
+  const isReady = async () => (await fetch(`${nodes[0]?.url}/readyz`)).status === 200
+  return {
+    redis,
+    nodes,
+    async cut() {
+      isCut = true
+      line.cutAll()
+      await eventually('a node without Redis', isReady, ready => !ready)
+    },
+    async mend() {
+      isCut = false
+      await eventually('a node with Redis', isReady, Boolean)
+    },
+  }
+}
+
+/** Up to this many addresses of changes, with the ids of their events. */
+async function changesOf(stream: Awaited<ReturnType<SessionClient['get']>>, count: number) {
+  const heard: Array<{ uri: string; id: string | undefined }> = []
+  while (heard.length < count) {
+    const event = await stream.next()
+    if (!event) break
+    const uri = event.message?.params?.uri
+    if (uri) heard.push({ uri, id: event.id })
+  }
+  return heard
+}
+
+describe('a stream of which Redis has lost that another node took it over', function () {
+  this.timeout(30_000)
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    for (const stop of stops.splice(0)) await stop()
+    await stopRedis()
+  })
+
+  it('is gone on with by that node, its client hears on, and can come back', async () => {
+    const { redis, nodes, cut, mend } = await startNodes()
+    const [a, b] = (await openAtAll({ nodes })) as readonly [SessionClient, SessionClient]
+    for (const name of NAMES) await a.request('resources/subscribe', { uri: `page://${name}` })
+    const first = await a.get()
+    update(nodes[0])
+    const [seen] = await changesOf(first, 1)
+    const lose = keepWriters(redis)
+    await cut()
+    first.drop()
+    const second = await b.get({ 'Last-Event-ID': String(seen?.id) })
+    update(nodes[1], 'two')
+    expect((await nextMessage(second)).params.uri).to.equal('page://two')
+    lose()
+    // The bus too: the node before tells everything, under numbers that the other has given or will give.
+    redis.cli('DEL', 'mcp-host:{bus}:changes', 'mcp-host:{bus}:count')
+    const [stream = ''] = redis.cli('KEYS', 'mcp-host:*:stream:*')
+    const last = () => Number(redis.cli('HGET', stream, 'last')[0])
+    const before = last()
+    await mend()
+    await eventually('messages of the node before', last, number => number >= before + NAMES.length)
+    update(nodes[1], 'three')
+    const heard = await changesOf(second, NAMES.length)
+    expect(heard.map(({ uri }) => uri)).to.have.members(NAMES.map(name => `page://${name}`))
+    expect(heard.filter(({ id }) => id === undefined)).to.deep.equal([])
+    second.drop()
+    update(nodes[1])
+    const third = await b.get({ 'Last-Event-ID': String(heard.at(-1)?.id) })
+    expect(third.status).to.equal(200)
+    expect(await changesOf(third, 1)).to.have.length(1)
+    third.drop()
+    const errors = nodes.flatMap(({ log }) => log.filter(({ level }) => level === 'error'))
+    expect(errors.map(({ message, err }) => `${message}: ${err}`)).to.deep.equal([])
+  })
+})

@@ -1,0 +1,92 @@
+// Redis has lost how a call's stream ended, as a fail-over may: the node that wrote it has forgotten it by then, and a client
+// that reads along at another node must not wait for ever.
+import { expect } from 'chai'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
+import { stopHosts } from '../support/start-host.ts'
+import { openAtAll, startNode } from './support/nodes.ts'
+
+const stops: Array<() => Promise<unknown>> = []
+const puppet = createPuppet()
+const config = { toolsets: { all: [puppet.tool] }, routes: { '/': { toolsets: 'all' } } }
+
+/** Keeps the streams as they are; what it gives makes them so again. */
+function keepStreams(redis: RedisServer) {
+  const keys = ['stream', 'events'].flatMap(part => redis.cli('KEYS', `*:${part}:*`))
+  for (const key of keys) redis.cli('COPY', key, `kept ${key}`)
+  return () => {
+    for (const key of keys) redis.cli('COPY', `kept ${key}`, key, 'REPLACE')
+  }
+}
+
+/** A call at the first of two nodes, of which one message was read; the second node's line to Redis can be cut. */
+async function startCall(name: string) {
+  const redis = await startRedis()
+  let isCut = false
+  const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
+  stops.push(line.stop)
+  const nodes = [await startNode(redis, config), await startNode({ url: line.url.replace('http:', 'redis:') }, config)]
+  const [a, b] = (await openAtAll({ nodes })) as readonly [SessionClient, SessionClient]
+  const call = await a.call('puppet', { name }, { id: name })
+  const { ctx, finish } = await puppet.call(name)
+  await call.next()
+  ctx.progress(1)
+  const seen = await call.next()
+  expect(seen?.message.params.progress).to.equal(1)
+  const lastId = { 'Last-Event-ID': String(seen?.id) }
+  const cut = () => {
+    isCut = true
+    line.cutAll()
+  }
+  const mend = () => {
+    isCut = false
+  }
+  return { nodes, b, call, finish, lastId, cut, mend, lose: keepStreams(redis) }
+}
+
+const isLost = { reason: 'node-lost', retryable: true }
+
+describe('a stream whose end Redis has lost', function () {
+  this.timeout(30_000)
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(async () => {
+    await stopHosts()
+    for (const stop of stops.splice(0)) await stop()
+    await stopRedis()
+  })
+
+  it('ends with an error for a client that comes back at another node, and the session lives on', async () => {
+    const { nodes, b, call, finish, lastId, lose } = await startCall('ended')
+    finish('done')
+    expect((await nextMessage(call)).result.content[0].text).to.equal('done')
+    await call.rest()
+    lose()
+    const [answer, ...more] = await restOf(await b.get(lastId))
+    expect(answer).to.deep.include({ id: 'ended' })
+    expect(answer.error.data).to.deep.equal(isLost)
+    expect(more).to.deep.equal([])
+    expect((await b.request('ping')).status).to.equal(200)
+    const said = nodes[1]?.log.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    expect(said).to.deep.equal(['the store lost the end of a stream: answered its requests as lost'])
+  })
+
+  it('ends with an error for a client that reads along at a node which heard of no end', async () => {
+    const { b, call, finish, lastId, cut, mend, lose } = await startCall('followed')
+    const followed = await b.get(lastId)
+    expect(followed.status).to.equal(200)
+    cut()
+    finish('done')
+    expect((await nextMessage(call)).result.content[0].text).to.equal('done')
+    await call.rest()
+    lose()
+    mend()
+    const [answer, ...more] = await restOf(followed)
+    expect(answer).to.deep.include({ id: 'followed' })
+    expect(answer.error.data).to.deep.equal(isLost)
+    expect(more).to.deep.equal([])
+  })
+})
