@@ -56,7 +56,6 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
   let reminded = Date.now()
 
   function serve(certificate: Certificate) {
-    // Makes new keys for tickets, too: whom the one before let in is looked at anew.
     settings.serve(contextOf(certificate))
     current = certificate
     found = undefined

@@ -3,7 +3,6 @@
 import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ConnectionOptions, connect } from 'node:tls'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -20,7 +19,7 @@ import {
   removeTlsFolders,
   tlsFolder,
 } from './tls-certificates.ts'
-import { ask, CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
+import { CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
 
 let authority: Authority
 let pair: Pair
@@ -185,51 +184,3 @@ describe('a certificate that is renewed', () => {
     }
   })
 })
-
-describe('an authority of clients that is renewed', () => {
-  it('lets nobody in whom the one before let in, not by resuming a TLS session either', async () => {
-    const [first, second] = [makeAuthority('clients'), makeAuthority('other clients')]
-    const one = first.sign({ names: '', subject: 'a client' })
-    const two = second.sign({ names: '', subject: 'another' })
-    const folder = writePair(pair)
-    writeFileSync(join(folder, 'clients.pem'), first.cert)
-    const { url, log } = await startHost(
-      { ...CONFIG, http: { port: 0, tls: { ...FILES, clientCa: './clients.pem' } } },
-      folder,
-    )
-    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-      writeFileSync(join(folder, 'clients.pem'), first.cert)
-      const ca = authority.cert
-      const session = await eventually('the first client is let in', () =>
-        sessionAt(url, { ...one, maxVersion }).catch(() => undefined),
-      )
-      if (!session) throw new Error('there is no session')
-      const resumed = await openSecure(url, authority, { ...one, maxVersion, session })
-      expect(resumed.isSessionReused(), `resumed with ${maxVersion}`).to.equal(true)
-      resumed.destroy()
-      writeFileSync(join(folder, 'clients.pem'), second.cert)
-      await eventually('the second client is let in', () =>
-        ask(`${url}/health`, { ca, ...two }).then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      )
-      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion }))).to.be.instanceOf(Error)
-      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion, session }))).to.be.instanceOf(Error)
-    }
-    expect(taken(log).length).to.be.within(2, 3)
-  })
-})
-
-/** What a client may resume with, once the server has answered something. */
-async function sessionAt(url: string, from: ConnectionOptions): Promise<Buffer | undefined> {
-  let session: Buffer | undefined
-  const socket = connect({ ...from, host: '127.0.0.1', port: Number(new URL(url).port), ca: authority.cert })
-  socket.on('session', newer => {
-    session = newer
-  })
-  socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-  socket.resume()
-  await once(socket, 'close')
-  return session
-}
