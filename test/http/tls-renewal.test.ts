@@ -19,7 +19,7 @@ import {
   removeTlsFolders,
   tlsFolder,
 } from './tls-certificates.ts'
-import { CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
+import { ask, CONFIG, FILES, openSecure, startSecure, writePair } from './tls-host.ts'
 
 let authority: Authority
 let pair: Pair
@@ -182,5 +182,54 @@ describe('a certificate that is renewed', () => {
     } finally {
       await host.close({ grace: 0 })
     }
+  })
+})
+
+describe('an authority of clients that is renewed', () => {
+  it('is taken with the pair of before while certificate and key do not fit: who is not known any more is out', async () => {
+    const [first, second, third] = ['one', 'two', 'three'].map(name => makeAuthority(`clients ${name}`)) as [
+      Authority,
+      Authority,
+      Authority,
+    ]
+    const [one, two, three] = [first, second, third].map(each => each.sign({ names: '' })) as [Pair, Pair, Pair]
+    const folder = writePair(pair)
+    const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+    write('clients.pem', first.cert)
+    const tls = { ...FILES, clientCa: './clients.pem' }
+    const { url, log } = await startHost({ ...CONFIG, http: { port: 0, tls } }, folder)
+    const isIn = (client: Pair) =>
+      ask(`${url}/livez`, { ca: authority.cert, ...client }).then(
+        () => true,
+        () => false,
+      )
+    const areIn = async () => [await isIn(one), await isIn(two), await isIn(three)]
+    const until = (...wanted: boolean[]) =>
+      eventually('the right ones are let in', areIn, found => `${found}` === `${wanted}`)
+    await until(true, false, false)
+    const next = authority.sign({ subject: 'number 2' })
+    write('cert.pem', next.cert)
+    await eventually('it is told', () => kept(log).length === 1)
+    write('clients.pem', second.cert)
+    await until(false, true, false)
+    rmSync(join(folder, 'cert.pem'))
+    write('clients.pem', third.cert)
+    await until(false, false, true)
+    // One that is broken is not taken, and that is told.
+    write('clients.pem', third.cert.slice(0, 200))
+    const told = () => kept(log).some(({ problem }) => String(problem).includes('http.tls.clientCa'))
+    await eventually('the broken one is told', told)
+    expect(await areIn()).to.deep.equal([false, false, true])
+    const lines = linesOf(log, /^took new authorities of clients/)
+    expect(lines.map(({ level, subject }) => `${level} ${subject}`)).to.deep.equal([
+      'info CN=number 1',
+      'info CN=number 1',
+    ])
+    write('clients.pem', second.cert)
+    writePair(next, folder)
+    await until(false, true, false)
+    await eventually('the pair is taken', () => taken(log).length === 1)
+    expect(taken(log)[0]).to.include({ subject: 'CN=number 2' })
+    console.log(`      3 authorities served in turn, ${kept(log).length} lines of what was kept`)
   })
 })
