@@ -274,6 +274,7 @@ class SharedConnection implements RedisConnection {
       const refusal = explainRefusal(error)
       this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
       // What is examined is one node of a cluster: another may have refused.
+      if (refusal?.code === 'CLUSTERDOWN') this.#reset()
       if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
     }
