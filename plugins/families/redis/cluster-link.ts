@@ -149,7 +149,11 @@ class ClusterLink implements Link {
   }
 
   #changed(cause?: unknown) {
-    this.#settings.changed(this.#credentials.hide(cause))
+    this.#settings.changed(this.hide(cause))
+  }
+
+  hide(thrown: unknown) {
+    return this.#credentials.hide(thrown)
   }
 
   /** Something happened to a node of this cluster, if it is the one that counts. */
