@@ -64,6 +64,8 @@ const renewalNews = (log: Logger): RenewalNews => ({
     log.info(describe(certificate), 'took a new certificate')
     if (faults.length > 0) log.warn({ problem: textsOf(faults) }, 'clients will not like the new certificate')
   },
+  tookClientCa: certificate =>
+    log.info(describe(certificate), 'took new authorities of clients, with the certificate of before'),
   kept: (certificate, problems) =>
     log.warn(
       { ...describe(certificate), problem: textsOf(problems) },

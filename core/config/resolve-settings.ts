@@ -6,9 +6,10 @@ import { isolateBounds } from '../mcp/isolate.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
 
-export const resolveHttp = ({ publicUrl, trustProxy, tls: _, ...given }: FilledHttpSettings): ResolvedHttp => ({
+export const resolveHttp = ({ publicUrl, trustProxy, tls, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,
   publicUrl,
+  tls: tls && { asksClients: tls.clientCa !== undefined },
   maxBodySize: parseSize(given.maxBodySize),
   keepAliveTimeout: parseDuration(given.keepAliveTimeout),
   requestTimeout: parseDuration(given.requestTimeout),

@@ -187,3 +187,13 @@ export async function readCertificate(
   // Without what signs clients' certificates, anybody would be let in.
   return isWhole ? certificateOf(texts, given, report) : undefined
 }
+
+/** The same pair behind other authorities of clients: undefined where those cannot be served, which is reported. */
+export function withClientCa(current: Certificate, clientCa: string, report: Report): Certificate | undefined {
+  const context = { ...current.context, ca: clientCa }
+  return reporting(report, () => {
+    parseAll('clientCa', clientCa)
+    assertServed(context)
+    return { ...current, context, texts: { ...current.texts, clientCa } }
+  })
+}

@@ -1,8 +1,8 @@
 // Packages that only some installations need: package.json names them as optional peers, so whoever uses what needs one
 // installs it beside mcp-host. What is missing is told with the line that installs it, by this file alone.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Path, StartError } from './start-error.ts'
 
@@ -10,9 +10,20 @@ import { type Path, StartError } from './start-error.ts'
 export type NeededBy = { readonly at: Path } | { readonly what: string }
 
 const require = createRequire(import.meta.url)
+const HERE = dirname(fileURLToPath(import.meta.url))
 
-/** True where Node finds the package from here; nothing of it is loaded. */
+/** Whether it is only where `require` looks and `import` does not: in NODE_PATH, or in folders of the user's and of Node's. */
+function isForRequireAlone(name: string): boolean {
+  const isThere = (folder: string) => existsSync(join(folder, name))
+  const isAbove = (folder: string) =>
+    basename(folder) === 'node_modules' && !relative(dirname(folder), HERE).startsWith('..')
+  const folders = require.resolve.paths(name) ?? []
+  return !folders.some(folder => isAbove(folder) && isThere(folder)) && folders.some(isThere)
+}
+
+/** True where `import` finds the package from here; nothing of it is loaded. */
 export function isInstalled(name: string): boolean {
+  if (isForRequireAlone(name)) return false
   try {
     require.resolve(name)
     return true
@@ -23,7 +34,7 @@ export function isInstalled(name: string): boolean {
 }
 
 /** The ranges of our own package.json: of the nearest one above, wherever this file was bundled to. */
-function peerRanges(folder = dirname(fileURLToPath(import.meta.url))): Readonly<Record<string, string>> {
+function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   try {
     const { name, peerDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     if (name === 'mcp-host') return peerDependencies

@@ -1,7 +1,7 @@
 // A certificate that is renewed on disk, by whatever program: looked for every few seconds, and served from then on where it
 // is whole. Connections that are open go on.
 import { isDeepStrictEqual } from 'node:util'
-import { type Certificate, faultsOf, readCertificate, type TlsTerms } from './certificate.ts'
+import { type Certificate, faultsOf, readCertificate, type TlsTerms, withClientCa } from './certificate.ts'
 import { type GivenPem, type PemTexts, readPems } from './pem.ts'
 import { contextOf } from './secure-server.ts'
 import type { StartError } from './start-error.ts'
@@ -21,6 +21,8 @@ export type GivenTls = GivenPem & TlsTerms
 export interface RenewalNews {
   /** `faults`: what clients will not like about it. */
   took(certificate: Certificate, faults: readonly StartError[]): void
+  /** Other authorities of clients are served, with the pair of before. */
+  tookClientCa(certificate: Certificate): void
   /** What is there by now cannot be served. Once for each state of the files. */
   kept(certificate: Certificate, problems: readonly StartError[]): void
   /** It ends soon, or has, and nothing newer is there. */
@@ -55,10 +57,13 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
   let told = ''
   let reminded = Date.now()
 
-  function serve(certificate: Certificate) {
-    // Makes new keys for tickets, too: whom the one before let in is looked at anew.
+  function use(certificate: Certificate) {
     settings.serve(contextOf(certificate))
     current = certificate
+  }
+
+  function serve(certificate: Certificate) {
+    use(certificate)
     found = undefined
     told = ''
     reminded = Date.now()
@@ -70,12 +75,26 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
     told = text
   }
 
+  /** Who may come does not wait for a pair that fits: an authority that was removed is gone. */
+  function takeClientCa(clientCa: string | undefined, problems: StartError[]) {
+    if (clientCa === undefined || clientCa === current.texts.clientCa) return
+    const certificate = withClientCa(current, clientCa, problem => {
+      if (!problems.some(({ message }) => message === problem.message)) problems.push(problem)
+    })
+    if (!certificate) return
+    use(certificate)
+    news.tookClientCa(certificate)
+  }
+
   /** Serves what is there by now; it is read once more, so that nothing comes between what was compared and what is checked. */
-  async function renew(asked: GivenTls) {
+  async function renew(asked: GivenTls, { clientCa }: PemTexts) {
     const problems: StartError[] = []
     const certificate = await readCertificate(asked, directory, problem => problems.push(problem))
     if (asked !== named) return
-    if (!certificate) return keep(problems)
+    if (!certificate) {
+      takeClientCa(clientCa, problems)
+      return keep(problems)
+    }
     if (isDeepStrictEqual(certificate.texts, current.texts)) return
     serve(certificate)
     news.took(certificate, faultsOf(certificate, name))
@@ -92,7 +111,7 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
     found = isDeepStrictEqual(texts, current.texts) ? undefined : texts
     if (!found) told = ''
     else if (!isDeepStrictEqual(found, before)) return true
-    else await renew(asked)
+    else await renew(asked, found)
     return false
   }
 

@@ -1,4 +1,5 @@
 // HTTPS: Node's server with a bound for handshakes, and an account of those that fail. Loaded where `http.tls` is given.
+import { constants } from 'node:crypto'
 import { createServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -84,10 +85,20 @@ export const secureServer =
     return endingHandshakes(server)
   }
 
+/**
+ * Where clients show certificates no session is resumed, by a ticket or by its id: whoever resumes shows none, so one that has
+ * ended would be let in, and, since Node gives new workers the ticket keys of the first one, so would one whose authority is gone.
+ */
+const NO_RESUMING = { secureOptions: constants.SSL_OP_NO_TICKET }
+
 /** As Node takes it. */
 export const contextOf = ({ context }: Certificate) => {
   const { passphrase, ca, ...rest } = context
-  return { ...rest, ...(passphrase !== undefined && { passphrase }), ...(ca !== undefined && { ca }) }
+  return {
+    ...rest,
+    ...(passphrase !== undefined && { passphrase }),
+    ...(ca !== undefined && { ca, ...NO_RESUMING }),
+  }
 }
 
 /** Node's `closeAllConnections` knows those alone whose handshake is done; `close` would wait for the others. */

@@ -116,6 +116,16 @@ function checkPort({ http, at, report }: PluginHost, port: number, address: stri
 
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
+/** What stands around the host's port does not stand around this one. */
+function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
+  if (!tls || isLoopback(address)) return
+  const wall = tls.asksClients ? ', and nobody is asked for the certificate that http.tls.clientCa wants' : ''
+  const what =
+    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted${wall}; ` +
+    'set `host` to 127.0.0.1, or `path`, which is served as the rest of the host'
+  report(new StartError(what, { at: [...at, 'host'] }), 'warning')
+}
+
 function serveOnOwnPort(
   host: PluginHost,
   { port, host: address }: Filled,
@@ -129,6 +139,7 @@ function serveOnOwnPort(
     )
   }
   host.checking(() => checkPort(host, port, address))
+  warnOfPlainPort(host, address)
   if (host.purpose !== 'serve') return
   let close: (() => void) | undefined
   host.starting(async () => {

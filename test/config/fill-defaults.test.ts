@@ -172,6 +172,7 @@ describe("the host's own settings", () => {
         port: 0,
         backlog: 4096,
         publicUrl: undefined,
+        tls: undefined,
         maxBodySize: 4 * 1024 * 1024,
         keepAliveTimeout: 5_000,
         requestTimeout: 60_000,

@@ -1,7 +1,13 @@
 // What is said where an optional package is missing. That each plugin and verb says it: test/slow/package-lean.slow.ts.
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled, installLine, isInstalled } from '../../core/http/optional-packages.ts'
+import { AUTH, startProgram, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+
+after(stopAll)
+after(removeFolders)
 
 function refusalOf(names: readonly string[], by: Parameters<typeof assertInstalled>[1]): StartError {
   try {
@@ -19,6 +25,31 @@ describe('an optional package', () => {
       [],
     )
     assertInstalled(['prom-client', '@redis/client'], { what: 'a test' })
+  })
+
+  it('that `require` alone would find is missing: in NODE_PATH, or in .node_modules at home', async () => {
+    const name = 'only-for-require'
+    const index = { [`${name}/package.json`]: JSON.stringify({ name, main: 'index.js' }), [`${name}/index.js`]: '' }
+    const inside = (place: string) =>
+      Object.fromEntries(Object.entries(index).map(([file, text]) => [`${place}/${file}`, text]))
+    const folder = await makeFolder({ ...inside('path'), ...inside('home/.node_modules') })
+    const env = { NODE_PATH: join(folder, 'path'), HOME: join(folder, 'home') }
+    const script = `
+      import { createRequire } from 'node:module'
+      import { assertInstalled } from ${JSON.stringify(AUTH)}
+      createRequire(${JSON.stringify(AUTH)}).resolve('${name}')
+      await import('${name}').catch(error => console.log(error.code))
+      try { assertInstalled(['${name}'], { what: 'a test' }); console.log('found') } catch (error) { console.log(error.message) }`
+    for (const where of ['NODE_PATH', 'HOME'] as const) {
+      const given = { NODE_PATH: '', HOME: folder, [where]: env[where] }
+      const { stdout, code } = await startProgram(
+        [process.execPath, '--input-type=module', '-e', script],
+        folder,
+        given,
+      ).ended
+      expect([where, code, stdout.split('\n')[0]]).to.deep.equal([where, 0, 'ERR_MODULE_NOT_FOUND'])
+      expect(stdout, where).to.match(/only-for-require, which is an optional package that is not installed; run: npm i/)
+    }
   })
 
   it('that is missing is told by what needs it, with the others that are missing, in one line to run', () => {

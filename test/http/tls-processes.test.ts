@@ -1,15 +1,18 @@
 // `http.tls` as an operator runs it: one process and several, renewed, reloaded, and checked.
-import { rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ConnectionOptions } from 'node:tls'
 import { expect } from 'chai'
 import { crewConfig, linesOf, startCrew } from '../cli/crew.ts'
 import { startCli, stopAll } from '../cli/run-cli.ts'
 import { removeFolders } from '../config/folder.ts'
-import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
+import { type Authority, certify, makeAuthority, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
-import { openSecure, writePair } from './tls-host.ts'
+import { ask as askOnce, openSecure, writePair } from './tls-host.ts'
 
 const CONFIG = crewConfig({
   http: "{ port: 0, keepAliveTimeout: '1s', tls: { cert: './cert.pem', key: './key.pem' } }",
@@ -27,14 +30,46 @@ after(removeTlsFolders)
 
 const filesOf = ({ cert, key }: Pair) => ({ 'cert.pem': cert, 'key.pem': key })
 
+type From = Pick<ConnectionOptions, 'cert' | 'key' | 'maxVersion' | 'session'>
+
 /** What the tool says, and whose certificate came with it, on one connection. */
-async function ask(url: string): Promise<readonly [subject: string, text: string]> {
-  const socket = await openSecure(url, authority)
+async function ask(url: string, from: From = {}): Promise<readonly [subject: string, text: string]> {
+  const socket = await openSecure(url, authority, from)
   const { subject } = socket.getPeerCertificate()
   const { headers, body } = modernRequest('tools/call', { name: 'pid', arguments: {} })
   socket.write(requestBytes(url, body, { headers }))
   const { message } = parseAnswer(await readToEnd(socket))
   return [String(subject.CN), message.result.content[0].text]
+}
+
+const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const
+
+/** Sessions to come back with, of connections that were answered: with two workers, of both. */
+async function sessionsOf(url: string, client: Pair) {
+  const sessions: From[] = []
+  for (const maxVersion of [...VERSIONS, ...VERSIONS, ...VERSIONS]) {
+    const socket = await openSecure(url, authority, { ...client, maxVersion })
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(socket, 'data')
+    const session = socket.getSession()
+    socket.destroy()
+    if (!session) throw new Error('there is no session')
+    sessions.push({ maxVersion, session })
+  }
+  return sessions
+}
+
+/** How many of these got no answer of any kind. */
+async function refusedOf(url: string, tries: readonly From[]): Promise<number> {
+  let refused = 0
+  for (const from of tries) {
+    const isIn = await askOnce(url, { ca: authority.cert, ...from }).then(
+      () => true,
+      () => false,
+    )
+    if (!isIn) refused++
+  }
+  return refused
 }
 
 describe('mcp-host start with http.tls', function () {
@@ -61,6 +96,46 @@ describe('mcp-host start with http.tls', function () {
     expect(took.filter(({ subject }) => subject === 'CN=number 2')).to.have.lengthOf(2)
     expect(new Set(took.map(({ pid }) => pid)).size).to.be.within(2, 4)
     expect(code).to.equal(0)
+  })
+
+  it('lets in nobody of an authority that was replaced, by no session of before: not in a new worker, not after SIGHUP', async () => {
+    const [first, second] = [makeAuthority('clients'), makeAuthority('other clients')]
+    const [one, two] = [first.sign({ names: '' }), second.sign({ names: '' })]
+    // Node gives the ticket keys of the first worker of a port to those that come later: one that was asked for by its number.
+    const config = CONFIG.replace("'./key.pem'", "'./key.pem', clientCa: './clients.pem'").replace(
+      'port: 0',
+      `port: ${await freePort()}`,
+    )
+    const files = { ...filesOf(pair), 'clients.pem': first.cert }
+    const { running, url, folder, workers } = await startCrew(2, config, {}, files)
+    const sessions = await sessionsOf(url, one)
+    const tries = [...sessions, ...sessions.map(session => ({ ...one, ...session })), one]
+    writeFileSync(join(folder, 'clients.pem'), second.cert)
+    await eventually(
+      'both workers took it',
+      () => refusedOf(url, [one, one, one, one]),
+      count => count === 4,
+    )
+    const counts = [await refusedOf(url, tries)]
+    process.kill(workers[0] ?? 0, 'SIGKILL')
+    // What is given to the one that dies is reset.
+    const pidOf = () =>
+      ask(url, two).then(
+        ([, pid]) => Number(pid),
+        () => undefined,
+      )
+    await eventually('a new worker answers', pidOf, pid => pid !== undefined && !workers.includes(pid))
+    counts.push(await refusedOf(url, tries))
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"reloaded"/)
+    counts.push(await refusedOf(url, tries))
+    console.log(
+      `      of ${tries.length} tries refused: ${counts.join(', ')}; ${sessions.length} of them sessions alone`,
+    )
+    expect(counts).to.deep.equal([tries.length, tries.length, tries.length])
+    expect(await refusedOf(url, [two, two, two, two])).to.equal(0)
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
   })
 
   it('prints addresses with https, and takes a renewed certificate at SIGHUP', async () => {

@@ -3,7 +3,6 @@
 import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ConnectionOptions, connect } from 'node:tls'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -189,49 +188,54 @@ describe('a certificate that is renewed', () => {
 })
 
 describe('an authority of clients that is renewed', () => {
-  it('lets nobody in whom the one before let in, not by resuming a TLS session either', async () => {
-    const [first, second] = [makeAuthority('clients'), makeAuthority('other clients')]
-    const one = first.sign({ names: '', subject: 'a client' })
-    const two = second.sign({ names: '', subject: 'another' })
+  it('is taken with the pair of before while certificate and key do not fit: who is not known any more is out', async () => {
+    const [first, second, third] = ['one', 'two', 'three'].map(name => makeAuthority(`clients ${name}`)) as [
+      Authority,
+      Authority,
+      Authority,
+    ]
+    const [one, two, three] = [first, second, third].map(each => each.sign({ names: '' })) as unknown as [
+      Pair,
+      Pair,
+      Pair,
+    ]
     const folder = writePair(pair)
-    writeFileSync(join(folder, 'clients.pem'), first.cert)
-    const { url, log } = await startHost(
-      { ...CONFIG, http: { port: 0, tls: { ...FILES, clientCa: './clients.pem' } } },
-      folder,
-    )
-    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-      writeFileSync(join(folder, 'clients.pem'), first.cert)
-      const ca = authority.cert
-      const session = await eventually('the first client is let in', () =>
-        sessionAt(url, { ...one, maxVersion }).catch(() => undefined),
+    const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+    write('clients.pem', first.cert)
+    const tls = { ...FILES, clientCa: './clients.pem' }
+    const { url, log } = await startHost({ ...CONFIG, http: { port: 0, tls } }, folder)
+    const isIn = (client: Pair) =>
+      ask(`${url}/livez`, { ca: authority.cert, ...client }).then(
+        () => true,
+        () => false,
       )
-      if (!session) throw new Error('there is no session')
-      const resumed = await openSecure(url, authority, { ...one, maxVersion, session })
-      expect(resumed.isSessionReused(), `resumed with ${maxVersion}`).to.equal(true)
-      resumed.destroy()
-      writeFileSync(join(folder, 'clients.pem'), second.cert)
-      await eventually('the second client is let in', () =>
-        ask(`${url}/health`, { ca, ...two }).then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      )
-      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion }))).to.be.instanceOf(Error)
-      expect(await rejectionOf(ask(`${url}/health`, { ca, ...one, maxVersion, session }))).to.be.instanceOf(Error)
-    }
-    expect(taken(log).length).to.be.within(2, 3)
+    const areIn = async () => [await isIn(one), await isIn(two), await isIn(three)]
+    const until = (...wanted: boolean[]) =>
+      eventually('the right ones are let in', areIn, found => `${found}` === `${wanted}`)
+    await until(true, false, false)
+    const next = authority.sign({ subject: 'number 2' })
+    write('cert.pem', next.cert)
+    await eventually('it is told', () => kept(log).length === 1)
+    write('clients.pem', second.cert)
+    await until(false, true, false)
+    rmSync(join(folder, 'cert.pem'))
+    write('clients.pem', third.cert)
+    await until(false, false, true)
+    // One that is broken is not taken, and that is told.
+    write('clients.pem', third.cert.slice(0, 200))
+    const told = () => kept(log).some(({ problem }) => String(problem).includes('http.tls.clientCa'))
+    await eventually('the broken one is told', told)
+    expect(await areIn()).to.deep.equal([false, false, true])
+    const lines = linesOf(log, /^took new authorities of clients/)
+    expect(lines.map(({ level, subject }) => `${level} ${subject}`)).to.deep.equal([
+      'info CN=number 1',
+      'info CN=number 1',
+    ])
+    write('clients.pem', second.cert)
+    writePair(next, folder)
+    await until(false, true, false)
+    await eventually('the pair is taken', () => taken(log).length === 1)
+    expect(taken(log)[0]).to.include({ subject: 'CN=number 2' })
+    console.log(`      3 authorities served in turn, ${kept(log).length} lines of what was kept`)
   })
 })
-
-/** What a client may resume with, once the server has answered something. */
-async function sessionAt(url: string, from: ConnectionOptions): Promise<Buffer | undefined> {
-  let session: Buffer | undefined
-  const socket = connect({ ...from, host: '127.0.0.1', port: Number(new URL(url).port), ca: authority.cert })
-  socket.on('session', newer => {
-    session = newer
-  })
-  socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-  socket.resume()
-  await once(socket, 'close')
-  return session
-}

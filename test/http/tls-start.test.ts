@@ -28,15 +28,25 @@ before(function () {
 after(removeTlsFolders)
 after(stopHosts)
 
+interface More {
+  readonly plugins?: Config['plugins']
+  readonly purpose?: 'inspect' | 'serve' | 'stdio'
+}
+
 /** What a check of it says, or that it is fine; and what it warns of. */
-async function check(tls: Tls, directory: string, http: Config['http'] = {}) {
+async function check(
+  tls: Tls | undefined,
+  directory: string,
+  { plugins, purpose = 'inspect' as const, ...http }: Config['http'] & More = {},
+) {
   const log = createTestLog()
   const config = {
     server: { name: 'checked', version: '1.0.0' },
     secrets: ['a secret of this test, which is long enough'],
     ...CONFIG,
+    plugins: { ...CONFIG.plugins, ...plugins },
   }
-  const made = createHost({ ...config, http: { ...http, tls } }, { directory, log, purpose: 'inspect' })
+  const made = createHost({ ...config, http: { ...http, ...(tls && { tls }) } }, { directory, log, purpose })
   const said = await made.then(
     async host => {
       await host.close()
@@ -166,6 +176,32 @@ describe('a start with http.tls', () => {
     // A short life is no reason to be warned all day.
     expect(await check(FILES, writePair(authority.sign({ days: [-1, 4] })))).to.have.deep.property('warnings', [])
     console.log(`      ${cases.length} certificates that clients do not like, each told`)
+  })
+
+  it('is warned of a port of metrics that other machines reach, which speaks plain HTTP', async () => {
+    const folder = folderWith({ 'clients.pem': authority.cert })
+    const metricsAt = (more: object) => ({ plugins: { metrics: { port: 0, token: 'a-token-long-enough', ...more } } })
+    const open = metricsAt({ host: '0.0.0.0' })
+    const asking = { ...FILES, clientCa: './clients.pem' }
+    const warningsOf = async (...[tls, http]: [Tls | undefined, Parameters<typeof check>[2]]) => {
+      const { said, warnings } = await check(tls, folder, http)
+      expect(said).to.equal('fine')
+      return warnings
+    }
+    const [plain, walled] = [await warningsOf(FILES, open), await warningsOf(asking, open)]
+    expect([plain, walled].map(({ length }) => length)).to.deep.equal([1, 1])
+    expect(plain[0]).to.match(
+      /^plugins\.metrics\.host: http\.tls does not hold for this port, .*plain HTTP.*unencrypted; set `host` to 127\.0\.0\.1, or `path`/,
+    )
+    expect(walled[0]).to.match(/nobody is asked for the certificate that http\.tls\.clientCa wants; set/)
+    expect(await warningsOf(FILES, { ...open, purpose: 'serve' })).to.have.lengthOf(1)
+    const fine = [
+      await warningsOf(undefined, open),
+      await warningsOf(FILES, metricsAt({})),
+      await warningsOf(FILES, { ...open, purpose: 'stdio' }),
+      await warningsOf(asking, { plugins: { metrics: { path: '/metrics', token: 'a-token-long-enough' } } }),
+    ]
+    expect(fine.flat()).to.deep.equal([])
   })
 
   it('is not asked for by a host of a test, which speaks plain HTTP', async () => {

@@ -1,9 +1,13 @@
 // A Redis Cluster of three masters and three replicas: connections are kept, and slots that move are followed.
 import { expect } from 'chai'
+import type { HostError } from '../../core/index.ts'
+import type { RedisConnection } from '../../plugins/families/redis/index.ts'
+import { explainRefusal } from '../../plugins/families/redis/refusals.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
-import { startReplicatedCluster } from '../support/redis-cluster.ts'
+import { startRedisCluster, startReplicatedCluster } from '../support/redis-cluster.ts'
 import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
-import { needsRedis } from '../support/redis-server.ts'
+import { needsRedis, startRedis } from '../support/redis-server.ts'
 import { countAll, KEYS } from './support/count-keys.ts'
 
 describe('a Redis Cluster of three masters with a replica each', function () {
@@ -69,5 +73,89 @@ describe('a Redis Cluster of three masters with a replica each', function () {
     expect(Math.max(...last)).to.equal(rounds.length)
     expect(Math.min(...last)).to.equal(rounds.length)
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+})
+
+describe('a Redis Cluster with slots that nobody serves', function () {
+  this.timeout(60_000)
+  before(function () {
+    needsRedis(this)
+  })
+  afterEach(stopHostsAndRedis)
+
+  const more = ['--cluster-require-full-coverage', 'no']
+
+  /** How many of these calls were refused with 503, and what else they were. */
+  async function refusals(connection: RedisConnection) {
+    const called = await Promise.allSettled(
+      Array.from({ length: KEYS }, (_, index) => connection.run(client => client.incr(connection.key(`n${index}`)))),
+    )
+    const thrown = called.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as HostError] : []))
+    return { refused: thrown.length, others: thrown.filter(error => error.status !== 503).map(String) }
+  }
+
+  it('keeps a host that starts from being ready, until the last of them has a master: 503, and no error of the client', async () => {
+    const node = await startRedis({ cluster: true, more })
+    const { connection, log, plugin } = await startRedisHost({ cluster: [node.url], commandTimeout: '300ms' })
+    const counts: number[] = []
+    for (const range of [undefined, [0, 8_191], [8_192, 16_382], [16_383, 16_383]]) {
+      if (range) node.cli('CLUSTER', 'ADDSLOTSRANGE', ...range.map(String))
+      if (range?.[1] === 16_383) break
+      const { refused, others } = await refusals(connection)
+      expect(others).to.deep.equal([])
+      counts.push(refused)
+      expect((await plugin.readiness()).reasons).to.deep.include({ redis: 'Redis refuses: CLUSTERDOWN' })
+    }
+    console.log(
+      `      of ${KEYS} calls refused, with no slots, with half of them, and with all but one: ${counts.join(', ')}`,
+    )
+    expect(counts).to.deep.equal([KEYS, KEYS, KEYS])
+    const lines = log.filter(({ level, redis }) => level === 'error' && redis !== undefined)
+    expect(lines).to.have.lengthOf(1)
+    expect(String(lines[0]?.['reason'])).to.match(/^CLUSTERDOWN: 16384 of 16384 slots have no master/)
+    expect(String(lines[0]?.['fix'])).to.match(/redis-cli --cluster fix/)
+    await whenHealthy(connection)
+    expect(await countAll(connection)).to.have.lengthOf(KEYS)
+  })
+
+  it('makes a host that runs not ready, for as long as there are any', async () => {
+    const [one, two] = await startRedisCluster(more)
+    const { connection, log } = await startRedisHost({ cluster: [one.url], commandTimeout: '1s' })
+    await whenHealthy(connection)
+    expect(await countAll(connection)).to.have.lengthOf(KEYS)
+    for (const node of [one, two]) node.cli('CLUSTER', 'DELSLOTSRANGE', '0', '4095')
+    const kinds: string[] = []
+    await eventually('not ready', async () => {
+      kinds.push(...(await refusals(connection)).others)
+      return !connection.healthy
+    })
+    const told = () =>
+      log.filter(({ reason }) => /^CLUSTERDOWN: 4096 of 16384 slots have no master/.test(String(reason)))
+    await eventually('not ready by what its slots are', async () => {
+      kinds.push(...(await refusals(connection)).others)
+      return connection.trouble === 'Redis refuses: CLUSTERDOWN' && (await refusals(connection)).refused === KEYS
+    })
+    expect(kinds).to.deep.equal([])
+    expect(told().length).to.be.at.most(1)
+    one.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '4095')
+    await whenHealthy(connection)
+    await eventually(
+      'every key counted',
+      () => countAll(connection),
+      ({ length }) => length === KEYS,
+    )
+  })
+
+  it('is told from a mistake of ours where the client of Redis falls over it', async () => {
+    const node = await startRedis({ cluster: true, more })
+    const { createCluster } = await import('@redis/client')
+    const cluster = createCluster({ rootNodes: [{ url: node.url }] })
+    await cluster.connect()
+    const error = await rejectionOf(cluster.get('mcp-host:n1'))
+    cluster.destroy()
+    expect(error).to.be.instanceOf(TypeError)
+    expect(explainRefusal(error)).to.deep.include({ code: 'CLUSTERDOWN', isLasting: false })
+    expect(explainRefusal(error)?.text).to.match(/^CLUSTERDOWN: /)
+    expect(explainRefusal(new TypeError("Cannot read properties of undefined (reading 'other')"))).to.equal(undefined)
   })
 })

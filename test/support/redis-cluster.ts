@@ -42,9 +42,9 @@ async function startNodes(count: number, masters: number, more: readonly string[
   return nodes
 }
 
-/** Two masters; `stopRedis` ends them. */
-export async function startRedisCluster(): Promise<readonly [RedisServer, RedisServer]> {
-  return (await startNodes(2, 2, [])) as unknown as readonly [RedisServer, RedisServer]
+/** Two masters; `more`: arguments of each. `stopRedis` ends them. */
+export async function startRedisCluster(more: readonly string[] = []): Promise<readonly [RedisServer, RedisServer]> {
+  return (await startNodes(2, 2, more)) as unknown as readonly [RedisServer, RedisServer]
 }
 
 export interface ReplicatedCluster {

@@ -5,6 +5,7 @@ import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
 import { backOff, clientOptions, type Link, type LinkSettings, noClient, silenceOf } from './link.ts'
+import { slotsWithoutMaster } from './refusals.ts'
 import type { RedisAddress } from './settings.ts'
 import { readTls } from './tls.ts'
 import { within } from './waiting.ts'
@@ -12,9 +13,15 @@ import { within } from './waiting.ts'
 /** How long a node is away before the others are asked who has its slots, milliseconds. */
 const ASK_OTHERS = 500
 
+/** Of every Redis Cluster. */
+const SLOTS = 16_384
+
 export const clusterLink = (settings: LinkSettings): Link => new ClusterLink(settings)
 
 const nameOf = ({ host, port }: RedisAddress) => `${host}:${port}`
+
+const missing = (served: number) => slotsWithoutMaster(`${SLOTS - served} of ${SLOTS} slots have no master`)
+const countOf = ({ slots }: RedisClusterType) => Object.keys(slots).length
 
 class ClusterLink implements Link {
   readonly #settings: LinkSettings
@@ -30,6 +37,8 @@ class ClusterLink implements Link {
   #known: readonly RedisAddress[]
   /** The certificates that the connections have, to tell those that were renewed. */
   #certificates = ''
+  /** What node-redis knows of the slots, where each was found to have a master: a new one whenever it asks anew. */
+  #whole: RedisClusterType['slots'] | undefined
   #closed = false
 
   constructor(settings: LinkSettings) {
@@ -44,13 +53,18 @@ class ClusterLink implements Link {
   }
 
   get commands(): RedisCommands {
-    if (!this.#cluster) throw noClient()
-    return this.#cluster as unknown as RedisCommands
+    const cluster = this.#cluster
+    if (!cluster) throw noClient()
+    if (this.#isWhole(cluster)) return cluster as unknown as RedisCommands
+    const cause = missing(countOf(cluster))
+    this.#lost(cause)
+    throw cause
   }
 
   get isReady() {
-    const clients = this.#clients()
-    return this.#cluster?.isReady === true && clients.every(client => client?.isReady === true)
+    const cluster = this.#cluster
+    if (!cluster?.isReady || !this.#isWhole(cluster)) return false
+    return this.#clients().every(client => client?.isReady === true)
   }
 
   async open() {
@@ -68,8 +82,19 @@ class ClusterLink implements Link {
   /** Its clients let commands wait themselves: one node may be there, and another not. */
   async whenReady() {}
 
-  // A cluster says itself where its keys went; a silent socket is given up by its own timeout.
-  reset() {}
+  /** It says itself where its keys went, and a silent socket is given up by its own timeout; but are there slots of nobody? */
+  reset() {
+    const cluster = this.#cluster
+    const client = this.#clients().find(one => one?.isReady)
+    if (!cluster || !client) return
+    void client.clusterSlots().then(
+      parts => {
+        const served = parts.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+        if (served < SLOTS && cluster === this.#cluster) this.#lost(missing(served))
+      },
+      () => undefined,
+    )
+  }
 
   moved() {}
 
@@ -99,18 +124,36 @@ class ClusterLink implements Link {
       const failed = new Promise<never>((_, reject) => void cluster.once('node-error', reject))
       await within(Promise.race([cluster.connect(), failed]), silenceOf(this.#settings.redis))
       if (this.#cluster !== cluster) return
+      if (!this.#isWhole(cluster)) throw missing(countOf(cluster))
       this.#remember(cluster)
       this.#changed()
     } catch (cause) {
-      if (this.#closed) return
-      this.#drop()
-      this.#changed(cause)
-      this.#timer = setTimeout(() => void this.#connect(retries + 1), backOff(retries, this.#settings.random))
+      this.#lost(cause, retries)
     }
   }
 
+  /** As if nothing were connected, until all of it is. */
+  #lost(cause: unknown, retries = 0) {
+    if (this.#closed) return
+    this.#drop()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#connect(retries + 1), backOff(retries, this.#settings.random))
+    this.#changed(cause)
+  }
+
+  /** Cheap, for it is asked before each command. */
+  #isWhole(cluster: RedisClusterType): boolean {
+    const { slots } = cluster
+    if (slots !== this.#whole && countOf(cluster) === SLOTS) this.#whole = slots
+    return slots === this.#whole
+  }
+
   #changed(cause?: unknown) {
-    this.#settings.changed(this.#credentials.hide(cause))
+    this.#settings.changed(this.hide(cause))
+  }
+
+  hide(thrown: unknown) {
+    return this.#credentials.hide(thrown)
   }
 
   /** Something happened to a node of this cluster, if it is the one that counts. */

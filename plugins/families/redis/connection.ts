@@ -13,7 +13,7 @@ import { createMeasure, type Measure, offerHealth } from './figures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, silenceOf } from './link.ts'
-import { explainRefusal, withoutPassword } from './refusals.ts'
+import { explainRefusal } from './refusals.ts'
 import type { RedisCommandName } from './rehearsal.ts'
 import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
 import type { RedisHost, RedisSettings } from './section.ts'
@@ -251,7 +251,7 @@ class SharedConnection implements RedisConnection {
       this.#health.heard()
       return value
     } catch (thrown) {
-      const error = withoutPassword(thrown, undefined)
+      const error = this.#link.hide(thrown)
       const waited = performance.now() - asked
       if (!isDisconnection(error)) this.#health.heard()
       // A socket that said nothing for as long as an answer may take leads nowhere.
@@ -274,6 +274,7 @@ class SharedConnection implements RedisConnection {
       const refusal = explainRefusal(error)
       this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
       // What is examined is one node of a cluster: another may have refused.
+      if (refusal?.code === 'CLUSTERDOWN') this.#reset()
       if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
     }

@@ -20,6 +20,8 @@ export interface Link {
   reset(): void
   /** Connects to the primary that is one now, unless it does or is about to. */
   moved(primary: RedisAddress): void
+  /** The error without any password in its text: what answers may quote what it was sent before. */
+  hide(thrown: unknown): unknown
   close(): void
 }
 

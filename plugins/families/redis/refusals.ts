@@ -74,16 +74,29 @@ const RULES: readonly Rule[] = [
     'Redis has fewer replicas than its min-replicas-to-write asks for: bring them back, or lower it',
   ),
   passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: its own log says why'),
+  passing(
+    'CLUSTERDOWN',
+    /^CLUSTERDOWN: /,
+    'a cluster that is being formed passes on by itself; else see redis-cli --cluster check, and redis-cli --cluster fix',
+  ),
   ...['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN', 'UNKILLABLE'].map(code =>
     passing(code, new RegExp(`\\b${code}\\b`), PASSES),
   ),
   passing('CLIENTS', /max number of clients reached/, 'raise the maxclients of Redis, or find out who has so many'),
 ]
 
+/** Where a Redis Cluster has slots that no node serves; `which` says how many. */
+export const slotsWithoutMaster = (which: string): Error =>
+  new Error(`CLUSTERDOWN: ${which}, so no node of the Redis Cluster serves their keys`)
+
+/** The client of Redis looks for the master of a slot, and there is none. */
+const isSlotless = (thrown: Error) =>
+  thrown instanceof TypeError && /reading '(?:master|replicas)'/.test(thrown.message)
+
 /** Undefined for what is no refusal: a connection that broke, or a mistake of ours. */
 export function explainRefusal(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof Error)) return undefined
-  const { message: text } = thrown
+  const { message: text } = isSlotless(thrown) ? slotsWithoutMaster('some slots have no master') : thrown
   const rule = RULES.find(({ pattern }) => pattern.test(text))
   if (!rule) return undefined
   const [, commands] = (rule.code === 'NOPERM' && /run the '([a-z|]{1,64})' command/.exec(text)) || []

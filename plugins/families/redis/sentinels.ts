@@ -2,6 +2,7 @@
 // replaced may still answer. Not node-redis's own client of Sentinels: that sends a command again whose answer was lost, so
 // that its write may be done twice, lets commands wait while nobody is there, and gives up after some attempts.
 import { errorText, type Logger } from '../../../core/index.ts'
+import { withoutPassword } from './refusals.ts'
 import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'
 import { readTls } from './tls.ts'
 import { within } from './waiting.ts'
@@ -74,7 +75,8 @@ export class Sentinels {
       } catch (error) {
         this.#leave()
         const { host = '', port } = addresses[index] ?? {}
-        failures.push(`the Sentinel ${host}:${port} says: ${errorText(error)}`)
+        const told = errorText(withoutPassword(error, this.#sentinel.password))
+        failures.push(`the Sentinel ${host}:${port} says: ${told}`)
       }
     }
     throw Object.assign(new Error(failures.join('; ')), { code: 'ERR_REDIS_SENTINEL' })

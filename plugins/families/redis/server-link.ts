@@ -73,7 +73,11 @@ class ServerLink implements Link {
   }
 
   #changed(cause?: unknown) {
-    this.#settings.changed(this.#credentials.hide(cause))
+    this.#settings.changed(this.hide(cause))
+  }
+
+  hide(thrown: unknown) {
+    return this.#credentials.hide(thrown)
   }
 
   /** One attempt; the next one begins where it failed, or when what it connected is lost. */
