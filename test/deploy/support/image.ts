@@ -1,8 +1,10 @@
 // An image made by hand of a Dockerfile: each stage is a folder, its RUN steps run in it. The last has nothing but what
 // COPY brought, Node and the libraries that Node loads, so that whatever else the server needs is missed.
+
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import dockerignore from '@balena/dockerignore'
 import type { Stage } from './dockerfile.ts'
 
 export interface Image {
@@ -11,19 +13,10 @@ export interface Image {
   readonly stage: Stage
 }
 
-/**
- * Whether a .dockerignore leaves out a path of the context, or a folder above it. It knows `*`, and `**` before a slash:
- * all that ours has; test/deploy/docker.test.ts holds it against Docker's own client.
- */
+/** Whether a .dockerignore leaves out a path of the context, or a folder above it: as Docker reads it. */
 export function readIgnored(text: string): (path: string) => boolean {
-  const patterns = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
-  const strange = patterns.find(
-    pattern => /[!?[\]\\\s]|^\/|\/$/.test(pattern.replaceAll('**/', '')) || /\*\*(?!\/)/.test(pattern),
-  )
-  if (strange !== undefined) throw new Error(`this test cannot read ${strange} of .dockerignore`)
-  const within = (words: string) => words.replaceAll('.', '\\.').replaceAll('*', '[^/]*')
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('**/').map(within).join('(?:.*/)?')}(?:/|$)`))
-  return path => tests.some(test => test.test(path))
+  const ignored = dockerignore.default({ ignorecase: false }).add(text)
+  return path => ignored.ignores(path)
 }
 
 export interface Build {
