@@ -25,8 +25,12 @@ export interface EventStore {
     known: number,
     writer?: StreamWriter,
   ): number | Promise<number>
-  /** What came after `seq`; undefined where the stream is unknown or something after `seq` is gone. */
-  after(session: string, stream: string, seq: number): StoredEvents | Promise<StoredEvents>
+  /**
+   * What came after `seq`, in order; undefined where the stream is unknown or something after `seq` is gone, up to its end.
+   * With `most`, as many of these messages as have that many bytes (UTF-8) together: one at least, where there is one, and
+   * none for 0, which asks only whether all of it is there. Who wants the rest asks again, from the last it was given.
+   */
+  after(session: string, stream: string, seq: number, most?: number): StoredEvents | Promise<StoredEvents>
   /** Forgets a stream, or a whole session. */
   drop(session: string, stream?: string): void | Promise<void>
   /** Present where every node reads and writes the same streams. */

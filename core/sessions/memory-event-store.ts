@@ -19,6 +19,16 @@ export const EVENT_COST = 80
 export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
+/** As many from the index `from` on as have so many bytes together, and one at least. */
+function takeBytes(events: readonly StoredEvent[], from: number, most: number): StoredEvent[] {
+  let end = from
+  for (let bytes = 0; end < events.length; end++) {
+    bytes += Buffer.byteLength(events[end]?.message ?? '')
+    if (end > from && bytes > most) break
+  }
+  return events.slice(from, end)
+}
+
 interface StoredStream {
   readonly session: string
   readonly name: string
@@ -88,12 +98,16 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
       sweep()
       return stream.last
     },
-    after(session, name, seq) {
+    after(session, name, seq, most) {
       sweep()
       const stream = sessions.get(session)?.get(name)
       if (!stream || seq > stream.last) return undefined
       const first = stream.events[0]?.seq ?? stream.last + 1
-      return seq + 1 < first ? undefined : stream.events.filter(event => event.seq > seq)
+      if (seq + 1 < first) return undefined
+      if (most === 0) return []
+      // Their numbers have no gaps.
+      const from = seq + 1 - first
+      return most === undefined ? stream.events.slice(from) : takeBytes(stream.events, from, most)
     },
     drop(session, name) {
       const streams = sessions.get(session)

@@ -1,9 +1,9 @@
 // One stream of a session: every message is stored before its event id leaves, so that a client whose connection broke
 // comes back with the id and gets exactly what it missed (2025-11-25 basic/transports, "Resumability and Redelivery").
-import type { EventStream } from '../http/sse.ts'
-import { RETRY } from '../http/sse.ts'
+import { type EventStream, RETRY } from '../http/sse.ts'
 import { createStreamName } from './event-id.ts'
 import type { EventStore } from './event-store.ts'
+import { readPage } from './read-page.ts'
 import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
 
 /** A stream whose messages are kept: a client that lost its connection comes back for the rest. */
@@ -39,6 +39,8 @@ export interface ResumableStream {
 export interface ResumableStreamSettings {
   readonly store: EventStore
   readonly session: string
+  /** Whose session it is: what clients come back for is read in turns. Default: nobody else's. */
+  readonly owner?: string
   /** Called once the stream is finished. */
   readonly finished: (name: string) => void
   /** Called when the store fails. */
@@ -245,10 +247,11 @@ class StoredStream implements ResumableStream {
 
   /** Ends early where another reader came, or this one went. */
   async #replay(reader: EventStream): Promise<boolean> {
-    const { store, session } = this.#settings
+    const { store, session, owner = session } = this.#settings
+    const isWanted = () => this.#reader === reader
     // What is written meanwhile is stored, not sent: the next turn of the loop finds it, in order.
     while (this.#reader === reader && this.#sent < this.#stored) {
-      const events = await store.after(session, this.name, this.#sent)
+      const events = await readPage({ store, session, stream: this.name, seq: this.#sent, owner }, isWanted)
       if (this.#reader !== reader) return true
       if (!events || events.length === 0) return false
       for (const { seq, message } of events) {

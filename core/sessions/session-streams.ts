@@ -10,6 +10,7 @@ import { followStream } from './nodes/follow-stream.ts'
 import { createFollowers } from './nodes/followers.ts'
 import type { StreamMessage } from './nodes/messages.ts'
 import { takeOver } from './nodes/take-over.ts'
+import { isWholeAfter, sendStored } from './read-page.ts'
 import { eventsGone, notSure, sessionGone } from './refusals.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import type { Session } from './session.ts'
@@ -33,7 +34,7 @@ export interface SessionStreams {
    * on whatever node that is.
    */
   openStandalone(session: Session): Promise<ResumableStream>
-  /** Throws `invalidRequest` for a place that is not the session's, `sessionNotFound` where what came after it is gone. */
+  /** Throws `invalidRequest` for a place that is not the session's, `sessionNotFound` where nothing is known of its stream. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
   /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
@@ -83,17 +84,17 @@ export function createSessionStreams(
   const parts = createParts({ ...settings, whenWritten }, followers.tell)
 
   /** What is left of a stream that is finished. */
-  async function resumeFinished(session: Session, { stream, seq }: EventId): Promise<Resumption> {
-    const stored = await events(session).after(session.id, stream, seq)
-    if (!stored) throw eventsGone()
+  function resumeFinished(session: Session, { stream, seq }: EventId): Resumption {
+    const store = events(session)
     return {
       awaited: session,
+      async check() {
+        if (!(await isWholeAfter(store, session.id, stream, seq))) throw eventsGone()
+      },
       async attach(reader) {
-        for (const { seq, message } of stored) {
-          if (!reader.send(message, `${stream}.${seq}`)) return
-          await reader.drained()
-        }
-        reader.end()
+        await sendStored({ store, session: session.id, stream, seq, owner: session.holder }, reader)
+        // Where something went meanwhile, the client comes back and is told so.
+        if (!reader.closed) reader.end()
       },
     }
   }

@@ -6,6 +6,7 @@ import { type EventStream, RETRY } from '../http/sse.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { EventId } from './event-id.ts'
 import type { SharedStreams } from './event-store.ts'
+import { isWholeAfter } from './read-page.ts'
 import { eventsGone } from './refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createResumableStream, type ResumableStream, type ResumableStreamSettings } from './resumable-stream.ts'
@@ -20,7 +21,9 @@ const MAX_STANDALONE = 3
 export interface Resumption {
   /** What it waits for; connections are counted by it. */
   readonly awaited: Session | ResumableStream
-  /** Sends what the client missed, and what comes; ends the reader where it cannot. */
+  /** Asks the store, before an answer begins. Throws `sessionNotFound` where something of what the client missed is gone. */
+  check(): Promise<void>
+  /** Sends what the client missed, and what comes; ends the reader where it cannot. Resolves when it reads no more of the past. */
   attach(reader: EventStream): Promise<void>
 }
 
@@ -70,6 +73,7 @@ export function createParts(
       const stream = createResumableStream({
         store: events(session),
         session: session.id,
+        owner: session.holder,
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
         },
@@ -102,17 +106,19 @@ export function createParts(
   }
 }
 
-/** A stream of this node: what it has after a place. */
-export async function resumeHere(
+/** A stream of this node: what it has after a place. `check` is to be asked soon. */
+export function resumeHere(
   stream: ResumableStream,
   { seq, stream: name }: EventId,
   { node, registry, isStandalone }: StreamParts,
   session: Session,
-): Promise<Resumption> {
-  const known = stream.endsAt(seq) || (await node.events(session).after(session.id, name, seq)) !== undefined
-  if (!known || !stream.isWhole) throw eventsGone()
+): Resumption {
   return {
     awaited: stream,
+    async check() {
+      const known = stream.endsAt(seq) || (await isWholeAfter(node.events(session), session.id, name, seq))
+      if (!known || !stream.isWhole) throw eventsGone()
+    },
     async attach(reader) {
       if (!(await stream.attach(reader, seq))) reader.end()
       // It would never end by itself.

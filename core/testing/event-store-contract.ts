@@ -35,6 +35,33 @@ const kept: Promises<EventStore>['alone'] = {
     deepEqual(await read(store, 2), ['3:m3'])
     deepEqual(await read(store, 3), [])
   },
+  async 'gives as many as have so many bytes together, one at least; with 0 none, and whether all is there'(store) {
+    const messages = ['12345', 'ü234', 'x'.repeat(100), '1', '2', '3']
+    for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
+    const next = async (seq: number, most: number) =>
+      (await store.after('s', 'a', seq, most))?.map(event => `${event.seq}:${event.message.slice(0, 5)}`)
+    deepEqual(await next(0, 10), ['1:12345', '2:ü234'])
+    deepEqual(await next(0, 9), ['1:12345'])
+    deepEqual(await next(0, 1), ['1:12345'])
+    deepEqual(await next(2, 10), ['3:xxxxx'])
+    deepEqual(await next(3, 2), ['4:1', '5:2'])
+    deepEqual(await next(5, 1_000), ['6:3'])
+    deepEqual(await next(6, 1_000), [])
+    for (const seq of [0, 3, 6]) deepEqual(await next(seq, 0), [])
+    for (const most of [0, 10]) equal(await next(7, most), undefined)
+    equal(await store.after('s', 'b', 0, 0), undefined)
+  },
+  async 'gives a long stream in parts without a gap, whoever asks for each'(store) {
+    const messages = Array.from({ length: 100 }, (_, index) => `${index}`.padStart(1 + (index % 50), '.'))
+    for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
+    const found: string[] = []
+    for (let part = await store.after('s', 'a', 0, 200); part?.length; ) {
+      ok(part.length === 1 || part.reduce((sum, { message }) => sum + message.length, 0) <= 200)
+      found.push(...part.map(({ message }) => message))
+      part = await store.after('s', 'a', part.at(-1)?.seq ?? 0, 200)
+    }
+    deepEqual(found, messages)
+  },
   async 'knows nothing of a stream that nobody wrote, nor of what comes after a number that it never gave'(store) {
     await write(store, 1)
     equal(await read(store, 0, { stream: 'b' }), undefined)
@@ -61,6 +88,8 @@ const kept: Promises<EventStore>['alone'] = {
     equal(await store.append('s', 'a', 'm6', 5), 6)
     deepEqual(await read(store, 5), ['6:m6'])
     equal(await read(store, 4), undefined)
+    for (const most of [0, 10]) equal(await store.after('s', 'a', 4, most), undefined)
+    deepEqual(await store.after('s', 'a', 5, 0), [])
   },
   async 'forgets one stream, or all of a session, and no other'(store) {
     for (const stream of ['a', 'b', 'c']) await write(store, 1, { stream })

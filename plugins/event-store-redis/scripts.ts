@@ -117,14 +117,34 @@ if not found[1] then return {'unknown'} end
 return {'state', found[1], found[2], found[3], found[4] or '', found[5] or ''}
 `)
 
-/** KEYS: events, hash. ARGV: the number of the last message that was seen. Gives numbers and messages by turns. */
+/**
+ * KEYS: events, hash. ARGV: the number of the last message that was seen, the bytes that the messages may have together ('':
+ * any). Gives numbers and messages by turns, where they lead to the end without a gap. They do where all that are kept are as
+ * many as their numbers, which is told without them; where something is missing, what comes after it may still be whole.
+ */
 export const AFTER = redisScript(`
-local last = redis.call('HGET', KEYS[2], 'last')
-if not last or tonumber(ARGV[1]) > tonumber(last) then return {'gone'} end
-local reply = {'events', last}
-for _, event in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1] .. '-0', '+')) do
-  reply[#reply + 1] = event[1]
-  reply[#reply + 1] = event[2][2]
+local events, seen, most = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local last = tonumber(redis.call('HGET', KEYS[2], 'last') or -1)
+if seen > last then return {'gone'} end
+if seen == last then return {'events'} end
+local from = '(' .. ARGV[1] .. '-0'
+local oldest = redis.call('XRANGE', events, '-', '+', 'COUNT', 1)[1]
+local first = oldest and tonumber(string.match(oldest[1], '^%d+'))
+local newest = string.format('%.0f-0', last)
+if not first or first > seen + 1 or #redis.call('XRANGE', events, newest, newest) == 0 then return {'gone'} end
+if redis.call('XLEN', events) ~= last - first + 1
+  and #redis.call('XRANGE', events, from, '+') ~= last - seen then return {'gone'} end
+local reply, bytes = {'events'}, 0
+while most ~= 0 do
+  local some = redis.call('XRANGE', events, from, '+', 'COUNT', 20)
+  for _, event in ipairs(some) do
+    bytes = bytes + #event[2][2]
+    if most and #reply > 1 and bytes > most then return reply end
+    reply[#reply + 1] = event[1]
+    reply[#reply + 1] = event[2][2]
+    from = '(' .. event[1]
+  end
+  if #some == 0 then break end
 end
 return reply
 `)

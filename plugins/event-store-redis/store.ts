@@ -29,15 +29,14 @@ function readState([kind, epoch, last, facts = '', bus = '', finished]: Reply): 
   return { epoch: Number(epoch), last: Number(last), facts, bus, finished: finished === '1' }
 }
 
-/** Undefined where they do not lead from `seq` to the end without a gap. */
-function readEvents([kind, end, ...entries]: Reply, seq: number): StoredEvents {
+/** Undefined where they do not lead on from `seq` without a gap. */
+function readEvents([kind, ...entries]: Reply, seq: number): StoredEvents {
   if (kind !== 'events') return undefined
   const events: StoredEvent[] = []
   for (let index = 0; index < entries.length; index += 2) {
     events.push({ seq: Number.parseInt(entries[index] ?? '', 10), message: entries[index + 1] ?? '' })
   }
-  const isWhole = events.every((event, index) => event.seq === seq + 1 + index) && seq + events.length === Number(end)
-  return isWhole ? events : undefined
+  return events.every((event, index) => event.seq === seq + 1 + index) ? events : undefined
 }
 
 /** Two with one epoch: in a fail-over the old primary and the new one may each give one. */
@@ -98,8 +97,9 @@ export function createRedisEventStore(redis: RedisConnection, bounds: StreamBoun
       if (kind !== 'stored') throw numberTaken(known + 1)
       return Number(seq)
     },
-    async after(session, stream, seq) {
-      const reply = await ask(AFTER, [events(session, stream), hash(session, stream)], [String(seq)])
+    async after(session, stream, seq, most) {
+      const args = [String(seq), most === undefined ? '' : String(most)]
+      const reply = await ask(AFTER, [events(session, stream), hash(session, stream)], args)
       return readEvents(reply, seq)
     },
     async drop(session, stream) {

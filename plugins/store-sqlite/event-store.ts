@@ -28,7 +28,7 @@ export const createSqliteEventStore = (file: Writer): EventStore => ({
     if (seq === 'taken') throw new Error(`another message of this stream has the number ${known + 1}`)
     return seq
   },
-  after: (session, stream, seq) => file.ask('eventsAfter', nameOf(session), stream, seq),
+  after: (session, stream, seq, most) => file.ask('eventsAfter', nameOf(session), stream, seq, most),
   async drop(session, stream) {
     if (stream === undefined) await file.ask('dropStreams', nameOf(session))
     else await file.ask('dropStream', nameOf(session), stream)

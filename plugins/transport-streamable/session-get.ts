@@ -27,25 +27,25 @@ function refuseModern({ req, method }: HostContext) {
 }
 
 export function createSessionGets(host: Transport, route: McpRoute) {
-  /** By what they wait for: a session's own messages, or a stream that broke. */
-  const openGets = new WeakMap<Session | ResumableStream, number>()
+  /** By what they wait for: a session's own messages, or a stream that broke, which has a name before it is looked for. */
+  const openGets = new Map<Session | ResumableStream | string, number>()
 
   /** Counts one as open until `leave`, from before anything is waited for. Throws `conflict` where too many are. */
-  function enter(awaited: Session | ResumableStream): () => void {
+  function enter(awaited: Session | ResumableStream | string): () => void {
     const count = openGets.get(awaited) ?? 0
     if (count >= MAX_OPEN_GETS)
       throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
     openGets.set(awaited, count + 1)
-    return () => void openGets.set(awaited, (openGets.get(awaited) ?? 1) - 1)
+    return () => {
+      const left = (openGets.get(awaited) ?? 1) - 1
+      if (left > 0) openGets.set(awaited, left)
+      else openGets.delete(awaited)
+    }
   }
 
-  /** The response as a stream for who asks; the session counts as used until it closes, and then `leave` is called. */
-  function openReader(session: Session, leave: () => void, { res, state }: HostContext): EventStream {
-    const unuse = session.use()
-    whenClosed(res, () => {
-      leave()
-      unuse()
-    })
+  /** The response as a stream for who asks; the session counts as used until it closes. */
+  function openReader(session: Session, { res, state }: HostContext): EventStream {
+    whenClosed(res, session.use())
     const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
@@ -66,17 +66,33 @@ export function createSessionGets(host: Transport, route: McpRoute) {
       throw error
     }
     ctx.respond = false
-    const reader = openReader(session, leave, ctx)
+    const reader = openReader(session, ctx)
+    whenClosed(ctx.res, leave)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
     if (host.sessions.released) stream.disconnect(RETRY)
   }
 
+  /** Counted until its response is closed and nothing is read for it any more: so are those that a client drops. */
   async function resume(session: Session, lastEventId: string, ctx: HostContext) {
-    const { awaited, attach } = await host.streams.resume(session, parseEventId(lastEventId))
-    const leave = enter(awaited)
-    ctx.respond = false
-    await attach(openReader(session, leave, ctx))
+    const place = parseEventId(lastEventId)
+    const entered: Array<() => void> = []
+    const leave = () => {
+      for (const each of entered) each()
+    }
+    try {
+      if (place) entered.push(enter(`${session.id} ${place.stream}`))
+      const { awaited, check, attach } = await host.streams.resume(session, place)
+      entered.push(enter(awaited))
+      await check()
+      ctx.respond = false
+      // One that is gone takes the stream from nobody.
+      if (!ctx.res.destroyed) await attach(openReader(session, ctx))
+    } catch (error) {
+      leave()
+      throw error
+    }
+    whenClosed(ctx.res, leave)
   }
 
   async function get(ctx: HostContext) {

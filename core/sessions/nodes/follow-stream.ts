@@ -8,6 +8,7 @@ import type { RequestId } from '../../mcp/protocol.ts'
 import { encodeError } from '../../mcp/wire.ts'
 import type { EventId } from '../event-id.ts'
 import { type SharedStreams, type StoredEvent, StreamFenced, type StreamState } from '../event-store.ts'
+import { isWholeAfter, type ReadPlace, readPage, sendStored } from '../read-page.ts'
 import { eventsGone } from '../refusals.ts'
 import type { Session } from '../session.ts'
 import type { Resumption, StreamParts } from '../stream-parts.ts'
@@ -18,12 +19,16 @@ const LOOK_INTERVAL = 1_000
 /** How often its writer is asked to tell, and whether it still writes, milliseconds. */
 const FOLLOW_INTERVAL = 5_000
 
-/** The requests that no stored message answers. */
-function unanswered(requests: readonly RequestId[], events: readonly StoredEvent[]): RequestId[] {
+/** The requests that no message after a place answers, or up to where something is gone. */
+async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
   const answered = new Set<unknown>()
-  for (const { message } of events) {
-    const { id, method } = JSON.parse(message)
-    if (method === undefined) answered.add(id)
+  for (let seq: number | undefined = place.seq; seq !== undefined; ) {
+    const page: readonly StoredEvent[] = (await readPage({ ...place, seq }, () => true)) ?? []
+    for (const { message } of page) {
+      const { id, method } = JSON.parse(message)
+      if (method === undefined) answered.add(id)
+    }
+    seq = page.at(-1)?.seq
   }
   return requests.filter(id => !answered.has(id))
 }
@@ -45,8 +50,8 @@ async function answerLost(parts: StreamParts, session: Session, { stream, state,
   const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
   const claimed = await store.shared?.claim(session.id, stream, writer)
   if (!claimed || claimed.finished) return
-  const stored = (await store.after(session.id, stream, 0)) ?? (await store.after(session.id, stream, seen)) ?? []
-  const open = unanswered(requests, stored)
+  const seq = (await isWholeAfter(store, session.id, stream, 0)) ? 0 : seen
+  const open = await unanswered(requests, { store, session: session.id, stream, seq, owner: session.holder })
   let { last } = claimed
   for (const id of open) {
     const answer = encodeError(nodeLost(), { id, revision: session.revision })
@@ -58,22 +63,24 @@ async function answerLost(parts: StreamParts, session: Session, { stream, state,
 }
 
 interface More {
-  /** Resolves when there may be more, at the latest after a second. */
+  /** Resolves when there may be more, at the latest after a second, or when the reader is gone. */
   next(): Promise<void>
   /** The stream's writer said that it writes it no more. */
   readonly isOver: boolean
   stop(): void
 }
 
-function whenMore(parts: StreamParts, stream: string): More {
+function whenMore(parts: StreamParts, stream: string, reader: EventStream): More {
   let told = false
   let isOver = false
   let wake: (() => void) | undefined
-  const stop = parts.whenWritten(stream, over => {
+  const tell = (over = false) => {
     told = true
     isOver ||= over
     wake?.()
-  })
+  }
+  const stop = parts.whenWritten(stream, tell)
+  reader.whenClosed(() => tell())
   return {
     stop,
     get isOver() {
@@ -110,7 +117,7 @@ class Following {
   }
 
   async follow(reader: EventStream) {
-    const more = whenMore(this.#parts, this.#stream)
+    const more = whenMore(this.#parts, this.#stream, reader)
     try {
       while (!reader.closed) {
         try {
@@ -136,15 +143,9 @@ class Following {
    */
   async #step(reader: EventStream, isOver: boolean): Promise<boolean> {
     const { id } = this.#session
-    const { name, peers, events } = this.#parts.node
+    const { name, peers } = this.#parts.node
     const state = await this.#streams.state(id, this.#stream)
-    const stored = await events(this.#session).after(id, this.#stream, this.#sent)
-    if (!state || !stored || this.#session.disposed) return true
-    for (const { seq, message } of stored) {
-      if (!reader.send(message, `${this.#stream}.${seq}`)) return true
-      this.#sent = seq
-      await reader.drained()
-    }
+    if (!state || !(await this.#sendUntil(state.last, reader)) || this.#session.disposed) return true
     if (state.finished) return true
     const { node } = readFacts(state.facts)
     const runsHere = node === name
@@ -157,6 +158,17 @@ class Following {
     return false
   }
 
+  /** What is stored up to this number at least; false where something of it is gone, or the reader is. */
+  #sendUntil(until: number, reader: EventStream): Promise<boolean> {
+    const { id, holder } = this.#session
+    const store = this.#parts.node.events(this.#session)
+    const place = { store, session: id, stream: this.#stream, seq: this.#sent, owner: holder }
+    const sent = (seq: number) => {
+      this.#sent = seq
+    }
+    return sendStored(place, reader, { until, sent, isWanted: () => !this.#session.disposed })
+  }
+
   async #askToTell(node: string) {
     const { name, peers } = this.#parts.node
     if (performance.now() - this.#askedAt < FOLLOW_INTERVAL) return
@@ -166,16 +178,13 @@ class Following {
   }
 }
 
-/** Throws `sessionNotFound` where something after the place is gone. */
-export async function followStream(
-  parts: StreamParts,
-  streams: SharedStreams,
-  session: Session,
-  place: EventId,
-): Promise<Resumption> {
-  if (!(await parts.node.events(session).after(session.id, place.stream, place.seq))) throw eventsGone()
+/** Another node's stream, or one of the past: what it has after a place. */
+export function followStream(parts: StreamParts, streams: SharedStreams, session: Session, place: EventId): Resumption {
   return {
     awaited: session,
+    async check() {
+      if (!(await isWholeAfter(parts.node.events(session), session.id, place.stream, place.seq))) throw eventsGone()
+    },
     attach: reader => new Following(parts, session, place, streams).follow(reader),
   }
 }

@@ -2,7 +2,7 @@
 // each of them holds a shared lock on it for as long as it lives; whoever is of another crew needs it for itself, to write its own
 // name, and does not get it. Locks end with their process, so a kill leaves nothing.
 import { DatabaseSync } from 'node:sqlite'
-import { createPrivate } from './database.ts'
+import { createPrivate, restrict } from './database.ts'
 import { faultOf, StoreFault } from './faults.ts'
 
 /** Milliseconds: the first of a crew may look through a large file; a crew that ends may take a moment. */
@@ -74,6 +74,7 @@ function alone<Value>(file: string, act: () => Value): Value {
 /** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first; one at a time. */
 export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
   createPrivate(file)
+  restrict(file)
   const db = new DatabaseSync(file)
   try {
     const begun = holdOrBegin(db, crew, () => prepare(true))

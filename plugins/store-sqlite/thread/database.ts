@@ -19,6 +19,14 @@ const LOG_LIMIT = 16 * 1_048_576
 /** What belongs to the file: nothing without it, and the ruin of another in its place. */
 const COMPANIONS = ['-wal', '-shm']
 
+/** Takes from a file what others than its owner may do with it; gives the mode it had, where that was another. */
+export function restrict(file: string): number | undefined {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode
+  if (mode === undefined || (mode & 0o077) === 0) return undefined
+  chmodSync(file, mode & 0o600)
+  return mode & 0o777
+}
+
 /** Only the owner may read it: there are addresses and names of users in it. */
 export function createPrivate(file: string) {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -28,6 +36,19 @@ export function createPrivate(file: string) {
     // Never opened otherwise: to close a descriptor of the file would end the locks that this process holds on it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
+  }
+}
+
+/**
+ * Before SQLite opens a file: what it makes beside it has the mode of the file, as a backup that was put back may have another
+ * one. Gives what undoes that, for a file that turns out not to be ours.
+ */
+function restrictAll(file: string): () => void {
+  const had = ['', ...COMPANIONS].map(suffix => [`${file}${suffix}`, restrict(`${file}${suffix}`)] as const)
+  return () => {
+    for (const [name, mode] of had) {
+      if (mode !== undefined && statSync(name, { throwIfNoEntry: false })) chmodSync(name, mode)
+    }
   }
 }
 
@@ -77,10 +98,19 @@ export interface Opening {
 
 /** No other process opens it meanwhile. Throws what `faultOf` understands. */
 export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Opening): DatabaseSync {
-  if (file !== MEMORY) {
-    removeStale(file, staleLog)
-    createPrivate(file)
+  if (file === MEMORY) return openRestricted(file, { maxSize, isFirst })
+  removeStale(file, staleLog)
+  createPrivate(file)
+  const undo = restrictAll(file)
+  try {
+    return openRestricted(file, { maxSize, isFirst })
+  } catch (error) {
+    undo()
+    throw error
   }
+}
+
+function openRestricted(file: string, { maxSize, isFirst }: Omit<Opening, 'staleLog'>): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
     db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
@@ -95,7 +125,6 @@ export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Openi
     if (isFirst) checkWhole(db)
     if (isFirst) db.exec(FORGET_RUNNING)
     limitSize(db, maxSize)
-    if (file !== MEMORY) chmodSync(file, 0o600)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
     return db
   } catch (error) {

@@ -44,7 +44,7 @@ function prepareEvents(db: DatabaseSync) {
     oldest: db.prepare('SELECT seq, octet_length(message) AS bytes FROM events WHERE stream = ? ORDER BY seq LIMIT 1'),
     remove: db.prepare('DELETE FROM events WHERE stream = ? AND seq = ?'),
     clear: db.prepare('DELETE FROM events WHERE stream = ?'),
-    after: db.prepare('SELECT seq, message FROM events WHERE stream = ? AND seq > ? ORDER BY seq'),
+    after: db.prepare('SELECT count(*) AS n FROM events WHERE stream = ? AND seq > ?'),
   }
 }
 
@@ -161,19 +161,29 @@ const stateOf = ({ facts, last, finished, epoch, bus }: Found) => ({
 })
 
 function reading(sql: Statements, { find }: Parts) {
+  /** As many as have so many bytes together, and one at least. */
+  function take({ id, last }: Found, seq: number, most: number) {
+    const events: Array<{ readonly seq: number; readonly message: string }> = []
+    for (let next = seq + 1, bytes = 0; next <= last; next++) {
+      const message = textOf(sql.one.get(id, next)?.['message'])
+      bytes += Buffer.byteLength(message)
+      if (events.length > 0 && bytes > most) break
+      events.push({ seq: next, message })
+    }
+    return events
+  }
+
   return {
     streamState(session: string, name: string) {
       const found = find(session, name)
       return found && stateOf(found)
     },
-    /** Undefined where they do not lead from `seq` to the end without a gap. */
-    eventsAfter(session: string, name: string, seq: number) {
+    /** Undefined where they do not lead from `seq` to the end without a gap: none has a number beyond the last. */
+    eventsAfter(session: string, name: string, seq: number, most = Number.POSITIVE_INFINITY) {
       const found = find(session, name)
       if (!found || seq > found.last) return undefined
-      const rows = sql.after.all(found.id, seq)
-      const events = rows.map(row => ({ seq: Number(row['seq']), message: textOf(row['message']) }))
-      const isWhole = events.length === found.last - seq && (events[0]?.seq ?? seq + 1) === seq + 1
-      return isWhole ? events : undefined
+      if (Number(sql.after.get(found.id, seq)?.['n']) !== found.last - seq) return undefined
+      return most === 0 ? [] : take(found, seq, most)
     },
   }
 }

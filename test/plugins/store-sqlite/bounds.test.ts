@@ -1,8 +1,9 @@
 // How large the file of store-sqlite may grow, and what goes first: what is past its time, then streams that were written to
 // longest ago, then of what anybody may begin what was written first.
-import { readdirSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, copyFileSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { openDatabase } from '../../sqlite/support/sqlite.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
 
@@ -101,18 +102,49 @@ if (hasSqlite) {
       const path = newFile()
       const { grants, writer } = await openFile(path)
       await grants.set('granted:one', 'value', 60_000)
-      const modes = readdirSync(dirname(path)).map(name => [name, statSync(`${dirname(path)}/${name}`).mode & 0o777])
-      expect(Object.fromEntries(modes)).to.deep.equal({
-        'host.db': 0o600,
-        'host.db-shm': 0o600,
-        'host.db-wal': 0o600,
-        'host.db.lock': 0o600,
-      })
+      expect(modesBeside(path)).to.deep.equal(OPEN)
       await writer.close()
       expect(readdirSync(dirname(path)).sort()).to.deep.equal(['host.db', 'host.db.lock'])
     })
+
+    for (const [what, isKilled] of [
+      ['a backup that was put back', false],
+      ['what a kill left, with its log,', true],
+    ] as const) {
+      it(`takes from others what they may do with ${what} before anything is made beside it`, async () => {
+        const path = newFile()
+        const { grants, writer } = await openFile(path)
+        await grants.set('granted:one', 'value', 60_000)
+        if (!isKilled) await writer.close()
+        const copy = newFile()
+        for (const name of readdirSync(dirname(path)))
+          copyFileSync(join(dirname(path), name), join(dirname(copy), name))
+        for (const name of readdirSync(dirname(copy))) chmodSync(join(dirname(copy), name), 0o644)
+        expect(Object.keys(modesBeside(copy))).to.have.lengthOf(isKilled ? 4 : 2)
+        const again = await openFile(copy)
+        expect(await again.grants.get('granted:one')).to.equal('value')
+        expect(modesBeside(copy)).to.deep.equal(OPEN)
+      })
+    }
+
+    it("leaves the mode of another program's database as it is", async () => {
+      const path = newFile()
+      const other = openDatabase(path)
+      other.exec('CREATE TABLE theirs (id INTEGER)')
+      other.close()
+      chmodSync(path, 0o664)
+      const refused = await openFile(path).catch(error => error.message)
+      expect(refused).to.contain('the file is a database of another program')
+      expect(modesBeside(path)['host.db']).to.equal(0o664)
+    })
   })
 }
+
+/** Of a file that is open, and of all beside it. */
+const OPEN = { 'host.db': 0o600, 'host.db-shm': 0o600, 'host.db-wal': 0o600, 'host.db.lock': 0o600 }
+
+const modesBeside = (path: string): Readonly<Record<string, number>> =>
+  Object.fromEntries(readdirSync(dirname(path)).map(name => [name, statSync(join(dirname(path), name)).mode & 0o777]))
 
 /** How many rows there are that pass, and how many pages, as another reader of the file sees it. */
 async function counting(path: string) {

@@ -1,0 +1,72 @@
+// Counts what is read of the events of streams in whatever store there is, and holds up reads for as long as a test wants.
+import type { ConfiguredPlugin, PluginHost } from '../../core/index.ts'
+import type { EventStore } from '../../core/transport.ts'
+import { createGate } from './gate.ts'
+
+export interface StoreMeter {
+  /** Asks for what is there, without a message. */
+  checks: number
+  /** Asks for messages; those under way now, and most that were at once. */
+  reads: number
+  underWay: number
+  mostUnderWay: number
+  /** Bytes of all messages that were given, and of one answer at most. */
+  bytes: number
+  mostBytes: number
+  /** From now on no read is answered, until the returned function is called. */
+  hold(): () => void
+}
+
+export interface Metered {
+  readonly meter: StoreMeter
+  /** The plugin, whose event store is metered. */
+  readonly plugin: ConfiguredPlugin
+}
+
+function metered(store: EventStore, meter: StoreMeter & { readonly held: () => Promise<void> }): EventStore {
+  return {
+    ...store,
+    async after(session, stream, seq, most) {
+      if (most === 0) {
+        meter.checks++
+        return store.after(session, stream, seq, most)
+      }
+      meter.reads++
+      meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.underWay)
+      try {
+        await meter.held()
+        const events = await store.after(session, stream, seq, most)
+        const bytes = (events ?? []).reduce((sum, { message }) => sum + Buffer.byteLength(message), 0)
+        meter.bytes += bytes
+        meter.mostBytes = Math.max(meter.mostBytes, bytes)
+        return events
+      } finally {
+        meter.underWay--
+      }
+    },
+  }
+}
+
+export function meteredStore(configured: ConfiguredPlugin): Metered {
+  let held = Promise.resolve()
+  const meter = {
+    ...{ checks: 0, reads: 0, underWay: 0, mostUnderWay: 0, bytes: 0, mostBytes: 0 },
+    held: () => held,
+    hold() {
+      const gate = createGate()
+      held = gate.opened
+      return () => gate.open()
+    },
+  }
+  const setup = configured.plugin.setup as (host: PluginHost, options: object) => void | Promise<void>
+  const fill = (host: PluginHost) => (slot: string, service: unknown) =>
+    (host.fill as (slot: string, service: unknown) => void)(
+      slot,
+      slot === 'eventStore' ? metered(service as EventStore, meter) : service,
+    )
+  const plugin = {
+    ...configured.plugin,
+    setup: (host: PluginHost, options: object) => setup({ ...host, fill: fill(host) } as PluginHost, options),
+  }
+  return { meter, plugin: { ...configured, plugin: plugin as ConfiguredPlugin['plugin'] } }
+}
