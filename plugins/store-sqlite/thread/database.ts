@@ -95,6 +95,7 @@ export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Openi
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
       throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
+    db.exec('PRAGMA secure_delete = FAST')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     migrate(db, version)
     if (isFirst) checkWhole(db)
