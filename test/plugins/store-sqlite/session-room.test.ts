@@ -127,6 +127,23 @@ if (hasSqlite) {
       expect(await isThere(file, 'large 0')).to.equal(false)
     })
 
+    it('is made at whatever process, which says what other processes had a copy', async () => {
+      const path = newFile()
+      const [file, other] = [await openFile(path, { bounds: SMALL }), await openFile(path, { bounds: SMALL })]
+      await create(file, 'first', 'ada')
+      await mark(file, 'first', 'ada', false)
+      const told = []
+      for (let index = 0; index < 20; index++) {
+        await create(other, `large ${index}`, 'ada')
+        told.push(...(await mark(other, `large ${index}`, 'ada', false)))
+      }
+      expect(told[0]).to.deep.equal({ digest: 'first', holder: 'ada' })
+      expect(await other.sessions.end('first', 'ada', true)).to.deep.equal([file.node])
+      const held = { requests: [], claim: undefined }
+      const restored = file.sessions.restore('first', recordOf(file.node), held, BOUNDS_OF_SESSIONS)
+      expect(await restored).to.equal(false)
+    })
+
     it('is refused with 503 to a third where two have all of it, and nothing idles', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       for (const holder of ['ada', 'bob', 'cem']) {
