@@ -15,8 +15,8 @@ const MOST_ENDED = { least: 500, most: 20_000, share: 0.01, bytes: 100 }
 
 /** Bytes that sessions may take, of all owners and of one; and of how many ended ones it is known. */
 export const boundsOfSessions = ({ maxSize }: Pick<StoreBounds, 'maxSize'>) => ({
-  all: maxSize * SHARE.all,
-  owner: maxSize * SHARE.owner,
+  all: Math.floor(maxSize * SHARE.all),
+  owner: Math.floor(maxSize * SHARE.owner),
   ended: Math.floor(
     Math.max(MOST_ENDED.least, Math.min(MOST_ENDED.most, (maxSize * MOST_ENDED.share) / MOST_ENDED.bytes)),
   ),
